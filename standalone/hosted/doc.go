@@ -1,0 +1,12 @@
+// Package hosted runs many Kubernetes control planes in one process.
+//
+// A [Host] owns one embedded etcd and one TLS port. Every [ControlPlane] on it
+// is a complete, unmodified kube-apiserver with the usual controllers, a key
+// prefix of its own in etcd, and a PKI of its own on disk. Connections find
+// their control plane by the server name (SNI) that the client asks for, so a
+// kubeconfig of a hosted control plane always carries tls-server-name.
+//
+// Control planes of a host share the process: its memory, its version of
+// Kubernetes, its feature gates and its fate. What a tenant needs kept apart
+// for good belongs into another host.
+package hosted
