@@ -1,0 +1,43 @@
+package v1alpha1
+
+// Types of the conditions of a VirtualCluster.
+const (
+	// ConditionControlPlaneReady says whether the tenant's apiserver serves. Written by the manager.
+	ConditionControlPlaneReady = "ControlPlaneReady"
+	// ConditionSyncing says whether the syncer carries the tenant's objects. Written by the syncer.
+	ConditionSyncing = "Syncing"
+	// ConditionReady is true when the tenant can work: the control plane is ready and its objects are synced.
+	ConditionReady = "Ready"
+)
+
+// Reasons of the conditions of a VirtualCluster.
+const (
+	// ReasonReady: all is well.
+	ReasonReady = "Ready"
+	// ReasonStarting: the control plane is being made or is starting.
+	ReasonStarting = "Starting"
+	// ReasonStartFailed: the control plane could not be started; it is tried again.
+	ReasonStartFailed = "StartFailed"
+	// ReasonNameTooLong: the cluster key would be too long for a namespace.
+	ReasonNameTooLong = "NameTooLong"
+	// ReasonNamespaceConflict: the root namespace exists and belongs to something else.
+	ReasonNamespaceConflict = "NamespaceConflict"
+	// ReasonProvisionerUnavailable: this manager does not have the provisioner that the spec names.
+	ReasonProvisionerUnavailable = "ProvisionerUnavailable"
+	// ReasonUnsupportedVersion: the provisioner cannot run the Kubernetes version that the spec names.
+	ReasonUnsupportedVersion = "UnsupportedVersion"
+	// ReasonInvalidSpec: a field of the spec cannot be used as it is.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does not exist.
+	ReasonKubeconfigMissing = "KubeconfigMissing"
+	// ReasonKubeconfigInvalid: the kubeconfig cannot be parsed, or asks for what is not allowed.
+	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonUnauthorized: the tenant's apiserver refuses the credentials of the kubeconfig.
+	ReasonUnauthorized = "Unauthorized"
+	// ReasonUnreachable: the tenant's apiserver does not answer.
+	ReasonUnreachable = "Unreachable"
+	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
+	ReasonNotSyncing = "NotSyncing"
+	// ReasonTerminating: the VirtualCluster is being deleted.
+	ReasonTerminating = "Terminating"
+)

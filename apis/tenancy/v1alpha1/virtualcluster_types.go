@@ -1,0 +1,202 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ProvisionerType names a way to run a tenant's control plane.
+//
+// +kubebuilder:validation:Enum=Native;Hosted;External
+type ProvisionerType string
+
+const (
+	// ProvisionerNative runs the control plane as pods of the super cluster, from a ClusterVersion.
+	ProvisionerNative ProvisionerType = "Native"
+	// ProvisionerHosted runs the control plane inside a process that hosts many of them.
+	ProvisionerHosted ProvisionerType = "Hosted"
+	// ProvisionerExternal uses a control plane that runs elsewhere, by a kubeconfig.
+	ProvisionerExternal ProvisionerType = "External"
+)
+
+// Phase is the coarse state of a VirtualCluster, for people; programs read the conditions.
+//
+// +kubebuilder:validation:Enum=Pending;Running;Error;Terminating
+type Phase string
+
+const (
+	// PhasePending means that the control plane is being made or is not reachable yet.
+	PhasePending Phase = "Pending"
+	// PhaseRunning means that the control plane serves its tenant.
+	PhaseRunning Phase = "Running"
+	// PhaseError means that somebody has to act; the conditions tell what to do.
+	PhaseError Phase = "Error"
+	// PhaseTerminating means that the tenant and all that belongs to it is being removed.
+	PhaseTerminating Phase = "Terminating"
+)
+
+// VirtualClusterSpec is what a platform admin wants of a tenant. The empty spec is a good one.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.external) == (has(self.provisioner) && self.provisioner == 'External')",message="external must be set when provisioner is External, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="clusterDomain cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="has(self.provisioner) == has(oldSelf.provisioner)",message="provisioner cannot be added or removed after creation"
+type VirtualClusterSpec struct {
+	// clusterDomain is the DNS domain of the tenant's cluster. Default: cluster.local.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterDomain is immutable"
+	ClusterDomain string `json:"clusterDomain,omitempty"`
+
+	// clusterVersionName names the ClusterVersion from which the Native provisioner builds the control plane.
+	// Default: the built-in one of kubernetesVersion.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClusterVersionName string `json:"clusterVersionName,omitempty"`
+
+	// pkiExpireDays is how long the tenant's certificates live. They are renewed before they expire. Default: 365.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	PKIExpireDays int64 `json:"pkiExpireDays,omitempty"`
+
+	// transparentMetaPrefixes are prefixes of label and annotation keys that are copied from the super cluster's
+	// objects up to the tenant's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=317
+	TransparentMetaPrefixes []string `json:"transparentMetaPrefixes,omitempty"`
+
+	// opaqueMetaPrefixes are prefixes of label and annotation keys of the tenant's objects that stay in the tenant.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=317
+	OpaqueMetaPrefixes []string `json:"opaqueMetaPrefixes,omitempty"`
+
+	// serviceCidr is the range of the tenant's Service addresses. Default: the provisioner's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="serviceCidr must be a network in CIDR notation with no host bits set, such as 10.96.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCidr is immutable"
+	ServiceCIDR string `json:"serviceCidr,omitempty"`
+
+	// weight is the tenant's share of the syncer while several tenants have work. Default: 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Weight int32 `json:"weight,omitempty"`
+
+	// provisioner is the way in which the control plane runs. Default: by the manager's --default-provisioner.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisioner is immutable"
+	Provisioner ProvisionerType `json:"provisioner,omitempty"`
+
+	// kubernetesVersion is the version of the tenant's control plane, such as v1.36.3 or 1.36. Default: the
+	// newest that the provisioner has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// external says where a control plane of provisioner External is.
+	// +optional
+	External *ExternalControlPlane `json:"external,omitempty"`
+}
+
+// ExternalControlPlane is a control plane that runs elsewhere.
+type ExternalControlPlane struct {
+	// kubeconfigSecretName names a Secret in the VirtualCluster's namespace whose key kubeconfig holds an admin
+	// kubeconfig of the control plane. A changed Secret is followed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	KubeconfigSecretName string `json:"kubeconfigSecretName"`
+}
+
+// VirtualClusterStatus is what stands. The manager writes it, except for the condition Syncing, which is the syncer's.
+type VirtualClusterStatus struct {
+	// phase is the coarse state, for people.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// message explains the phase.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message,omitempty"`
+
+	// reason is the reason of the phase, one word in camel case.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status answers.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// clusterNamespace is the tenant's root namespace in the super cluster. It is also the cluster key with which
+	// the names of all its other namespaces begin.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ClusterNamespace string `json:"clusterNamespace,omitempty"`
+
+	// endpoint is the URL of the tenant's apiserver.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// version is the Kubernetes version that the control plane runs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// conditions are ControlPlaneReady, Syncing and Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VirtualCluster is a tenant: a Kubernetes control plane of its own, on a super cluster shared with others.
+//
+// The name is part of the names of all the tenant's namespaces in the super cluster, so it is a short DNS label.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=vc,categories=tenancy
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint`
+// +kubebuilder:printcolumn:name="Namespace",type=string,priority=1,JSONPath=`.status.clusterNamespace`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && size(self.metadata.name) <= 40",message="metadata.name must be a DNS label (lower case letters, digits and '-') of at most 40 characters, because it is part of the names of the tenant's namespaces"
+type VirtualCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the platform admin wants.
+	// +optional
+	Spec VirtualClusterSpec `json:"spec,omitempty"`
+	// status is what stands.
+	// +optional
+	Status VirtualClusterStatus `json:"status,omitempty"`
+}
+
+// VirtualClusterList is a list of VirtualClusters.
+//
+// +kubebuilder:object:root=true
+type VirtualClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VirtualCluster `json:"items"`
+}

@@ -1,0 +1,71 @@
+// Package provisioner is the contract between vc-manager and the ways to run a tenant's control plane.
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// Provisioner runs the control planes of VirtualClusters in one way. Its methods are called from reconciles: they are level
+// triggered, safe to repeat, and never wait for a control plane.
+type Provisioner interface {
+	// Ensure brings the control plane to what the spec says and tells where it stands. The root namespace named by
+	// status.clusterNamespace exists. An error is tried again with backoff; Failure says that the spec has to change.
+	Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (ControlPlane, error)
+
+	// Delete takes the control plane and its data away, and says whether nothing is left.
+	Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error)
+}
+
+// Notifier is implemented by provisioners that know when a control plane's state changes; the VirtualCluster of each event
+// is reconciled again.
+type Notifier interface {
+	Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+}
+
+// ControlPlane is where a control plane stands.
+type ControlPlane struct {
+	// Ready says that the apiserver serves; the other fields, but for Message, are set when it is true.
+	Ready bool
+	// Endpoint is the URL of the apiserver.
+	Endpoint string
+	// Version is the Kubernetes version that runs, such as v1.36.3.
+	Version string
+	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
+	Kubeconfig []byte
+	// Message says what is being waited for while Ready is false.
+	Message string
+}
+
+// Failure is an error that a person has to mend: its reason and message go into the VirtualCluster's conditions as they are.
+type Failure struct {
+	// Reason is one of the reasons in the tenancy API.
+	Reason string
+	// Message says what is wrong and what to change.
+	Message string
+}
+
+// Error is the message.
+func (f *Failure) Error() string { return f.Message }
+
+// Failf makes a Failure.
+func Failf(reason, format string, args ...any) error {
+	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// AsFailure returns the Failure in an error's chain, or nil.
+func AsFailure(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// Registry holds the provisioners that a manager has, by type.
+type Registry map[tenancyv1alpha1.ProvisionerType]Provisioner

@@ -1,0 +1,80 @@
+// Package names makes the names by which a tenant and its namespaces are known in the super cluster, and the keys of the
+// labels and annotations that carry them. Both the manager and the syncer build on it.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Domain is the domain of all label and annotation keys of VirtualCluster.
+const Domain = "tenancy.x-k8s.io"
+
+// Keys of the labels and annotations on the tenants' objects in the super cluster.
+const (
+	// Cluster holds the cluster key.
+	Cluster = Domain + "/cluster"
+	// UID holds the UID of the tenant's object.
+	UID = Domain + "/uid"
+	// Namespace holds the namespace of the tenant's object; on a namespace, its name in the tenant.
+	Namespace = Domain + "/namespace"
+	// VCName holds the name of the VirtualCluster; label and annotation.
+	VCName = Domain + "/vcname"
+	// VCNamespace holds the namespace of the VirtualCluster; label and annotation.
+	VCNamespace = Domain + "/vcnamespace"
+	// VCUID holds the UID of the VirtualCluster. Every write to a namespace checks it.
+	VCUID = Domain + "/vcuid"
+	// OwnerReferences holds the owner references of the tenant's object, as JSON.
+	OwnerReferences = Domain + "/ownerReferences"
+	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
+	RestartedAt = Domain + "/restartedAt"
+)
+
+// The Secret in the root namespace that holds the admin kubeconfig of the tenant, and its key.
+const (
+	AdminKubeconfigSecret = "admin-kubeconfig"
+	AdminKubeconfigKey    = "admin-kubeconfig"
+)
+
+// maxLabel is the longest name of a namespace, which is a DNS label (RFC 1123).
+const maxLabel = validation.DNS1123LabelMaxLength
+
+// hashDigits is the number of hex digits that keep shortened names apart (40 bits).
+const hashDigits = 10
+
+// ClusterKey is the key of a VirtualCluster: the name of its root namespace and the beginning of all its others. The UID
+// keeps apart a VirtualCluster and its predecessor of the same name. The key can be longer than a namespace's name may
+// be: see ValidateClusterKey.
+func ClusterKey(namespace, name string, uid types.UID) string {
+	return namespace + "-" + digest(6, string(uid)) + "-" + name
+}
+
+// ValidateClusterKey says what is wrong with a cluster key as the name of a namespace; empty if nothing is.
+func ValidateClusterKey(key string) []string {
+	return validation.IsDNS1123Label(key)
+}
+
+// SuperNamespace is the super cluster's namespace of a tenant's namespace. A name that would be too long keeps its head and
+// ends in a hash of the whole.
+func SuperNamespace(clusterKey, tenantNamespace string) string {
+	return shorten(clusterKey + "-" + tenantNamespace)
+}
+
+// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name.
+func shorten(name string) string {
+	if len(name) <= maxLabel {
+		return name
+	}
+	head := strings.TrimRight(name[:maxLabel-hashDigits-1], "-")
+	return head + "-" + digest(hashDigits, name)
+}
+
+// digest is the first hex digits of the SHA-256 of s.
+func digest(digits int, s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])[:digits]
+}
