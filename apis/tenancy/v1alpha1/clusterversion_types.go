@@ -28,11 +28,13 @@ type StatefulSetSvcBundle struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	StatefulSet *appsv1.StatefulSet `json:"statefulset,omitempty"`
 	// service is the address of the part.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	Service *corev1.Service `json:"service,omitempty"`
 }
 

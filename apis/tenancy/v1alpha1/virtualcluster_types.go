@@ -46,6 +46,7 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self.split('.').all(label, size(label) <= 63)",message="each label of clusterDomain must have at most 63 characters"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterDomain is immutable"
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 
@@ -78,10 +79,12 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	OpaqueMetaPrefixes []string `json:"opaqueMetaPrefixes,omitempty"`
 
-	// serviceCidr is the range of the tenant's Service addresses. Default: the provisioner's.
+	// serviceCidr is the range of the tenant's Service addresses: 8 to 1048576 of them, which is what an apiserver
+	// takes. Default: the provisioner's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="serviceCidr must be a network in CIDR notation with no host bits set, such as 10.96.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ((cidr(self).ip().family() == 4 ? 32 : 128) - cidr(self).prefixLength()) in [3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]",message="serviceCidr must hold 8 to 1048576 addresses: a prefix of /12 to /29 for IPv4, /108 to /125 for IPv6"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCidr is immutable"
 	ServiceCIDR string `json:"serviceCidr,omitempty"`
 
@@ -115,6 +118,7 @@ type ExternalControlPlane struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 }
 
@@ -185,7 +189,11 @@ type VirtualCluster struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what the platform admin wants.
+	// ---
+	// The default closes a gap: fields are immutable by comparison with the old spec, so there has to be one.
+	//
 	// +optional
+	// +kubebuilder:default:={}
 	Spec VirtualClusterSpec `json:"spec,omitempty"`
 	// status is what stands.
 	// +optional

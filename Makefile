@@ -1,0 +1,112 @@
+# All that a developer types. Prerequisites: Go, make and git; for `make test` also a C compiler, which Go's race detector needs.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+MODULE      := github.com/virtualcluster/virtualcluster
+BIN         := $(CURDIR)/bin
+TOOLS       := $(BIN)/tools
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The Kubernetes that vc-standalone runs. Without it, clients would be told v0.0.0-master+$Format:%H$.
+KUBERNETES  := $(shell sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' standalone/go.mod)
+KUBE_PARTS  := $(subst ., ,$(KUBERNETES:v%=%))
+
+LDFLAGS     := -s -w -X $(MODULE)/internal/version.version=$(VERSION)
+KUBE_LDFLAGS = $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,-X $(p).gitVersion=$(KUBERNETES) \
+	-X $(p).gitMajor=$(word 1,$(KUBE_PARTS)) -X $(p).gitMinor=$(word 2,$(KUBE_PARTS)) -X $(p).gitTreeState=clean)
+
+# Static binaries, and one build cache for programs, linters and the tests of standalone. -race turns cgo on by itself.
+export CGO_ENABLED ?= 0
+GO_BUILD    := go build -buildvcs=false
+# Empty: with the race detector the apiservers in standalone's tests are several times slower. STANDALONE_RACE=1 turns it on.
+STANDALONE_RACE ?=
+TEST_TIMEOUT    ?= 10m
+
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml'
+RACE_PACKAGES = $(shell go list ./... | grep -v '^$(MODULE)/test/')
+
+##@ Try it
+
+.PHONY: demo
+demo: build ## Two tenants run the same Deployment on one super cluster; prints what happened, removes everything
+	$(BIN)/vc-standalone demo
+
+.PHONY: run
+run: build ## Start vc-standalone with two tenants and stay; prints what to type next
+	$(BIN)/vc-standalone run
+
+##@ Develop
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build all binaries into bin/
+	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs and RBAC roles
+	$(TOOLS)/controller-gen object paths=./apis/...
+	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
+	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
+	if [ -d syncer ]; then $(TOOLS)/controller-gen rbac:roleName=vc-syncer paths=./syncer/... output:rbac:dir=config/rbac/vc-syncer; fi
+
+.PHONY: fmt
+fmt: $(TOOLS)/golangci-lint ## Format the code
+	$(TOOLS)/golangci-lint fmt ./...
+	cd standalone && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(BIN)
+
+##@ Check
+
+.PHONY: test
+test: test-unit test-standalone test-integration ## Run all tests
+
+.PHONY: test-unit
+test-unit: ## Run the root module's tests with the race detector
+	CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
+
+.PHONY: test-standalone
+test-standalone: ## Run the tests of the control planes in one process
+	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test-integration
+test-integration: build ## Run the tests of the whole path against bin/vc-standalone
+	if [ -d test/integration ]; then \
+		VC_STANDALONE=$(BIN)/vc-standalone go test -count=1 -timeout 20m ./test/integration/...; fi
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem $(RACE_PACKAGES)
+
+.PHONY: lint
+lint: lint-generated lint-format lint-code ## Check the code: linters, formatting, generated files up to date
+
+.PHONY: lint-generated
+lint-generated: generate
+	@changed=$$(git status --porcelain -- $(GENERATED)); if [ -n "$$changed" ]; then \
+		git --no-pager diff -- $(GENERATED); \
+		printf 'Generated files are not those of the sources. Commit what make generate writes:\n%s\n' "$$changed" >&2; exit 1; fi
+
+.PHONY: lint-format
+lint-format:
+	@files=$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l); if [ -n "$$files" ]; then \
+		printf 'Not formatted; make fmt does it:\n%s\n' "$$files" >&2; exit 1; fi
+
+.PHONY: lint-code
+lint-code: $(TOOLS)/golangci-lint
+	$(TOOLS)/golangci-lint run ./...
+	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+
+# The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
+$(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
+$(TOOLS)/golangci-lint: TOOL = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
+	cd hack/tools && go build -o $@ $(TOOL)
