@@ -2,52 +2,186 @@ package hosted
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	componentversion "k8s.io/component-base/version"
 )
 
+const startTimeout = 2 * time.Minute
+
 // ControlPlane is one running control plane of a Host.
-type ControlPlane struct{}
+type ControlPlane struct {
+	spec    Spec
+	address string
+	etcd    string
+	creds   *credentials
+	inlet   *inlet
+	// turns bounds how many control planes of the host start at a time.
+	turns chan struct{}
+
+	cancel context.CancelFunc
+	ready  chan struct{}
+	done   chan struct{}
+	err    error // set before done is closed
+}
 
 // Name is the name it was run under.
-func (c *ControlPlane) Name() string { return "" }
+func (c *ControlPlane) Name() string { return c.spec.Name }
 
 // Ready is closed once the control plane can be used: the apiserver is ready,
-// RBAC lets the admin in, the default namespace has its service account and CA
+// RBAC has its roles, the default namespace has its service account and CA
 // bundle, and the controllers run.
-func (c *ControlPlane) Ready() <-chan struct{} { return nil }
+func (c *ControlPlane) Ready() <-chan struct{} { return c.ready }
 
 // Done is closed once nothing of the control plane runs any more.
-func (c *ControlPlane) Done() <-chan struct{} { return nil }
+func (c *ControlPlane) Done() <-chan struct{} { return c.done }
 
 // Err says why the control plane ended by itself; nil while it runs and after
 // Stop.
-func (c *ControlPlane) Err() error { return nil }
+func (c *ControlPlane) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
 
 // Endpoint is the URL that clients connect to, the same for all control planes
 // of the host.
-func (c *ControlPlane) Endpoint() string { return "" }
+func (c *ControlPlane) Endpoint() string { return "https://" + c.address }
 
 // ServerName is the TLS server name that leads to this control plane.
-func (c *ControlPlane) ServerName() string { return "" }
+func (c *ControlPlane) ServerName() string { return serverName(c.spec.Name) }
 
 // CA is the control plane's certificate authority in PEM.
-func (c *ControlPlane) CA() []byte { return nil }
+func (c *ControlPlane) CA() []byte { return c.creds.authority.CertPEM }
 
 // KubeletClientCertificate is what the apiserver shows to kubelets, in PEM.
-func (c *ControlPlane) KubeletClientCertificate() []byte { return nil }
+func (c *ControlPlane) KubeletClientCertificate() []byte { return c.creds.kubeletPair().CertPEM }
 
 // AdminKubeconfig is a self-contained kubeconfig of a cluster admin.
-func (c *ControlPlane) AdminKubeconfig() []byte { return nil }
+func (c *ControlPlane) AdminKubeconfig() []byte {
+	admin := c.creds.adminPair()
+	config := clientcmdapi.NewConfig()
+	config.Clusters[c.spec.Name] = &clientcmdapi.Cluster{
+		Server: c.Endpoint(), TLSServerName: c.ServerName(), CertificateAuthorityData: c.CA(),
+	}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: admin.CertPEM, ClientKeyData: admin.KeyPEM,
+	}
+	config.Contexts[c.spec.Name] = &clientcmdapi.Context{Cluster: c.spec.Name, AuthInfo: "admin"}
+	config.CurrentContext = c.spec.Name
+	data, _ := clientcmd.Write(*config) // fails for no value that these fields can have
+	return data
+}
 
 // RESTConfig is the admin's client configuration, a copy of its own for each
 // call and without client-side rate limits.
-func (c *ControlPlane) RESTConfig() *rest.Config { return nil }
+func (c *ControlPlane) RESTConfig() *rest.Config {
+	admin := c.creds.adminPair()
+	return &rest.Config{
+		Host: c.Endpoint(),
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: c.ServerName(), CAData: c.CA(), CertData: admin.CertPEM, KeyData: admin.KeyPEM,
+		},
+		QPS: -1,
+	}
+}
 
 // Version is the version of Kubernetes that the control plane serves.
-func (c *ControlPlane) Version() version.Info { return version.Info{} }
+func (c *ControlPlane) Version() version.Info { return componentversion.Get() }
 
 // Stop ends the control plane and waits until it is gone or ctx ends. Its data
-// stays, and it can be run again.
-func (c *ControlPlane) Stop(ctx context.Context) error { return nil }
+// stays, and it can be run again. A control plane that is starting finishes
+// its start first, which takes a few seconds.
+func (c *ControlPlane) Stop(ctx context.Context) error {
+	c.cancel()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("control plane %q is still stopping: %w", c.spec.Name, context.Cause(ctx))
+	}
+}
+
+// run starts the control plane and serves until ctx ends, which is no error,
+// or something fails.
+func (c *ControlPlane) run(ctx context.Context) error {
+	defer c.inlet.shut()
+	if err := c.serve(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("control plane %q: %w", c.spec.Name, err)
+	}
+	return nil
+}
+
+func (c *ControlPlane) serve(ctx context.Context) error {
+	endTurn, err := c.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer endTurn()
+	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
+	defer cancel()
+
+	server, err := startAPIServer(ctx, c.spec, c.creds, c.etcd, c.inlet)
+	if err != nil {
+		return err
+	}
+	defer server.stop(ctx)
+	if err := server.awaitReady(starting); err != nil {
+		return err
+	}
+	env, err := newEnvironment(c.spec, c.creds, server)
+	if err != nil {
+		return err
+	}
+	controllers, err := startManager(ctx, c.spec.Controllers, env)
+	if err != nil {
+		return err
+	}
+	defer controllers.stop()
+	if err := c.awaitUsable(starting, server.client); err != nil {
+		return err
+	}
+	endTurn()
+	close(c.ready)
+	return c.watch(ctx, server, controllers)
+}
+
+// takeTurn waits for a turn to start, and returns what gives it back.
+func (c *ControlPlane) takeTurn(ctx context.Context) (func(), error) {
+	select {
+	case c.turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-c.turns }), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// watch waits for the end, and renews certificates meanwhile.
+func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers *manager) error {
+	renewal := time.NewTicker(renewalInterval)
+	defer renewal.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-server.done:
+			return server.ended()
+		case err := <-controllers.failed:
+			return err
+		case now := <-renewal.C:
+			if err := c.creds.renew(now); err != nil {
+				return errors.Join(errors.New("renew certificates"), err)
+			}
+		}
+	}
+}

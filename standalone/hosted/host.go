@@ -2,9 +2,19 @@ package hosted
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
 
 	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 )
+
+const defaultListen = "127.0.0.1"
 
 // Options say how a Host is set up. Only Dir has no default.
 type Options struct {
@@ -17,7 +27,7 @@ type Options struct {
 	// every kubeconfig at the next start.
 	Port int
 	// Default names the control plane that serves connections which ask for
-	// no server name, or for one that belongs to no control plane.
+	// no server name, or for one that is not of this host.
 	Default string
 	// UnsafeNoFsync lets etcd skip fsync. A crash of the machine may then
 	// cost data: for tests and throw-away demos only.
@@ -28,35 +38,204 @@ type Options struct {
 }
 
 // Host runs control planes over one etcd and behind one port.
-type Host struct{}
+type Host struct {
+	opts   Options
+	ip     net.IP
+	store  *store
+	router *router
+	turns  chan struct{}
+
+	ctx    context.Context // of all control planes; ends with the host
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // set before done is closed
+
+	mu      sync.Mutex
+	planes  map[string]*ControlPlane
+	running sync.WaitGroup
+}
 
 // Start brings up etcd and the port under the given directory. Control planes
 // are added with Run. Everything ends when ctx does, or with Stop.
 //
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
 // in a goroutine of one control plane does not end the others.
-func Start(ctx context.Context, opts Options) (*Host, error) { return nil, nil }
+func Start(ctx context.Context, opts Options) (*Host, error) {
+	if opts.Listen == "" {
+		opts.Listen = defaultListen
+	}
+	h := &Host{
+		opts:   opts,
+		ip:     net.ParseIP(opts.Listen),
+		turns:  make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		done:   make(chan struct{}),
+		planes: map[string]*ControlPlane{},
+	}
+	if h.ip == nil {
+		return nil, fmt.Errorf("cannot listen on %q: it is no IP address", opts.Listen)
+	}
+	utilruntime.ReallyCrash = false
+	var err error
+	if h.router, err = listenRouter(h.ip, opts.Port, opts.Default); err != nil {
+		return nil, err
+	}
+	if h.store, err = startStore(ctx, filepath.Join(opts.Dir, "etcd"), opts.UnsafeNoFsync); err != nil {
+		h.router.stop()
+		return nil, err
+	}
+	h.ctx, h.cancel = context.WithCancel(ctx)
+	h.router.start()
+	go h.supervise() // ends with the host; Done tells
+	return h, nil
+}
 
 // Address is the host:port that all control planes are reached at.
-func (h *Host) Address() string { return "" }
+func (h *Host) Address() string { return h.router.address() }
 
 // Run starts a control plane in the background and returns at once. Its PKI
 // and data are found again if it ran before. A name that is running already is
 // an error; one whose control plane has ended can be run again.
-func (h *Host) Run(spec Spec) (*ControlPlane, error) { return nil, nil }
+func (h *Host) Run(spec Spec) (*ControlPlane, error) {
+	spec = spec.withDefaults()
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return nil, fmt.Errorf("control plane %q cannot run: the host is stopping", spec.Name)
+	}
+	if _, ok := h.planes[spec.Name]; ok {
+		return nil, fmt.Errorf("control plane %q runs already: stop it first", spec.Name)
+	}
+	c, err := h.newControlPlane(spec)
+	if err != nil {
+		return nil, fmt.Errorf("control plane %q: %w", spec.Name, err)
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	c.cancel = cancel
+	h.planes[spec.Name] = c
+	h.running.Go(func() { h.runPlane(ctx, c) })
+	return c, nil
+}
+
+func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
+	dnsNames, ips, err := spec.servingNames(h.ip)
+	if err != nil {
+		return nil, err
+	}
+	creds, err := loadCredentials(h.pkiDir(spec.Name), dnsNames, ips)
+	if err != nil {
+		return nil, err
+	}
+	if len(spec.KubeletCA) > 0 {
+		if err := writeFile(creds.kubeletCAFile(), spec.KubeletCA); err != nil {
+			return nil, err
+		}
+	}
+	in, err := newInlet()
+	if err != nil {
+		return nil, err
+	}
+	return &ControlPlane{
+		spec: spec, creds: creds, inlet: in,
+		address: h.Address(), etcd: h.store.endpoint, turns: h.turns,
+		ready: make(chan struct{}), done: make(chan struct{}),
+	}, nil
+}
+
+// runPlane runs the control plane from its first to its last moment.
+func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
+	defer c.cancel()
+	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.Background(), "controlPlane", c.Name()))
+	h.router.add(c.Name(), c.inlet)
+	c.err = c.run(ctx)
+	h.router.remove(c.Name(), c.inlet)
+	if c.err != nil {
+		h.opts.Log.Error(c.err, "a control plane ended by itself", "controlPlane", c.Name())
+	}
+	h.forget(c) // before done: who waits for that may run it again
+	close(c.done)
+}
+
+func (h *Host) forget(c *ControlPlane) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.planes, c.Name())
+}
 
 // Get finds a control plane that was started with Run and has not ended.
-func (h *Host) Get(name string) (*ControlPlane, bool) { return nil, false }
+func (h *Host) Get(name string) (*ControlPlane, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c, ok := h.planes[name]
+	return c, ok
+}
+
+func (h *Host) planeDir(name string) string { return filepath.Join(h.opts.Dir, "controlplanes", name) }
+func (h *Host) pkiDir(name string) string   { return filepath.Join(h.planeDir(name), "pki") }
 
 // Delete stops the control plane if it runs, and removes all its data from
 // etcd and its PKI from disk. Deleting what does not exist is no error.
-func (h *Host) Delete(ctx context.Context, name string) error { return nil }
+func (h *Host) Delete(ctx context.Context, name string) error {
+	if err := validateName(name); err != nil {
+		return err // it may not lead out of our directory
+	}
+	if c, ok := h.Get(name); ok {
+		if err := c.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if err := h.store.wipe(ctx, name); err != nil {
+		return err
+	}
+	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
+}
 
 // Stop ends all control planes, the port and etcd. The data stays.
-func (h *Host) Stop(ctx context.Context) error { return nil }
+func (h *Host) Stop(ctx context.Context) error {
+	h.cancel()
+	select {
+	case <-h.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the host is still stopping: %w", context.Cause(ctx))
+	}
+}
 
 // Done is closed when the host has stopped for whatever reason.
-func (h *Host) Done() <-chan struct{} { return nil }
+func (h *Host) Done() <-chan struct{} { return h.done }
 
 // Err says why the host stopped by itself; nil while it runs and after Stop.
-func (h *Host) Err() error { return nil }
+func (h *Host) Err() error {
+	select {
+	case <-h.done:
+		return h.err
+	default:
+		return nil
+	}
+}
+
+// supervise waits for the end of the host and takes it down in order.
+func (h *Host) supervise() {
+	defer close(h.done)
+	select {
+	case err := <-h.store.failed():
+		h.err = fmt.Errorf("etcd ended by itself: %w", err)
+	case <-h.ctx.Done():
+	}
+	h.refuse()
+	h.running.Wait()
+	h.router.stop()
+	if err := h.store.stop(); err != nil {
+		h.opts.Log.Error(err, "etcd did not stop cleanly")
+	}
+}
+
+// refuse ends all control planes and lets no new one in. It waits for a Run
+// that is under way.
+func (h *Host) refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cancel()
+}

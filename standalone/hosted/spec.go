@@ -1,5 +1,19 @@
 package hosted
 
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	netutils "k8s.io/utils/net"
+)
+
+const (
+	defaultServiceCIDR   = "10.96.0.0/16"
+	defaultClusterDomain = "cluster.local"
+)
+
 // Spec describes one control plane. Only Name has no default.
 type Spec struct {
 	// Name is the control plane's identity on this host: a DNS label that
@@ -20,4 +34,76 @@ type Spec struct {
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string
+}
+
+func (s Spec) withDefaults() Spec {
+	if s.ServiceCIDR == "" {
+		s.ServiceCIDR = defaultServiceCIDR
+	}
+	if s.ClusterDomain == "" {
+		s.ClusterDomain = defaultClusterDomain
+	}
+	if s.Controllers == nil {
+		s.Controllers = TenantControllers()
+	}
+	return s
+}
+
+func (s Spec) validate() error {
+	if err := validateName(s.Name); err != nil {
+		return err
+	}
+	if msgs := validation.IsDNS1123Subdomain(s.ClusterDomain); len(msgs) > 0 {
+		return fmt.Errorf("control plane %q: the cluster domain %q is no DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
+	}
+	if _, err := s.serviceIP(); err != nil {
+		return fmt.Errorf("control plane %q: %w", s.Name, err)
+	}
+	return nil
+}
+
+func validateName(name string) error {
+	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
+		return fmt.Errorf("%q cannot name a control plane: %s", name, strings.Join(msgs, ", "))
+	}
+	return nil
+}
+
+// serviceIP is the address of the kubernetes service.
+func (s Spec) serviceIP() (net.IP, error) {
+	_, cidr, err := net.ParseCIDR(s.ServiceCIDR)
+	if err != nil {
+		return nil, fmt.Errorf("the service CIDR %q is not one: %w", s.ServiceCIDR, err)
+	}
+	ip, err := netutils.GetIndexedIP(cidr, 1)
+	if err != nil {
+		return nil, fmt.Errorf("the service CIDR %q is too small: %w", s.ServiceCIDR, err)
+	}
+	return ip, nil
+}
+
+// issuer is who the control plane's service account tokens come from.
+func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
+
+// servingNames are the names and addresses in the serving certificate.
+func (s Spec) servingNames(listen net.IP) (dnsNames []string, ips []net.IP, err error) {
+	serviceIP, err := s.serviceIP()
+	if err != nil {
+		return nil, nil, err
+	}
+	dnsNames = []string{
+		serverName(s.Name),
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc." + s.ClusterDomain,
+		"localhost",
+	}
+	ips = []net.IP{serviceIP, net.IPv4(127, 0, 0, 1), listen}
+	for _, san := range s.ExtraSANs {
+		if ip := net.ParseIP(san); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			dnsNames = append(dnsNames, san)
+		}
+	}
+	return dnsNames, ips, nil
 }

@@ -1,0 +1,147 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/resourcequota"
+	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
+	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+)
+
+const (
+	namespaceResync = 5 * time.Minute
+	quotaResync     = 5 * time.Minute
+	// discoveryInterval is how soon objects of new resources are collected
+	// and counted.
+	discoveryInterval = 30 * time.Second
+)
+
+// clusterControllers keep any cluster in order: identities, namespaces,
+// ownership, quota.
+func clusterControllers() []Controller {
+	return []Controller{
+		{"serviceaccount-token-controller", buildTokens},
+		{"serviceaccount-controller", buildServiceAccounts},
+		{"root-ca-certificate-publisher-controller", buildRootCAPublisher},
+		{"namespace-controller", buildNamespaces},
+		{"garbage-collector-controller", buildGarbageCollector},
+		{"resourcequota-controller", buildQuota},
+		{"clusterrole-aggregation-controller", buildRoleAggregation},
+	}
+}
+
+func buildTokens(ctx context.Context, env *environment) (func(context.Context), error) {
+	key, err := keyutil.ParsePrivateKeyPEM(env.creds.signingKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the service account key %s: %w", env.creds.signingKeyFile(), err)
+	}
+	generator, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, key)
+	if err != nil {
+		return nil, err
+	}
+	core := env.typed.Core().V1()
+	c, err := sacontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), env.client,
+		sacontroller.TokensControllerOptions{TokenGenerator: generator, RootCA: env.creds.authority.CertPEM})
+	return workers(2, c), err
+}
+
+func buildServiceAccounts(ctx context.Context, env *environment) (func(context.Context), error) {
+	core := env.typed.Core().V1()
+	c, err := sacontroller.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(),
+		env.client, sacontroller.DefaultServiceAccountsControllerOptions())
+	return workers(1, c), err
+}
+
+func buildRootCAPublisher(_ context.Context, env *environment) (func(context.Context), error) {
+	core := env.typed.Core().V1()
+	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), env.client, env.creds.authority.CertPEM)
+	return workers(1, c), err
+}
+
+func buildNamespaces(ctx context.Context, env *environment) (func(context.Context), error) {
+	discover, err := discoverFirst(env.client.Discovery().ServerPreferredNamespacedResources)
+	if err != nil {
+		return nil, err
+	}
+	c := namespace.NewNamespaceController(ctx, env.client, env.metadata, discover,
+		env.typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
+	return workers(5, c), nil
+}
+
+type discoverFunc func() ([]*metav1.APIResourceList, error)
+
+// discoverFirst calls discover once and hands out that answer first: the
+// namespace controller's constructor ends the process if it finds nothing.
+func discoverFirst(discover discoverFunc) (discoverFunc, error) {
+	first, err := discover()
+	if len(first) == 0 {
+		return nil, errors.Join(errors.New("discovery found no namespaced resources"), err)
+	}
+	var once sync.Once
+	return func() (resources []*metav1.APIResourceList, err error) {
+		once.Do(func() { resources = first })
+		if resources == nil {
+			resources, err = discover()
+		}
+		return resources, err
+	}, nil
+}
+
+func buildGarbageCollector(ctx context.Context, env *environment) (func(context.Context), error) {
+	graph := garbagecollector.NewDependencyGraphBuilder(ctx, env.metadata, env.restMapper,
+		garbagecollector.DefaultIgnoredResources(), env.informers, env.started)
+	gc, err := garbagecollector.NewComposedGarbageCollector(ctx, env.client, env.metadata, env.restMapper, graph)
+	return func(ctx context.Context) {
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { gc.Sync(ctx, env.client.Discovery(), discoveryInterval) })
+		gc.Run(ctx, 5, discoveryInterval)
+	}, err
+}
+
+func buildQuota(ctx context.Context, env *environment) (func(context.Context), error) {
+	discover := env.client.Discovery().ServerPreferredNamespacedResources
+	quota, err := quotainstall.NewQuotaConfigurationForControllers(
+		generic.ListerFuncForResourceFunc(env.typed.ForResource), env.typed)
+	if err != nil {
+		return nil, err
+	}
+	c, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
+		QuotaClient:               env.client.CoreV1(),
+		ResourceQuotaInformer:     env.typed.Core().V1().ResourceQuotas(),
+		ResyncPeriod:              controller.StaticResyncPeriodFunc(quotaResync),
+		Registry:                  generic.NewRegistry(quota.Evaluators()),
+		DiscoveryFunc:             discover,
+		IgnoredResourcesFunc:      quota.IgnoredResources,
+		InformersStarted:          env.started,
+		InformerFactory:           env.informers,
+		ReplenishmentResyncPeriod: controller.StaticResyncPeriodFunc(resync),
+		UpdateFilter:              quotainstall.DefaultUpdateFilter(),
+	})
+	return func(ctx context.Context) {
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { c.Sync(ctx, discover, discoveryInterval) })
+		c.Run(ctx, 2)
+	}, err
+}
+
+func buildRoleAggregation(_ context.Context, env *environment) (func(context.Context), error) {
+	c := clusterroleaggregation.NewClusterRoleAggregation(env.typed.Rbac().V1().ClusterRoles(), env.client.RbacV1())
+	return workers(1, c), nil
+}

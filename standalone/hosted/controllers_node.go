@@ -1,0 +1,62 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	"k8s.io/kubernetes/pkg/controller/podgc"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+// podGCThreshold is how many finished pods are kept before the oldest go.
+const podGCThreshold = 12500
+
+// nodeControllers deal with nodes and the pods on them. Node lifecycle and
+// taint eviction are missing on purpose: the local super cluster's nodes share
+// our process, so a late heartbeat says nothing about them.
+func nodeControllers() []Controller {
+	return []Controller{
+		{"daemonset-controller", buildDaemonSets},
+		{"pod-garbage-collector-controller", buildPodGC},
+		{"kube-scheduler", buildScheduler},
+	}
+}
+
+func buildDaemonSets(ctx context.Context, env *environment) (func(context.Context), error) {
+	core, apps := env.typed.Core().V1(), env.typed.Apps().V1()
+	c, err := daemon.NewDaemonSetsController(ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(),
+		env.client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
+	return workers(2, c), err
+}
+
+func buildPodGC(ctx context.Context, env *environment) (func(context.Context), error) {
+	core := env.typed.Core().V1()
+	return podgc.NewPodGC(ctx, env.client, core.Pods(), core.Nodes(), podGCThreshold).Run, nil
+}
+
+// buildScheduler runs the scheduler with its default configuration, on
+// informers of its own: it does not want to see finished pods.
+func buildScheduler(ctx context.Context, env *environment) (func(context.Context), error) {
+	informers := scheduler.NewInformerFactory(env.client, resync)
+	broadcaster := events.NewEventBroadcasterAdapter(env.client)
+	recorders := profile.RecorderFactory(func(name string) events.EventRecorderLogger { return broadcaster.NewRecorder(name) })
+	s, err := scheduler.New(ctx, env.client, informers, nil, recorders, scheduler.WithKubeConfig(env.config))
+	if err != nil {
+		return nil, fmt.Errorf("configure the scheduler: %w", err)
+	}
+	return func(ctx context.Context) {
+		defer informers.Shutdown()
+		defer broadcaster.Shutdown()
+		broadcaster.StartRecordingToSink(ctx.Done())
+		informers.Start(ctx.Done())
+		informers.WaitForCacheSync(ctx.Done())
+		if err := s.WaitForHandlersSync(ctx); err == nil {
+			s.Run(ctx)
+		}
+	}, nil
+}

@@ -1,0 +1,163 @@
+package hosted
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+)
+
+const (
+	authorityValidity = 10 * 365 * 24 * time.Hour
+	leafValidity      = 365 * 24 * time.Hour
+	// renewalInterval is how often a running control plane looks whether its
+	// certificates near their end.
+	renewalInterval = 12 * time.Hour
+
+	mastersGroup = "system:masters"
+)
+
+// credentials are the keys and certificates of one control plane, kept under
+// one directory. The authority and the signing key are made once; the
+// certificates that it signs are renewed in time.
+type credentials struct {
+	dir        string
+	authority  pki.Authority
+	signingKey []byte
+	dnsNames   []string
+	ips        []net.IP
+
+	mu                     sync.RWMutex
+	admin, server, kubelet pki.KeyPair
+}
+
+// loadCredentials finds the credentials in dir, and makes what is missing.
+func loadCredentials(dir string, dnsNames []string, ips []net.IP) (*credentials, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the PKI: %w", err)
+	}
+	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips}
+	ca, err := readOrMake(c.path("ca.pem"), newAuthorityPEM)
+	if err != nil {
+		return nil, err
+	}
+	c.authority.CertPEM, c.authority.KeyPEM = splitPEM(ca)
+	c.signingKey, err = readOrMake(c.signingKeyFile(), func() ([]byte, error) {
+		key, _, err := pki.NewSigningKey()
+		return key, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.renew(time.Now())
+}
+
+func newAuthorityPEM() ([]byte, error) {
+	ca, err := pki.NewAuthority("kubernetes", authorityValidity, time.Now())
+	return joinPEM(ca.CertPEM, ca.KeyPEM), err
+}
+
+func (c *credentials) path(file string) string { return filepath.Join(c.dir, file) }
+
+func (c *credentials) signingKeyFile() string    { return c.path("sa.key") }
+func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
+func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem") }
+
+// renew makes the certificates that are missing, near their end, or for other
+// names than they should be.
+func (c *credentials) renew(now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client := func(name string) func() (pki.KeyPair, error) {
+		return func() (pki.KeyPair, error) {
+			return c.authority.Client(name, []string{mastersGroup}, leafValidity, now)
+		}
+	}
+	leaves := []struct {
+		file string
+		pair *pki.KeyPair
+		make func() (pki.KeyPair, error)
+		fits func(*x509.Certificate) bool
+	}{
+		{"admin.pem", &c.admin, client("admin"), nil},
+		{"kubelet-client.pem", &c.kubelet, client("kube-apiserver-kubelet-client"), nil},
+		{"server.pem", &c.server, func() (pki.KeyPair, error) {
+			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, leafValidity, now)
+		}, c.servesNames},
+	}
+	for _, leaf := range leaves {
+		pair, err := renewLeaf(c.path(leaf.file), now, leaf.fits, leaf.make)
+		if err != nil {
+			return err
+		}
+		*leaf.pair = pair
+	}
+	return nil
+}
+
+func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, make func() (pki.KeyPair, error)) (pki.KeyPair, error) {
+	if data, err := os.ReadFile(path); err == nil {
+		pair := pki.KeyPair{}
+		pair.CertPEM, pair.KeyPEM = splitPEM(data)
+		if !pki.NeedsRenewal(pair.CertPEM, now) && (fits == nil || fits(parseLeaf(pair.CertPEM))) {
+			return pair, nil
+		}
+	}
+	pair, err := make()
+	if err != nil {
+		return pair, fmt.Errorf("make %s: %w", path, err)
+	}
+	return pair, writeFile(path, joinPEM(pair.CertPEM, pair.KeyPEM))
+}
+
+// parseLeaf returns an empty certificate for what it cannot read, which then
+// fits nothing and is made anew.
+func parseLeaf(data []byte) *x509.Certificate {
+	if block, _ := pem.Decode(data); block != nil {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return cert
+		}
+	}
+	return &x509.Certificate{}
+}
+
+func (c *credentials) servesNames(cert *x509.Certificate) bool {
+	return slices.Equal(cert.DNSNames, c.dnsNames) && slices.EqualFunc(cert.IPAddresses, c.ips, net.IP.Equal)
+}
+
+func (c *credentials) adminPair() pki.KeyPair {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.admin
+}
+
+func (c *credentials) kubeletPair() pki.KeyPair {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.kubelet
+}
+
+// credentials are also the provider of the apiserver's serving certificate.
+var _ dynamiccertificates.CertKeyContentProvider = (*credentials)(nil)
+
+// Name says in the apiserver's log what is served.
+func (c *credentials) Name() string { return "serving certificate" }
+
+// CurrentCertKeyContent is the serving certificate and its key.
+func (c *credentials) CurrentCertKeyContent() (cert, key []byte) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.server.CertPEM, c.server.KeyPEM
+}
+
+// AddListener does nothing: the apiserver looks again every minute anyway.
+func (c *credentials) AddListener(dynamiccertificates.Listener) {}

@@ -1,0 +1,70 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/informerfactory"
+)
+
+// resync is how often informers hand over again what they hold.
+const resync = 10 * time.Hour
+
+// environment is what the controllers of one control plane are built on. The
+// typed informers are the apiserver's own, so that nothing is cached twice.
+type environment struct {
+	spec       Spec
+	creds      *credentials
+	config     *rest.Config
+	client     kubernetes.Interface
+	metadata   metadata.Interface
+	typed      informers.SharedInformerFactory
+	metadatas  metadatainformer.SharedInformerFactory
+	informers  informerfactory.InformerFactory
+	restMapper apimeta.ResettableRESTMapper
+	// started is closed once the informers run.
+	started chan struct{}
+}
+
+func newEnvironment(spec Spec, creds *credentials, server *apiServer) (*environment, error) {
+	env := &environment{
+		spec: spec, creds: creds,
+		config: server.loopback, client: server.client, typed: server.informers,
+		started: make(chan struct{}),
+	}
+	var err error
+	if env.metadata, err = metadata.NewForConfig(server.loopback); err != nil {
+		return nil, fmt.Errorf("make a metadata client: %w", err)
+	}
+	env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
+		metadatainformer.WithTransform(dropManagedFields))
+	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
+	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
+	return env, nil
+}
+
+// dropManagedFields saves memory: no controller reads them.
+func dropManagedFields(obj any) (any, error) {
+	if accessor, err := apimeta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+func (e *environment) startInformers(ctx context.Context) {
+	e.informers.Start(ctx.Done())
+	close(e.started)
+}
+
+// shutdownInformers waits for the informers of the controllers alone; the
+// typed ones go with the apiserver.
+func (e *environment) shutdownInformers() { e.metadatas.Shutdown() }

@@ -1,0 +1,135 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+const (
+	etcdStartTimeout = 30 * time.Second
+	// prefixRoot is the part of etcd's key space that control planes live in.
+	prefixRoot = "/controlplanes/"
+	// maxSocketPath keeps below the length that every system allows.
+	maxSocketPath = 100
+)
+
+// store is the embedded etcd of a host.
+type store struct {
+	server   *embed.Etcd
+	client   *clientv3.Client
+	endpoint string
+	// sockets is a directory to remove at the end, if one had to be made.
+	sockets string
+}
+
+// startStore brings up etcd. It listens on a Unix socket in a directory of
+// ours, because whoever can reach etcd can read the secrets of every tenant.
+func startStore(ctx context.Context, dir string, unsafeNoFsync bool) (*store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of etcd: %w", err)
+	}
+	s := &store{}
+	socket, err := s.socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	s.endpoint = "unix://" + socket
+	if s.server, err = embed.StartEtcd(etcdConfig(dir, socket, unsafeNoFsync)); err != nil {
+		return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", dir, err), s.stop())
+	}
+	if err := s.awaitReady(ctx, dir); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	s.client, err = clientv3.New(clientv3.Config{
+		Endpoints:   []string{s.endpoint},
+		DialTimeout: etcdStartTimeout,
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to etcd in %s: %w", dir, err), s.stop())
+	}
+	return s, nil
+}
+
+// socketPath prefers the data directory, and evades to the system's temporary
+// one where the path would be too long for a socket.
+func (s *store) socketPath(dir string) (string, error) {
+	const name = "client.sock"
+	abs, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil || len(abs) <= maxSocketPath {
+		return abs, err
+	}
+	if s.sockets, err = os.MkdirTemp("", "vc-etcd-"); err != nil {
+		return "", fmt.Errorf("make a directory for etcd's socket: %w", err)
+	}
+	return filepath.Join(s.sockets, name), nil
+}
+
+func etcdConfig(dir, socket string, unsafeNoFsync bool) *embed.Config {
+	cfg := embed.NewConfig()
+	cfg.Dir = filepath.Join(dir, "data")
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	// A single member has no peers, so its peer URL stays a mere name.
+	cfg.ListenPeerUrls = nil
+	cfg.AutoCompactionMode = embed.CompactorModePeriodic
+	cfg.AutoCompactionRetention = "5m"
+	cfg.QuotaBackendBytes = 8 << 30
+	cfg.EnableGRPCGateway = false
+	cfg.UnsafeNoFsync = unsafeNoFsync
+	cfg.LogLevel = "error"
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	return cfg
+}
+
+func (s *store) awaitReady(ctx context.Context, dir string) error {
+	timeout := time.NewTimer(etcdStartTimeout)
+	defer timeout.Stop()
+	select {
+	case <-s.server.Server.ReadyNotify():
+		return nil
+	case err := <-s.server.Err():
+		return fmt.Errorf("start etcd in %s: %w", dir, err)
+	case <-timeout.C:
+		return fmt.Errorf("etcd in %s is not ready after %s: does another process use that directory?", dir, etcdStartTimeout)
+	case <-ctx.Done():
+		return fmt.Errorf("start etcd in %s: %w", dir, context.Cause(ctx))
+	}
+}
+
+// failed reports that etcd ended by itself.
+func (s *store) failed() <-chan error { return s.server.Err() }
+
+// prefixOf is the etcd prefix of one control plane. Its keys all begin with
+// the prefix and a slash.
+func prefixOf(name string) string { return prefixRoot + name }
+
+// wipe deletes every key of a control plane, and none of any other.
+func (s *store) wipe(ctx context.Context, name string) error {
+	if _, err := s.client.Delete(ctx, prefixOf(name)+"/", clientv3.WithPrefix()); err != nil {
+		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)
+	}
+	return nil
+}
+
+func (s *store) stop() error {
+	var errs []error
+	if s.client != nil {
+		errs = append(errs, s.client.Close())
+	}
+	if s.server != nil {
+		s.server.Close()
+	}
+	if s.sockets != "" {
+		errs = append(errs, os.RemoveAll(s.sockets))
+	}
+	return errors.Join(errs...)
+}

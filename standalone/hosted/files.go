@@ -1,0 +1,65 @@
+package hosted
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A PKI file holds a certificate together with its key, or a key alone, so
+// that no crash can leave one half of a pair behind.
+
+// readOrMake returns the content of the file, and makes it first if there is
+// none. What is there already is never replaced.
+func readOrMake(path string, make func() ([]byte, error)) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return data, wrapf(err, "read %s", path)
+	}
+	if data, err = make(); err != nil {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	return data, writeFile(path, data)
+}
+
+// writeFile replaces the file at once and for good, or not at all.
+func writeFile(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // has mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // fails after the rename
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	return wrapf(err, "write %s", path)
+}
+
+// splitPEM separates the certificates of a PEM file from its private key.
+func splitPEM(data []byte) (certs, key []byte) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			key = append(key, pem.EncodeToMemory(block)...)
+		} else {
+			certs = append(certs, pem.EncodeToMemory(block)...)
+		}
+	}
+	return certs, key
+}
+
+func joinPEM(certs, key []byte) []byte { return bytes.Join([][]byte{certs, key}, nil) }
+
+// wrapf adds what was attempted to an error, and leaves nil alone.
+func wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}

@@ -1,0 +1,63 @@
+package hosted
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// errHelloRead ends the handshake of peekServerName once it knows enough.
+var errHelloRead = errors.New("client hello read")
+
+// peekServerName reads the TLS client hello and returns the server name in it,
+// which may be empty, and a connection that yields all bytes from the start.
+// It gives up after the timeout and when ctx ends.
+func peekServerName(ctx context.Context, conn net.Conn, timeout time.Duration) (string, net.Conn, error) {
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := conn.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		return "", conn, fmt.Errorf("set the deadline for the client hello: %w", err)
+	}
+	var name string
+	var seen bytes.Buffer
+	err := tls.Server(&helloConn{Conn: conn, seen: &seen}, &tls.Config{
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = hello.ServerName
+			return nil, errHelloRead
+		},
+	}).Handshake()
+	if !errors.Is(err, errHelloRead) {
+		return "", conn, fmt.Errorf("read the client hello: %w", err)
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return "", conn, fmt.Errorf("clear the deadline of the client hello: %w", err)
+	}
+	return name, &replayedConn{Conn: conn, rest: io.MultiReader(&seen, conn)}, nil
+}
+
+// helloConn keeps what is read from a connection and never writes to it: the
+// alert about the handshake that we break off is not the client's concern.
+type helloConn struct {
+	net.Conn
+	seen *bytes.Buffer
+}
+
+func (c *helloConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.seen.Write(p[:n])
+	return n, err
+}
+
+func (c *helloConn) Write(p []byte) (int, error) { return len(p), nil }
+
+// replayedConn reads again what was peeked at, and then the connection.
+type replayedConn struct {
+	net.Conn
+	rest io.Reader
+}
+
+func (c *replayedConn) Read(p []byte) (int, error) { return c.rest.Read(p) }

@@ -1,0 +1,128 @@
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// inlet is the listener of one control plane's server. It yields connections
+// that the router hands over, and those of the server's loopback client,
+// which come through a port of their own: the loopback client cannot be told
+// another server name, so it would be lost at the router.
+type inlet struct {
+	loopback net.Listener
+	conns    chan net.Conn
+	closed   chan struct{}
+	close    func()
+	feeder   sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[*inletConn]struct{}
+}
+
+func newInlet() (*inlet, error) {
+	loopback, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the loopback client: %w", err)
+	}
+	in := &inlet{
+		loopback: loopback,
+		conns:    make(chan net.Conn),
+		closed:   make(chan struct{}),
+		open:     map[*inletConn]struct{}{},
+	}
+	in.close = sync.OnceFunc(func() { close(in.closed) })
+	in.feeder.Go(in.feed)
+	return in, nil
+}
+
+func (in *inlet) feed() {
+	for {
+		conn, err := in.loopback.Accept()
+		switch {
+		case err == nil:
+			in.offer(conn)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // out of file descriptors, most likely
+			pause(in.closed, acceptRetry)
+		}
+	}
+}
+
+// pause waits for the time to pass or for stop to be closed.
+func pause(stop <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stop:
+	}
+}
+
+// offer hands a connection to the server, or closes it if that is gone.
+func (in *inlet) offer(conn net.Conn) {
+	tracked := &inletConn{Conn: conn, inlet: in}
+	in.mu.Lock()
+	in.open[tracked] = struct{}{}
+	in.mu.Unlock()
+	select {
+	case in.conns <- tracked:
+	case <-in.closed:
+		_ = tracked.Close()
+	}
+}
+
+// Accept never fails while the inlet is open: the server would panic.
+func (in *inlet) Accept() (net.Conn, error) {
+	select {
+	case conn := <-in.conns:
+		return conn, nil
+	case <-in.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close stops new connections. Those that are open go on.
+func (in *inlet) Close() error {
+	in.close()
+	return in.loopback.Close()
+}
+
+// Addr is where the loopback client finds the server.
+func (in *inlet) Addr() net.Addr { return in.loopback.Addr() }
+
+// shut closes the inlet and all its connections.
+func (in *inlet) shut() {
+	_ = in.Close() // a second close of the port fails, which is fine
+	in.feeder.Wait()
+	for _, conn := range in.connections() {
+		_ = conn.Close()
+	}
+}
+
+func (in *inlet) connections() []*inletConn {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	conns := make([]*inletConn, 0, len(in.open))
+	for conn := range in.open {
+		conns = append(conns, conn)
+	}
+	return conns
+}
+
+// inletConn forgets itself at its inlet when it is closed.
+type inletConn struct {
+	net.Conn
+	inlet *inlet
+}
+
+func (c *inletConn) Close() error {
+	c.inlet.mu.Lock()
+	delete(c.inlet.open, c)
+	c.inlet.mu.Unlock()
+	return c.Conn.Close()
+}

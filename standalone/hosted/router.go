@@ -1,0 +1,110 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// serverNameSuffix follows a control plane's name in its server name.
+	// Nobody resolves these names; ".internal" is reserved for private use.
+	serverNameSuffix = ".vc.internal"
+	helloTimeout     = 10 * time.Second
+	// acceptRetry keeps a failing Accept from spinning.
+	acceptRetry = 50 * time.Millisecond
+)
+
+// router accepts connections at the host's port and hands each to the inlet
+// of the control plane that the client's TLS server name asks for.
+type router struct {
+	listener net.Listener
+	fallback string
+	ctx      context.Context // ends with stop
+	end      context.CancelFunc
+	work     sync.WaitGroup
+
+	mu     sync.RWMutex
+	routes map[string]*inlet
+}
+
+// listenRouter takes the port. It serves after start.
+func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d on %s is taken: choose another one, or stop what uses it", port, ip)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
+	}
+	r := &router{listener: listener, fallback: serverName(fallback), routes: map[string]*inlet{}}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	return r, nil
+}
+
+func serverName(name string) string { return name + serverNameSuffix }
+
+func (r *router) start() { r.work.Go(r.accept) }
+
+func (r *router) address() string { return r.listener.Addr().String() }
+
+func (r *router) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		switch {
+		case err == nil:
+			r.work.Go(func() { r.route(conn) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // out of file descriptors, most likely
+			pause(r.ctx.Done(), acceptRetry)
+		}
+	}
+}
+
+func (r *router) route(conn net.Conn) {
+	name, conn, err := peekServerName(r.ctx, conn, helloTimeout)
+	in := r.find(name)
+	if err != nil || in == nil {
+		_ = conn.Close()
+		return
+	}
+	in.offer(conn)
+}
+
+// find returns nil for a control plane of this host that does not run: the
+// fallback would answer with a certificate that only misleads the client.
+func (r *router) find(name string) *inlet {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if in, ok := r.routes[name]; ok || strings.HasSuffix(name, serverNameSuffix) {
+		return in
+	}
+	return r.routes[r.fallback]
+}
+
+func (r *router) add(name string, in *inlet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.routes[serverName(name)] = in
+}
+
+// remove takes the route away unless another inlet has replaced it.
+func (r *router) remove(name string, in *inlet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.routes[serverName(name)] == in {
+		delete(r.routes, serverName(name))
+	}
+}
+
+func (r *router) stop() {
+	r.end()
+	_ = r.listener.Close()
+	r.work.Wait()
+}
