@@ -1,0 +1,72 @@
+package fairqueue
+
+import "time"
+
+// Get is GetWithPriority without the priority.
+func (q *Queue[T]) Get() (key T, shutdown bool) {
+	key, _, shutdown = q.GetWithPriority()
+	return key, shutdown
+}
+
+// GetWithPriority waits for the next key and hands it out, with the priority it
+// was added with. The worker must call [Queue.Done] when it has finished. Once
+// the queue is shut down there are no more keys.
+func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
+	q.mu.Lock()
+	for q.turns.empty() && q.phase != stopped {
+		q.work.Wait()
+	}
+	if q.phase == stopped {
+		q.mu.Unlock()
+		return key, 0, true
+	}
+	it := q.lockedTake()
+	// Once unlocked, the records may change hands.
+	key, priority = it.key, it.priority
+	tenant, at := it.lane.tenant, it.at
+	q.mu.Unlock()
+
+	if q.opts.Observe != nil {
+		q.opts.Observe(tenant, priority, time.Since(at))
+	}
+	return key, priority, false
+}
+
+// lockedTake moves the next item into flight. There must be one.
+func (q *Queue[T]) lockedTake() *item[T] {
+	l := q.turns.front()
+	if l.credit == 0 {
+		l.credit = l.weight
+	}
+	if l.credit--; l.credit == 0 {
+		q.turns.remove(&l.turn)
+		q.turns.pushBack(&l.turn)
+	}
+	it := l.take()
+	q.ready--
+	q.inFlight++
+	q.lockedSettle(l)
+	return it
+}
+
+// Done tells that a worker has finished with a key. If the key was added
+// meanwhile, it is handed out again. Done of a key that no worker has does
+// nothing.
+func (q *Queue[T]) Done(key T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	it := q.items[key]
+	if it == nil || !it.inFlight {
+		return
+	}
+	l := it.lane
+	it.inFlight = false
+	l.inFlight--
+	q.inFlight--
+	if it.state == held {
+		q.lockedPush(it)
+		return
+	}
+	q.lockedRelease(it)
+	q.lockedSettle(l)
+}

@@ -1,0 +1,98 @@
+package fairqueue
+
+// The levels of priority in a lane. Few levels keep every operation O(1), and
+// nobody needs more: deletions and first creations, changes, periodic checks.
+const (
+	high = iota
+	normal
+	low
+	levels
+)
+
+// share is how many turns of a lane it takes for the keys that higher
+// priorities keep waiting to get one.
+const share = 16
+
+func levelOf(priority int) int {
+	switch {
+	case priority > 0:
+		return high
+	case priority < 0:
+		return low
+	default:
+		return normal
+	}
+}
+
+// lane is a tenant that has at least one item. Queue.mu guards it.
+type lane[T comparable] struct {
+	tenant string
+	config
+	// items are all of the tenant's.
+	items list[*item[T]]
+	// waiting are the ready items by level, each in the order they came.
+	waiting [levels]list[*item[T]]
+	// ready counts the items in waiting.
+	ready    int
+	inFlight int
+	// passed counts the turns taken from those waiting at a lower level.
+	passed int
+	// credit is how many more items the lane may have in its turn.
+	credit int32
+	// offered is how many items workers have been woken for.
+	offered int
+	// turn is the place in Queue.turns.
+	turn element[*lane[T]]
+}
+
+// open returns how many items could be handed out at once.
+func (l *lane[T]) open(limit int) int {
+	if l.paused {
+		return 0
+	}
+	return max(0, min(l.ready, limit-l.inFlight))
+}
+
+func (l *lane[T]) push(it *item[T]) {
+	it.state = ready
+	l.waiting[levelOf(it.priority)].pushBack(&it.place)
+	l.ready++
+}
+
+func (l *lane[T]) remove(it *item[T]) {
+	l.waiting[levelOf(it.priority)].remove(&it.place)
+	l.ready--
+}
+
+// take moves the next item into flight.
+func (l *lane[T]) take() *item[T] {
+	it := l.waiting[l.pick()].front()
+	l.remove(it)
+	l.inFlight++
+	it.state, it.inFlight = idle, true
+	return it
+}
+
+// pick returns the highest level that has items, but at every share-th turn
+// the level below it that has waited longest: so no level starves.
+func (l *lane[T]) pick() int {
+	top, below := -1, -1
+	for i := range l.waiting {
+		it := l.waiting[i].front()
+		switch {
+		case it == nil:
+		case top < 0:
+			top = i
+		case below < 0 || it.at.Before(l.waiting[below].front().at):
+			below = i
+		}
+	}
+	if below < 0 {
+		return top
+	}
+	if l.passed++; l.passed < share {
+		return top
+	}
+	l.passed = 0
+	return below
+}
