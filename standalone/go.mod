@@ -3,6 +3,7 @@ module github.com/virtualcluster/virtualcluster/standalone
 go 1.26.3
 
 require (
+	github.com/onsi/gomega v1.44.0
 	go.etcd.io/etcd/server/v3 v3.6.16
 	k8s.io/kubernetes v1.36.3
 	sigs.k8s.io/kwok v0.8.0

@@ -180,7 +180,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 
 	o.Authentication.ClientCert.CAContentProvider = clientCA
 	o.Authentication.ServiceAccounts.Issuers = []string{spec.issuer()}
-	o.Authentication.ServiceAccounts.KeyFiles = []string{creds.signingKeyFile()}
+	o.Authentication.ServiceAccounts.KeyFiles = []string{creds.verifyingKeyFile()}
 	o.ServiceAccountSigningKeyFile = creds.signingKeyFile()
 	o.Authorization.Modes = []string{modes.ModeRBAC}
 	if spec.NodeAuthorization {

@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"crypto"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
 )
@@ -51,11 +53,10 @@ func loadCredentials(dir string, dnsNames []string, ips []net.IP) (*credentials,
 		return nil, err
 	}
 	c.authority.CertPEM, c.authority.KeyPEM = splitPEM(ca)
-	c.signingKey, err = readOrMake(c.signingKeyFile(), func() ([]byte, error) {
-		key, _, err := pki.NewSigningKey()
-		return key, err
-	})
-	if err != nil {
+	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
+		return nil, err
+	}
+	if _, err := readOrMake(c.verifyingKeyFile(), c.verifyingKeyPEM); err != nil {
 		return nil, err
 	}
 	return c, c.renew(time.Now())
@@ -66,9 +67,30 @@ func newAuthorityPEM() ([]byte, error) {
 	return joinPEM(ca.CertPEM, ca.KeyPEM), err
 }
 
+func newSigningKeyPEM() ([]byte, error) {
+	key, _, err := pki.NewSigningKey()
+	return key, err
+}
+
+// verifyingKeyPEM is the public half of the signing key. The apiserver wants
+// it in a file of its own.
+func (c *credentials) verifyingKeyPEM() ([]byte, error) {
+	private, err := keyutil.ParsePrivateKeyPEM(c.signingKey)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.signingKeyFile(), err)
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("the key in %s cannot sign", c.signingKeyFile())
+	}
+	der, err := x509.MarshalPKIXPublicKey(signer.Public())
+	return pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), err
+}
+
 func (c *credentials) path(file string) string { return filepath.Join(c.dir, file) }
 
 func (c *credentials) signingKeyFile() string    { return c.path("sa.key") }
+func (c *credentials) verifyingKeyFile() string  { return c.path("sa.pub") }
 func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
 func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem") }
 

@@ -86,22 +86,25 @@ func (in *inlet) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops new connections. Those that are open go on.
+// Close ends the inlet and all its connections. The server calls it when no
+// request is in flight any more, so that what is still open only idles, and
+// would make the server wait.
 func (in *inlet) Close() error {
 	in.close()
-	return in.loopback.Close()
+	err := in.loopback.Close()
+	for _, conn := range in.connections() {
+		_ = conn.Close()
+	}
+	return err
 }
 
 // Addr is where the loopback client finds the server.
 func (in *inlet) Addr() net.Addr { return in.loopback.Addr() }
 
-// shut closes the inlet and all its connections.
+// shut closes the inlet, if the server has not, and waits for its end.
 func (in *inlet) shut() {
 	_ = in.Close() // a second close of the port fails, which is fine
 	in.feeder.Wait()
-	for _, conn := range in.connections() {
-		_ = conn.Close()
-	}
 }
 
 func (in *inlet) connections() []*inletConn {
