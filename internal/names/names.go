@@ -20,7 +20,7 @@ const (
 	Cluster = Domain + "/cluster"
 	// UID holds the UID of the tenant's object.
 	UID = Domain + "/uid"
-	// Namespace holds the namespace of the tenant's object; on a namespace, its name in the tenant.
+	// Namespace holds the namespace of the tenant's object; on one without, such as a namespace, its name.
 	Namespace = Domain + "/namespace"
 	// VCName holds the name of the VirtualCluster; label and annotation.
 	VCName = Domain + "/vcname"
@@ -30,6 +30,12 @@ const (
 	VCUID = Domain + "/vcuid"
 	// OwnerReferences holds the owner references of the tenant's object, as JSON.
 	OwnerReferences = Domain + "/ownerReferences"
+	// Labels and Annotations hold the keys of the labels and annotations that came from the tenant's object, separated by
+	// commas. Other keys are the super cluster's own and are left alone.
+	Labels      = Domain + "/labels"
+	Annotations = Domain + "/annotations"
+	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
+	FromSuper = Domain + "/from-super"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
 	RestartedAt = Domain + "/restartedAt"
 )

@@ -1,0 +1,102 @@
+package engine
+
+// presence is how an object stands on one side.
+type presence int
+
+const (
+	absent presence = iota
+	present
+	deleting
+)
+
+// pair is all that a decision about a tenant's object and its copy in the super cluster depends on.
+type pair struct {
+	tenant, super presence
+	// wanted: the object belongs in the super cluster, for example because a pod refers to it.
+	wanted bool
+	// same: the super object is a copy of this tenant object, not of an earlier one of the same name.
+	same bool
+	// foreign: the super object is nobody's copy.
+	foreign bool
+	// mirrored: the tenant's object lives and dies with its copy, as a pod does.
+	mirrored bool
+	// started: the mirrored object has had a copy before.
+	started bool
+}
+
+// action is what a reconcile does about a pair.
+type action int
+
+const (
+	// nothing is to be done now; the event of what is awaited leads here again.
+	nothing action = iota
+	// create the copy.
+	create
+	// update both sides: the copy from the tenant's object, and the tenant's status from the copy.
+	update
+	// remove the copy.
+	remove
+	// retire begins the deletion of the tenant's object, because its copy is being deleted.
+	retire
+	// finish ends the deletion of the tenant's object at once, because its copy is gone.
+	finish
+	// conflict: the copy's name is taken by an object that is not the tenant's.
+	conflict
+)
+
+// decide says what brings a pair closer to where it should be. It knows no history: the same pair gets the same action.
+func decide(p pair) action {
+	switch {
+	case p.super == absent:
+		return decideWithoutCopy(p)
+	case p.foreign:
+		return decideForeign(p)
+	case p.tenant == absent, !p.wanted, !p.same:
+		return removeOnce(p)
+	case p.mirrored:
+		return decideMirrored(p)
+	case p.super == deleting:
+		return nothing
+	}
+	return update
+}
+
+// decideWithoutCopy decides where the super cluster holds nothing.
+func decideWithoutCopy(p pair) action {
+	switch {
+	case p.tenant == absent, !p.wanted:
+		return nothing
+	case p.mirrored && p.started:
+		return finish
+	case p.mirrored && p.tenant == deleting:
+		return finish
+	}
+	return create
+}
+
+// decideForeign decides where something that is not ours has the name.
+func decideForeign(p pair) action {
+	if p.tenant == absent || !p.wanted {
+		return nothing
+	}
+	return conflict
+}
+
+// decideMirrored decides for an object that both sides hold and that lives and dies with its copy.
+func decideMirrored(p pair) action {
+	switch {
+	case p.tenant == present && p.super == deleting:
+		return retire
+	case p.tenant == deleting && p.super == present:
+		return remove
+	}
+	return update
+}
+
+// removeOnce removes the copy unless it is on its way out.
+func removeOnce(p pair) action {
+	if p.super == deleting {
+		return nothing
+	}
+	return remove
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// objects are the two sides of one object; nil where there is none. They are shared: nobody changes them.
+type objects struct {
+	key, superKey client.ObjectKey
+	tenant, super client.Object
+}
+
+// syncDown brings one object of a kind that flows down closer to where it should be.
+func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) error {
+	o, err := s.read(ctx, k, key)
+	if err != nil {
+		return err
+	}
+	p, err := s.judge(ctx, k, o)
+	if err != nil {
+		return err
+	}
+	switch decide(p) {
+	case create:
+		return s.create(ctx, k, o)
+	case update:
+		return s.update(ctx, k, o)
+	case remove:
+		return s.remove(ctx, k, o)
+	case retire:
+		return removeObject(ctx, s.client, o.tenant, k.down.mirror.grace(o.super))
+	case finish:
+		return s.finish(ctx, k, o)
+	case conflict:
+		return refusal{errForeign}
+	case nothing:
+	}
+	return nil
+}
+
+// read reads both sides from the caches.
+func (s *session) read(ctx context.Context, k *kind, key client.ObjectKey) (objects, error) {
+	o := objects{key: key, superKey: k.down.superKey(s.identity(), key)}
+	var err error
+	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
+		return o, err
+	}
+	o.super, err = s.superObject(ctx, k, o.superKey)
+	return o, err
+}
+
+// judge sees in the objects what the decision depends on.
+func (s *session) judge(ctx context.Context, k *kind, o objects) (pair, error) {
+	p := pair{tenant: stand(o.tenant), super: stand(o.super), mirrored: k.down.mirror != nil}
+	if o.super != nil {
+		origin := translate.OriginOf(o.super)
+		p.foreign = origin.Cluster != s.identity().Key
+		p.same = o.tenant != nil && origin.UID == o.tenant.GetUID()
+	}
+	if o.tenant == nil {
+		return p, nil
+	}
+	p.started = p.mirrored && k.down.mirror.started(o.tenant)
+	var err error
+	p.wanted, err = s.wanted(ctx, k, o.tenant)
+	return p, err
+}
+
+// stand says how an object stands.
+func stand(obj client.Object) presence {
+	switch {
+	case obj == nil:
+		return absent
+	case obj.GetDeletionTimestamp() != nil:
+		return deleting
+	}
+	return present
+}
+
+// wanted says whether a tenant's object belongs in the super cluster.
+func (s *session) wanted(ctx context.Context, k *kind, obj client.Object) (bool, error) {
+	if k.down.skip(obj) {
+		return false, nil
+	}
+	if !k.down.onDemand {
+		return true, nil
+	}
+	return s.referred(ctx, k.name, client.ObjectKeyFromObject(obj))
+}
+
+// create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
+func (s *session) create(ctx context.Context, k *kind, o objects) error {
+	ready, err := s.prepare(ctx, k, o.tenant)
+	if err != nil || !ready {
+		return err
+	}
+	desired, err := s.desired(k, o)
+	if err != nil {
+		return err
+	}
+	err = s.guard.create(ctx, desired)
+	if apierrors.IsAlreadyExists(err) {
+		return s.takeOver(ctx, k, o, desired)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	s.superRecent.put(k.name, desired)
+	return nil
+}
+
+// prepare makes sure of the namespace and of the references of an object, and says whether what is required is there.
+func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool, error) {
+	if obj.GetNamespace() == "" {
+		return true, nil
+	}
+	ready, err := s.ensure(ctx, namespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
+	if err != nil || !ready {
+		return false, err
+	}
+	for _, ref := range references(k, obj) {
+		there, err := s.ensure(ctx, ref.Kind, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name})
+		if err != nil && ref.Required {
+			return false, err
+		}
+		ready = ready && (there || !ref.Required)
+	}
+	return ready, nil
+}
+
+// desired is the copy that the super cluster should hold.
+func (s *session) desired(k *kind, o objects) (client.Object, error) {
+	t := s.identity()
+	desired, err := k.down.desired(t, o.tenant)
+	if err != nil {
+		return nil, refusal{err}
+	}
+	meta := t.Down(o.tenant, o.superKey)
+	translate.Merge(desired, meta)
+	desired.SetName(meta.Name)
+	desired.SetNamespace(meta.Namespace)
+	return desired, nil
+}
+
+// takeOver looks at the object that has the name of a copy: our own, which the cache does not show yet, is left to its event;
+// one that the super cluster made by itself is adopted if the kind allows; any other is a conflict.
+func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired client.Object) error {
+	found := k.fresh()
+	if err := s.super.GetAPIReader().Get(ctx, o.superKey, found); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	switch cluster := translate.OriginOf(found).Cluster; {
+	case cluster == s.identity().Key:
+		s.superRecent.put(k.name, found)
+		return nil
+	case cluster == "" && k.down.adopt:
+		return s.patchSuper(ctx, k, found, desired)
+	}
+	return refusal{errForeign}
+}
+
+// update brings the copy to what the tenant declares and its status up to the tenant.
+func (s *session) update(ctx context.Context, k *kind, o objects) error {
+	desired, err := s.desired(k, o)
+	if err != nil {
+		return err
+	}
+	if k.down.replace(o.super, desired) {
+		return s.remove(ctx, k, o)
+	}
+	if o.super.GetDeletionTimestamp() == nil {
+		if err := s.patchSuper(ctx, k, o.super, desired); err != nil {
+			return err
+		}
+	}
+	return s.bringUp(ctx, k, o)
+}
+
+// patchSuper changes the copy if it differs.
+func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client.Object) error {
+	merged := super.DeepCopyObject().(client.Object)
+	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
+	k.down.merge(merged, desired)
+	if equality.Semantic.DeepEqual(merged, super) {
+		return nil
+	}
+	if err := s.guard.patch(ctx, merged, super); err != nil {
+		return refused(err)
+	}
+	s.superRecent.put(k.name, merged)
+	return nil
+}
+
+// remove deletes the copy, a mirrored one with the grace period that the tenant gave.
+func (s *session) remove(ctx context.Context, k *kind, o objects) error {
+	var grace *int64
+	if m := k.down.mirror; m != nil && o.tenant != nil {
+		grace = m.grace(o.tenant)
+	}
+	return s.guard.remove(ctx, o.super, grace)
+}
+
+// finish ends the tenant's object, whose copy is gone.
+func (s *session) finish(ctx context.Context, k *kind, o objects) error {
+	s.superRecent.forget(k.name, o.superKey)
+	return removeObject(ctx, s.client, o.tenant, ptr.To[int64](0))
+}
+
+// bringUp shows the tenant the node and the status of the copy, each with a request only if it differs.
+func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
+	tenant, err := s.bind(ctx, k, o)
+	if err != nil {
+		return err
+	}
+	shown := tenant.DeepCopyObject().(client.Object)
+	s.identity().Up(shown, o.super)
+	tenant, err = s.patchTenant(ctx, k, tenant, shown)
+	if err != nil || tenant == nil || k.down.status == nil {
+		return err
+	}
+	shown = tenant.DeepCopyObject().(client.Object)
+	k.down.status(s.identity(), shown, o.super)
+	if k.down.same(shown, tenant) {
+		return nil
+	}
+	return s.patchTenantStatus(ctx, k, tenant, shown)
+}
+
+// bind binds the tenant's object to the node that its copy is on, and returns it as it is then.
+func (s *session) bind(ctx context.Context, k *kind, o objects) (client.Object, error) {
+	m := k.down.mirror
+	if m == nil || m.node(o.super) == "" || m.node(o.tenant) != "" || o.tenant.GetDeletionTimestamp() != nil {
+		return o.tenant, nil
+	}
+	node := m.node(o.super)
+	if err := s.ensureNode(ctx, node); err != nil {
+		return nil, err
+	}
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: o.key.Name, UID: o.tenant.GetUID()},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	if err := s.client.SubResource("binding").Create(ctx, o.tenant, binding); err != nil {
+		return nil, err
+	}
+	bound := m.bound(o.tenant, node)
+	s.tenantRecent.assume(k.name, bound)
+	return bound, nil
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// quietNode is how long a node without the tenant's objects is still shown: the next one may come soon.
+const quietNode = time.Minute
+
+// Indexes of the caches.
+const (
+	// indexCluster finds the copies of a tenant's objects, by cluster key.
+	indexCluster = "tenant"
+	// indexNode finds a tenant's mirrored objects on a node.
+	indexNode = "tenant-node"
+	// indexReferences finds the objects of a tenant that refer to another.
+	indexReferences = "references"
+)
+
+// request is the request for an object of the tenant.
+func (s *session) request(k *kind, key client.ObjectKey) Request {
+	return Request{Cluster: multicluster.ClusterName(s.lane()), Kind: k.name, Key: key}
+}
+
+func (s *session) enqueue(r Request, priority int) {
+	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, r)
+}
+
+func (s *session) enqueueLater(r Request, after time.Duration) {
+	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priorityLow), After: after}, r)
+}
+
+// references are what an object refers to; none for a kind that refers to nothing.
+func references(k *kind, obj client.Object) []Reference {
+	if k.down == nil || k.down.references == nil {
+		return nil
+	}
+	return k.down.references(obj)
+}
+
+func referenceIndex(k *kind) client.IndexerFunc {
+	return func(obj client.Object) []string {
+		refs := k.down.references(obj)
+		values := make([]string, len(refs))
+		for i, ref := range refs {
+			values[i] = referenceValue(ref.Kind, ref.Name)
+		}
+		return values
+	}
+}
+
+func referenceValue(kind, name string) string { return kind + "/" + name }
+
+func nodeValue(cluster, node string) string { return cluster + "/" + node }
+
+// indexSuper adds the indexes that a kind needs in the super cluster's cache.
+func (e *Engine) indexSuper(ctx context.Context, k *kind) error {
+	if k.down == nil {
+		return nil
+	}
+	indexer := e.super.GetFieldIndexer()
+	err := indexer.IndexField(ctx, k.object, indexCluster, func(obj client.Object) []string {
+		return []string{translate.OriginOf(obj).Cluster}
+	})
+	if err != nil || k.down.mirror == nil {
+		return err
+	}
+	return indexer.IndexField(ctx, k.object, indexNode, func(obj client.Object) []string {
+		if node := k.down.mirror.node(obj); node != "" {
+			return []string{nodeValue(translate.OriginOf(obj).Cluster, node)}
+		}
+		return nil
+	})
+}
+
+// handler is an event handler of functions, each of which may be nil.
+type handler struct {
+	add    func(obj client.Object, initial bool)
+	update func(was, now client.Object)
+	remove func(obj client.Object)
+}
+
+var _ toolscache.ResourceEventHandler = handler{}
+
+// OnAdd is called with a new object, or with one of the first list.
+func (h handler) OnAdd(obj any, initial bool) {
+	if o, ok := obj.(client.Object); ok && h.add != nil {
+		h.add(o, initial)
+	}
+}
+
+// OnUpdate is called with an object before and after a change.
+func (h handler) OnUpdate(was, now any) {
+	o, okWas := was.(client.Object)
+	n, okNow := now.(client.Object)
+	if okWas && okNow && h.update != nil {
+		h.update(o, n)
+	}
+}
+
+// OnDelete is called with an object that is gone, as it was last seen.
+func (h handler) OnDelete(obj any) {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if o, ok := obj.(client.Object); ok && h.remove != nil {
+		h.remove(o)
+	}
+}

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// errForeign is a write that the guard refused. The text names nothing of the super cluster, since tenants read it.
+var errForeign = errors.New("the name that this object would have in the super cluster belongs to somebody else; use another name")
+
+// errNoNamespace is a write into a namespace that is not there yet, or no more.
+var errNoNamespace = errors.New("the namespace does not exist in the super cluster")
+
+// guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write to a namespace
+// that does not carry the UID of the tenant's VirtualCluster.
+type guard struct {
+	uid    types.UID
+	client client.Client
+	// namespace returns what is known of a namespace, nil if it does not exist.
+	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
+	// refused is told of every write that was refused.
+	refused func()
+}
+
+// create creates an object; obj becomes what the server made of it.
+func (g *guard) create(ctx context.Context, obj client.Object) error {
+	if ns, ok := obj.(*corev1.Namespace); ok {
+		// Whoever has the name already keeps it: the server refuses a second one.
+		return g.client.Create(ctx, ns)
+	}
+	if err := g.check(ctx, obj); err != nil {
+		return err
+	}
+	return g.client.Create(ctx, obj)
+}
+
+// patch changes an object from what it was to what it should be; obj becomes what the server made of it.
+func (g *guard) patch(ctx context.Context, obj, was client.Object) error {
+	if err := g.check(ctx, was); err != nil {
+		return err
+	}
+	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+}
+
+// remove deletes exactly this object, not another of the same name.
+func (g *guard) remove(ctx context.Context, obj client.Object, grace *int64) error {
+	if err := g.check(ctx, obj); err != nil {
+		return err
+	}
+	return removeObject(ctx, g.client, obj, grace)
+}
+
+// check makes sure that the namespace that a write goes to is the tenant's.
+func (g *guard) check(ctx context.Context, obj client.Object) error {
+	ns, err := g.namespaceOf(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if ns == nil {
+		return errNoNamespace
+	}
+	if ns.Annotations[names.VCUID] == string(g.uid) {
+		return nil
+	}
+	g.refused()
+	return errForeign
+}
+
+// namespaceOf is the namespace that an object is in, or is.
+func (g *guard) namespaceOf(ctx context.Context, obj client.Object) (*corev1.Namespace, error) {
+	if ns, ok := obj.(*corev1.Namespace); ok {
+		return ns, nil
+	}
+	return g.namespace(ctx, obj.GetNamespace())
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Kind is one type of object and how it flows between a tenant and the super cluster: a [Down] or an [Up]. Its functions are
+// pure. They get objects out of shared caches and change none of them, except for those documented to be copies.
+type Kind interface {
+	spec() *kind
+}
+
+// Reference names an object of the same namespace that another one needs.
+type Reference struct {
+	// Kind and Name say which.
+	Kind, Name string
+	// Required: without it, the super cluster would refuse the object that refers to it.
+	Required bool
+}
+
+// Down is a kind that the tenant declares: the super cluster holds a copy. T is a pointer to an API type.
+type Down[T client.Object] struct {
+	// Name is the kind's, such as ConfigMap.
+	Name string
+	// Object is an empty object, List an empty list.
+	Object T
+	List   client.ObjectList
+
+	// Desired is the copy that the super cluster should hold: a new object, whose metadata the engine fills in. An error
+	// is the tenant's to mend; its text becomes an event.
+	Desired func(t translate.Tenant, tenant T) (T, error)
+	// Merge writes what Desired says, as far as it can be changed in place, into a copy of the super cluster's object.
+	Merge func(super, desired T)
+
+	// SuperKey and TenantKey translate keys. By default the namespace is translated and the name kept. Both or none.
+	SuperKey  func(t translate.Tenant, key client.ObjectKey) client.ObjectKey
+	TenantKey func(super T) client.ObjectKey
+
+	// Replace says that the copy differs in what cannot be changed in place, so that it has to be made anew.
+	Replace func(super, desired T) bool
+	// Skip says that an object stays in the tenant.
+	Skip func(tenant T) bool
+	// OnDemand: objects go down only while something that runs refers to them.
+	OnDemand bool
+	// References are the objects that have to go down with this one.
+	References func(tenant T) []Reference
+	// Adopt: an object that the super cluster made by itself under this name, in a namespace of the tenant, becomes the copy.
+	Adopt bool
+
+	// Status writes the copy's status into a copy of the tenant's object.
+	Status func(t translate.Tenant, tenant, super T)
+	// Same compares what Status writes.
+	Same func(a, b T) bool
+	// Mirror is set for objects that live and die with their copy and sit on a node.
+	Mirror *Mirror[T]
+}
+
+// Mirror is how an object is tied to its copy: when the one is deleted so is the other, with the tenant's grace period.
+type Mirror[T client.Object] struct {
+	// Started says whether the tenant's object has had a copy: it is then not made a second time.
+	Started func(tenant T) bool
+	// Node is the node that an object is on; empty if none.
+	Node func(obj T) string
+	// Bound is a copy of the tenant's object as binding it to a node leaves it.
+	Bound func(tenant T, node string) T
+	// GracePeriodSeconds is how long the deletion of the object may take.
+	GracePeriodSeconds func(obj T) *int64
+}
+
+// Up is a kind that the super cluster shows to the tenant.
+type Up[T client.Object] struct {
+	// Name is the kind's, such as Event.
+	Name string
+	// Object is an empty object, List an empty list.
+	Object T
+	List   client.ObjectList
+
+	// Desired is what the tenant should hold: a new object with its name and namespace, or nil if the tenant should not
+	// see it.
+	Desired func(v View, super T) T
+	// Merge writes what Desired says into a copy of the tenant's object, but for the status; Status, which may be nil,
+	// writes that.
+	Merge  func(tenant, desired T)
+	Status func(tenant, desired T)
+	// Node is set for a kind of which a tenant sees those whose name is that of a node that runs its pods; others belong to
+	// the tenant whose namespace they are in.
+	Node bool
+	// Expires: objects go by themselves and are never deleted in the tenant.
+	Expires bool
+}
+
+// View is what an Up kind may look at.
+type View struct {
+	// Tenant is who is going to see the object.
+	Tenant translate.Tenant
+	// Namespace is the tenant's name of the namespace that the object is in.
+	Namespace string
+	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none.
+	Lookup func(kind string, superKey client.ObjectKey) client.Object
+}
+
+// kind is a Kind with its type erased.
+type kind struct {
+	name   string
+	object client.Object
+	list   client.ObjectList
+	down   *down
+	up     *up
+}
+
+// fresh is a new empty object.
+func (k *kind) fresh() client.Object {
+	return k.object.DeepCopyObject().(client.Object)
+}
+
+// down is a Down with its type erased. Only references, status and same may be nil.
+type down struct {
+	desired    func(translate.Tenant, client.Object) (client.Object, error)
+	merge      func(super, desired client.Object)
+	superKey   func(translate.Tenant, client.ObjectKey) client.ObjectKey
+	tenantKey  func(super client.Object) client.ObjectKey
+	replace    func(super, desired client.Object) bool
+	skip       func(client.Object) bool
+	references func(client.Object) []Reference
+	status     func(t translate.Tenant, tenant, super client.Object)
+	same       func(a, b client.Object) bool
+	mirror     *mirror
+	onDemand   bool
+	adopt      bool
+}
+
+// mirror is a Mirror with its type erased.
+type mirror struct {
+	started func(client.Object) bool
+	node    func(client.Object) string
+	bound   func(client.Object, string) client.Object
+	grace   func(client.Object) *int64
+}
+
+// up is an Up with its type erased.
+type up struct {
+	desired func(View, client.Object) client.Object
+	merge   func(tenant, desired client.Object)
+	status  func(tenant, desired client.Object)
+	node    bool
+	expires bool
+}
+
+func (d Down[T]) spec() *kind {
+	e := &down{
+		desired: func(t translate.Tenant, obj client.Object) (client.Object, error) { return d.Desired(t, obj.(T)) },
+		merge:   func(super, desired client.Object) { d.Merge(super.(T), desired.(T)) },
+		superKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
+			return t.SuperKey(key)
+		},
+		tenantKey: func(super client.Object) client.ObjectKey {
+			return client.ObjectKey{Namespace: translate.OriginOf(super).Namespace, Name: super.GetName()}
+		},
+		replace:  func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
+		skip:     func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
+		onDemand: d.OnDemand,
+		adopt:    d.Adopt,
+	}
+	if d.SuperKey != nil {
+		e.superKey = d.SuperKey
+		e.tenantKey = func(super client.Object) client.ObjectKey { return d.TenantKey(super.(T)) }
+	}
+	if d.References != nil {
+		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
+	}
+	if d.Status != nil {
+		e.status = func(t translate.Tenant, tenant, super client.Object) { d.Status(t, tenant.(T), super.(T)) }
+		e.same = func(a, b client.Object) bool { return d.Same(a.(T), b.(T)) }
+	}
+	e.mirror = d.Mirror.erase()
+	return &kind{name: d.Name, object: d.Object, list: d.List, down: e}
+}
+
+func (m *Mirror[T]) erase() *mirror {
+	if m == nil {
+		return nil
+	}
+	return &mirror{
+		started: func(obj client.Object) bool { return m.Started(obj.(T)) },
+		node:    func(obj client.Object) string { return m.Node(obj.(T)) },
+		bound:   func(obj client.Object, node string) client.Object { return m.Bound(obj.(T), node) },
+		grace:   func(obj client.Object) *int64 { return m.GracePeriodSeconds(obj.(T)) },
+	}
+}
+
+func (u Up[T]) spec() *kind {
+	e := &up{
+		desired: func(v View, super client.Object) client.Object {
+			var none T
+			if obj := u.Desired(v, super.(T)); client.Object(obj) != client.Object(none) {
+				return obj
+			}
+			return nil
+		},
+		merge:   func(tenant, desired client.Object) { u.Merge(tenant.(T), desired.(T)) },
+		node:    u.Node,
+		expires: u.Expires,
+	}
+	if u.Status != nil {
+		e.status = func(tenant, desired client.Object) { u.Status(tenant.(T), desired.(T)) }
+	}
+	return &kind{name: u.Name, object: u.Object, list: u.List, up: e}
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
+// writes and repeats none. An entry lives from the answer to a write until its event arrives.
+type recent struct {
+	mu      sync.Mutex
+	written map[recentKey]write
+}
+
+// recentKey is an object's kind and key on the side that it was written to.
+type recentKey struct {
+	kind string
+	key  client.ObjectKey
+}
+
+// write is an object as the server answered or, if assumed, as it must have become: the answer to a binding is no object, and
+// its resource version is not known but for being later.
+type write struct {
+	obj     client.Object
+	assumed bool
+}
+
+func newRecent() *recent {
+	return &recent{written: map[recentKey]write{}}
+}
+
+// put remembers the server's answer to a write.
+func (r *recent) put(kind string, obj client.Object) {
+	r.remember(kind, write{obj: obj})
+}
+
+// assume remembers what a write made of an object that still carries its old resource version.
+func (r *recent) assume(kind string, obj client.Object) {
+	r.remember(kind, write{obj: obj, assumed: true})
+}
+
+func (r *recent) remember(kind string, w write) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written[recentKey{kind, client.ObjectKeyFromObject(w.obj)}] = w
+}
+
+// latest is the newer of what the cache holds, which may be nil, and what was written.
+func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ok := r.written[recentKey{kind, key}]
+	if !ok || (cached != nil && w.reached(cached)) {
+		return cached
+	}
+	return w.obj
+}
+
+// seen drops what was written once an event that is as new has arrived.
+func (r *recent) seen(kind string, obj client.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := recentKey{kind, client.ObjectKeyFromObject(obj)}
+	if w, ok := r.written[k]; ok && w.reached(obj) {
+		delete(r.written, k)
+	}
+}
+
+// forget drops what was written to an object that turned out to be gone.
+func (r *recent) forget(kind string, key client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.written, recentKey{kind, key})
+}
+
+// reached says whether an object is at least as new as the write.
+func (w write) reached(obj client.Object) bool {
+	return newer(obj, w.obj) || (!w.assumed && !newer(w.obj, obj))
+}
+
+// newer says whether a was written after b (KEP-5504: resource versions can be compared). What cannot be compared counts as
+// newer, so that the cache wins.
+func newer(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err != nil || order > 0
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/reference"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// reasonRefused is the reason of the event on an object that does not go down.
+const reasonRefused = "SyncRefused"
+
+// maxMessage is the longest message that an event may have (core/v1 validation).
+const maxMessage = 1024
+
+// refusal is an error that the tenant has to mend, or the super cluster's admin. Its text becomes an event on the tenant's
+// object.
+type refusal struct{ error }
+
+// Unwrap is the cause.
+func (r refusal) Unwrap() error { return r.error }
+
+// refused makes a refusal of the errors by which the super cluster says that it will not have an object. Others, and those
+// that pass by themselves, stay what they are.
+func refused(err error) error {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return err
+	case errors.Is(err, errForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
+		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+		return refusal{err}
+	}
+	return err
+}
+
+// report tells the tenant why an object does not go down. The same reason counts up one event.
+func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, why refusal) error {
+	obj, err := s.tenantObject(ctx, k, key)
+	if err != nil || obj == nil {
+		return err
+	}
+	about, err := reference.GetReference(s.cluster.GetScheme(), obj)
+	if err != nil {
+		return err
+	}
+	event := refusalEvent(about, s.identity().Text(why.Error(), key.Namespace), time.Now())
+	err = s.client.Create(ctx, event)
+	if apierrors.IsAlreadyExists(err) {
+		return s.countUp(ctx, event)
+	}
+	return err
+}
+
+// countUp counts one more of an event that exists.
+func (s *session) countUp(ctx context.Context, event *corev1.Event) error {
+	was := &corev1.Event{}
+	if err := s.cluster.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(event), was); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	now := was.DeepCopy()
+	now.Count++
+	now.LastTimestamp = event.LastTimestamp
+	return s.client.Patch(ctx, now, client.MergeFrom(was))
+}
+
+// refusalEvent is the event on a tenant's object that does not go down. Its name says which object and what reason, so that
+// the same reason finds it again.
+func refusalEvent(about *corev1.ObjectReference, message string, now time.Time) *corev1.Event {
+	if len(message) > maxMessage {
+		message = message[:maxMessage]
+	}
+	sum := sha256.Sum256([]byte(string(about.UID) + message))
+	namespace := about.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: about.Name + "." + hex.EncodeToString(sum[:8])},
+		InvolvedObject:      *about,
+		Type:                corev1.EventTypeWarning,
+		Reason:              reasonRefused,
+		Message:             message,
+		FirstTimestamp:      metav1.NewTime(now),
+		LastTimestamp:       metav1.NewTime(now),
+		Count:               1,
+		Source:              corev1.EventSource{Component: "vc-syncer"},
+		ReportingController: "vc-syncer",
+	}
+}

@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// Priorities of requests in a tenant's lane: what appears or goes comes before what changes, and before what is looked at
+// again or only told.
+const (
+	priorityHigh   = 1
+	priorityNormal = 0
+	priorityLow    = -1
+)
+
+// Request is one object of a tenant, named as the tenant names it, whichever side the event came from.
+type Request struct {
+	// Cluster is the tenant's cluster key.
+	Cluster multicluster.ClusterName
+	// Kind is the name of a Kind.
+	Kind string
+	// Key is the tenant's.
+	Key client.ObjectKey
+}
+
+// Lane is the lane of the queue that a request waits in: the tenant's.
+func (r Request) Lane() string { return string(r.Cluster) }
+
+// String is for logs.
+func (r Request) String() string { return string(r.Cluster) + ": " + r.Kind + " " + r.Key.String() }

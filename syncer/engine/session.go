@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// namespaceKind is the kind that all other objects live in.
+const namespaceKind = "Namespace"
+
+// session is one tenant while it is engaged: its cluster, and what is known of it beside the caches.
+type session struct {
+	*Engine
+	ctx     context.Context // ends with the tenant's engagement
+	cluster TenantCluster
+	client  client.Client
+	tenant  atomic.Pointer[translate.Tenant]
+	guard   *guard
+
+	// What was written to either side and is not in its cache yet.
+	tenantRecent, superRecent *recent
+	// inline keeps two workers from making the same namespace, reference or node at once.
+	inline singleflight.Group
+}
+
+func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
+	t := c.Tenant()
+	s := &session{
+		Engine:       e,
+		ctx:          ctx,
+		cluster:      c,
+		client:       c.GetClient(),
+		tenantRecent: newRecent(),
+		superRecent:  newRecent(),
+	}
+	s.tenant.Store(&t)
+	s.guard = &guard{
+		uid:       t.UID,
+		client:    e.super.GetClient(),
+		namespace: s.superNamespace,
+		refused:   e.refusedWrites.Inc,
+	}
+	return s
+}
+
+// identity is who the tenant is, as of now.
+func (s *session) identity() translate.Tenant { return *s.tenant.Load() }
+
+// lane is the tenant's lane of the queue.
+func (s *session) lane() string { return s.identity().Key }
+
+// tenantObject is the tenant's object as far as is known; nil if there is none.
+func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+	cached, err := cachedObject(ctx, s.cluster.GetCache(), k, key)
+	if err != nil {
+		return nil, err
+	}
+	return s.tenantRecent.latest(k.name, key, cached), nil
+}
+
+// superObject is the super cluster's object as far as is known; nil if there is none.
+func (s *session) superObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+	cached, err := cachedObject(ctx, s.super.GetCache(), k, key)
+	if err != nil {
+		return nil, err
+	}
+	return s.superRecent.latest(k.name, key, cached), nil
+}
+
+// cachedObject reads an object from a cache; a nil interface if there is none. The object is the cache's own.
+func cachedObject(ctx context.Context, from client.Reader, k *kind, key client.ObjectKey) (client.Object, error) {
+	obj := k.fresh()
+	switch err := from.Get(ctx, key, obj, client.UnsafeDisableDeepCopy); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return obj, nil
+}
+
+// superNamespace is what is known of a namespace of the super cluster; nil if it does not exist.
+func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	obj, err := s.superObject(ctx, s.kinds[namespaceKind], client.ObjectKey{Name: name})
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	return obj.(*corev1.Namespace), nil
+}
+
+// ensure makes sure that the copy of an object exists, and says whether it does.
+func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
+	k := s.kinds[name]
+	if k == nil {
+		return false, nil
+	}
+	superKey := k.down.superKey(s.identity(), key)
+	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil {
+		return super != nil, err
+	}
+	if err := s.once(name, key, func() error { return s.syncDown(ctx, k, key) }); err != nil {
+		return false, err
+	}
+	super, err := s.superObject(ctx, k, superKey)
+	return super != nil, err
+}
+
+// once runs a function unless it is running for the same object; then it waits for that one.
+func (s *session) once(kind string, key client.ObjectKey, f func() error) error {
+	_, err, _ := s.inline.Do(kind+"/"+key.String(), func() (any, error) { return nil, f() })
+	return err
+}
+
+// referred says whether an object of the tenant refers to this one.
+func (s *session) referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
+	found := false
+	err := s.eachReferrer(ctx, kind, key, func(Request) { found = true })
+	return found, err
+}
+
+// eachReferrer calls f with the request of each of the tenant's objects that refers to this one.
+func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
+	for _, k := range s.kinds {
+		if k.down == nil || k.down.references == nil {
+			continue
+		}
+		err := eachObject(ctx, s.cluster.GetCache(), k, func(obj client.Object) { f(s.request(k, client.ObjectKeyFromObject(obj))) },
+			client.InNamespace(key.Namespace), client.MatchingFields{indexReferences: referenceValue(name, key.Name)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usesNode says whether the tenant has an object on a node.
+func (s *session) usesNode(ctx context.Context, node string) (bool, error) {
+	used := false
+	for _, k := range s.kinds {
+		if k.down == nil || k.down.mirror == nil {
+			continue
+		}
+		err := eachObject(ctx, s.super.GetCache(), k, func(client.Object) { used = true },
+			client.MatchingFields{indexNode: nodeValue(s.lane(), node)}, client.Limit(1))
+		if err != nil {
+			return false, err
+		}
+	}
+	return used, nil
+}
+
+// eachObject calls f with each object of a kind in a cache. The objects are the cache's own.
+func eachObject(ctx context.Context, from client.Reader, k *kind, f func(client.Object), opts ...client.ListOption) error {
+	list := k.list.DeepCopyObject().(client.ObjectList)
+	if err := from.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(obj runtime.Object) error {
+		f(obj.(client.Object))
+		return nil
+	})
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// watchSuper has the super cluster's events of every kind lead to requests.
+func (e *Engine) watchSuper(ctx context.Context) error {
+	for _, k := range e.kinds {
+		if err := e.indexSuper(ctx, k); err != nil {
+			return fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
+		}
+		informer, err := e.super.GetCache().GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+		}
+		if _, err := informer.AddEventHandler(e.superHandler(k)); err != nil {
+			return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+// superHandler handles the super cluster's events of one kind.
+func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
+	switch {
+	case k.down != nil:
+		return e.copyHandler(k)
+	case k.up.node:
+		return e.nodeHandler(k)
+	}
+	show := func(obj client.Object) {
+		if s, key := e.viewer(obj); s != nil {
+			s.enqueue(s.request(k, key), priorityLow)
+		}
+	}
+	return handler{
+		add:    func(obj client.Object, _ bool) { show(obj) },
+		update: func(_, obj client.Object) { show(obj) },
+		remove: show,
+	}
+}
+
+// copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
+func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object, priority int) *session {
+		s := e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
+		if s != nil {
+			s.superRecent.seen(k.name, obj)
+			s.enqueue(s.request(k, k.down.tenantKey(obj)), priority)
+		}
+		return s
+	}
+	return handler{
+		add:    func(obj client.Object, _ bool) { event(obj, priorityNormal) },
+		update: func(_, obj client.Object) { event(obj, priorityNormal) },
+		remove: func(obj client.Object) {
+			s, m := event(obj, priorityHigh), k.down.mirror
+			if s != nil && m != nil && m.node(obj) != "" {
+				s.enqueueLater(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), quietNode)
+			}
+		},
+	}
+}
+
+// nodeHandler handles events of nodes, of which every tenant may have objects, and ignores heartbeats.
+func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object) {
+		key := client.ObjectKeyFromObject(obj)
+		e.eachSession(func(s *session) {
+			if used, err := s.usesNode(s.ctx, key.Name); used || err != nil {
+				s.enqueue(s.request(k, key), priorityNormal)
+			}
+		})
+	}
+	return handler{
+		add: func(obj client.Object, _ bool) { event(obj) },
+		update: func(was, now client.Object) {
+			if !equality.Semantic.DeepEqual(k.up.desired(View{}, was), k.up.desired(View{}, now)) {
+				event(now)
+			}
+		},
+		remove: event,
+	}
+}
+
+// viewer is the tenant that sees an object of the super cluster because of its namespace, and the tenant's key of it.
+func (e *Engine) viewer(obj client.Object) (*session, client.ObjectKey) {
+	k := e.kinds[namespaceKind]
+	ns, err := cachedObject(context.Background(), e.super.GetCache(), k, client.ObjectKey{Name: obj.GetNamespace()})
+	if err != nil || ns == nil {
+		return nil, client.ObjectKey{}
+	}
+	origin := translate.OriginOf(ns)
+	return e.session(multicluster.ClusterName(origin.Cluster)), client.ObjectKey{Namespace: origin.Namespace, Name: obj.GetName()}
+}
+
+// run watches the tenant, hands out its requests once both sides are known, and ends with the engagement.
+func (s *session) run(name multicluster.ClusterName) {
+	defer s.disengage(name, s)
+	logger := log.Log.WithName("syncer").WithValues("tenant", name)
+	if err := s.begin(); err != nil {
+		if s.ctx.Err() == nil {
+			logger.Error(err, "The tenant cannot be watched; it is engaged again when its VirtualCluster changes")
+		}
+		return
+	}
+	s.queue.Resume(s.lane())
+	s.cluster.Synced()
+	logger.Info("Carrying the tenant's objects")
+	<-s.ctx.Done()
+}
+
+// begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
+// is found what the tenant deleted while nobody looked.
+func (s *session) begin() error {
+	synced := make([]toolscache.DoneChecker, 0, len(s.kinds))
+	for _, k := range s.kinds {
+		registration, err := s.watchTenant(k)
+		if err != nil {
+			return fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
+		}
+		synced = append(synced, registration.HasSyncedChecker())
+	}
+	if !toolscache.WaitFor(s.ctx, "", synced...) {
+		return s.ctx.Err()
+	}
+	return s.enqueueSuper()
+}
+
+// watchTenant has the tenant's events of one kind lead to requests.
+func (s *session) watchTenant(k *kind) (toolscache.ResourceEventHandlerRegistration, error) {
+	if k.down != nil && k.down.references != nil {
+		if err := s.cluster.GetFieldIndexer().IndexField(s.ctx, k.object, indexReferences, referenceIndex(k)); err != nil {
+			return nil, err
+		}
+	}
+	informer, err := s.cluster.GetCache().GetInformer(s.ctx, k.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	return informer.AddEventHandler(s.tenantHandler(k))
+}
+
+// tenantHandler handles the tenant's events of one kind.
+func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
+	if k.up != nil && k.up.expires {
+		// What expires is not put back when it goes.
+		return handler{}
+	}
+	return handler{
+		add: func(obj client.Object, initial bool) {
+			s.tenantRecent.seen(k.name, obj)
+			if initial {
+				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityLow)
+				return
+			}
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
+			s.wake(k, obj)
+		},
+		update: func(_, obj client.Object) {
+			s.tenantRecent.seen(k.name, obj)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+		},
+		remove: func(obj client.Object) {
+			s.tenantRecent.forget(k.name, client.ObjectKeyFromObject(obj))
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
+			s.releaseReferences(k, obj)
+		},
+	}
+}
+
+// wake enqueues what may have waited for an object to appear: events of different kinds come in any order.
+func (s *session) wake(k *kind, obj client.Object) {
+	again := func(r Request) { s.enqueue(r, priorityNormal) }
+	if k.name == namespaceKind {
+		s.eachIn(obj.GetName(), again)
+		return
+	}
+	if k.down == nil || obj.GetNamespace() == "" {
+		return
+	}
+	// Reading a cache that has synced does not fail; were it to, the objects would be tried again at their next event.
+	_ = s.eachReferrer(s.ctx, k.name, client.ObjectKeyFromObject(obj), again)
+}
+
+// eachIn calls f with the request of each object that the tenant has in a namespace and that goes down.
+func (s *session) eachIn(namespace string, f func(Request)) {
+	for _, k := range s.kinds {
+		if k.down == nil || k.name == namespaceKind {
+			continue
+		}
+		_ = eachObject(s.ctx, s.cluster.GetCache(), k, func(obj client.Object) {
+			f(s.request(k, client.ObjectKeyFromObject(obj)))
+		}, client.InNamespace(namespace))
+	}
+}
+
+// releaseReferences looks again at what an object that is gone referred to: it may not be wanted any more.
+func (s *session) releaseReferences(k *kind, obj client.Object) {
+	for _, ref := range references(k, obj) {
+		if to := s.kinds[ref.Kind]; to != nil && to.down.onDemand {
+			s.enqueue(s.request(to, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}), priorityLow)
+		}
+	}
+}
+
+// enqueueSuper enqueues all that the super cluster has of the tenant, and the nodes that it uses.
+func (s *session) enqueueSuper() error {
+	for _, k := range s.kinds {
+		if k.down == nil {
+			continue
+		}
+		err := eachObject(s.ctx, s.super.GetCache(), k, func(obj client.Object) {
+			s.enqueue(s.request(k, k.down.tenantKey(obj)), priorityLow)
+			if m := k.down.mirror; m != nil && m.node(obj) != "" {
+				s.enqueue(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), priorityLow)
+			}
+			if k.name == namespaceKind {
+				s.enqueueShown(obj)
+			}
+		}, client.MatchingFields{indexCluster: s.lane()})
+		if err != nil {
+			return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+// enqueueShown enqueues what the tenant is shown of a namespace of the super cluster.
+func (s *session) enqueueShown(ns client.Object) {
+	for _, k := range s.kinds {
+		if k.up == nil || k.up.node {
+			continue
+		}
+		_ = eachObject(s.ctx, s.super.GetCache(), k, func(obj client.Object) {
+			key := client.ObjectKey{Namespace: translate.OriginOf(ns).Namespace, Name: obj.GetName()}
+			s.enqueue(s.request(k, key), priorityLow)
+		}, client.InNamespace(ns.GetName()))
+	}
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// uidPatch is a patch that only applies to the object with this UID: another one of the same name is a conflict.
+type uidPatch struct {
+	client.Patch
+	uid types.UID
+}
+
+// sameObject ties a patch to the object that it was computed from.
+func sameObject(was client.Object, patch client.Patch) client.Patch {
+	return uidPatch{Patch: patch, uid: was.GetUID()}
+}
+
+// Data is the patch with the UID added.
+func (p uidPatch) Data(obj client.Object) ([]byte, error) {
+	data, err := p.Patch.Data(obj)
+	if err != nil {
+		return nil, err
+	}
+	var patch map[string]any
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, err
+	}
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		patch["metadata"] = meta
+	}
+	meta["uid"] = string(p.uid)
+	return json.Marshal(patch)
+}
+
+// removeObject deletes exactly this object, not another of the same name. One that is gone is no error.
+func removeObject(ctx context.Context, c client.Client, obj client.Object, grace *int64) error {
+	uid := obj.GetUID()
+	return client.IgnoreNotFound(c.Delete(ctx, obj, &client.DeleteOptions{
+		Preconditions:      &metav1.Preconditions{UID: &uid},
+		GracePeriodSeconds: grace,
+	}))
+}
+
+// patchTenant changes a tenant's object if it differs, and returns it as it is then; nil if it is gone.
+func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Object) (client.Object, error) {
+	if equality.Semantic.DeepEqual(was, now) {
+		return was, nil
+	}
+	if err := s.client.Patch(ctx, now, sameObject(was, client.MergeFrom(was))); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	s.tenantRecent.put(k.name, now)
+	return now, nil
+}
+
+// patchTenantStatus changes the status of a tenant's object if it differs.
+func (s *session) patchTenantStatus(ctx context.Context, k *kind, was, now client.Object) error {
+	if equality.Semantic.DeepEqual(was, now) {
+		return nil
+	}
+	patch := sameObject(was, client.StrategicMergeFrom(was))
+	if err := s.client.Status().Patch(ctx, now, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	s.tenantRecent.put(k.name, now)
+	return nil
+}

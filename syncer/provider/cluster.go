@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Cluster is a tenant's cluster: a cache and a client over connections of its own. It is cheaper than what controller-runtime
+// makes by default: one mapper serves all tenants, and there is no event broadcaster; events are written as objects.
+type Cluster struct {
+	config *rest.Config
+	http   *http.Client
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+	cache  cache.Cache
+	client client.Client
+
+	tenant   atomic.Pointer[translate.Tenant]
+	synced   atomic.Bool
+	onSynced func()
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// newCluster connects to a tenant. All connections end with ctx.
+func newCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (*Cluster, error) {
+	httpClient, err := newHTTPClient(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{config: config, http: httpClient, scheme: scheme, mapper: mapper}
+	c.cache, err = cache.New(config, cache.Options{
+		HTTPClient:                  httpClient,
+		Scheme:                      scheme,
+		Mapper:                      mapper,
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			// Of the tenant's events only those matter that came from the super cluster.
+			&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.client, err = client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	return c, err
+}
+
+// Tenant is who the tenant is, as its VirtualCluster says now.
+func (c *Cluster) Tenant() translate.Tenant { return *c.tenant.Load() }
+
+// Synced is told that the tenant's objects are being carried.
+func (c *Cluster) Synced() {
+	c.synced.Store(true)
+	c.onSynced()
+}
+
+// Start runs the cache until ctx ends.
+func (c *Cluster) Start(ctx context.Context) error { return c.cache.Start(ctx) }
+
+// GetHTTPClient returns the client that all requests to the tenant go through.
+func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
+
+// GetConfig returns a copy of the configuration of the connection.
+func (c *Cluster) GetConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// GetCache returns the cache of the tenant's objects. It holds the kinds that somebody watches, and of the events only those
+// that were copied up from the super cluster.
+func (c *Cluster) GetCache() cache.Cache { return c.cache }
+
+// GetScheme returns the scheme that all tenants share.
+func (c *Cluster) GetScheme() *runtime.Scheme { return c.scheme }
+
+// GetClient returns a client that reads from and writes to the tenant's apiserver directly. Read from GetCache where a cached
+// answer will do.
+func (c *Cluster) GetClient() client.Client { return c.client }
+
+// GetFieldIndexer returns what adds indexes to the cache.
+func (c *Cluster) GetFieldIndexer() client.FieldIndexer { return c.cache }
+
+// GetRESTMapper returns the mapper that all tenants share.
+func (c *Cluster) GetRESTMapper() meta.RESTMapper { return c.mapper }
+
+// GetAPIReader returns a reader that asks the tenant's apiserver.
+func (c *Cluster) GetAPIReader() client.Reader { return c.client }
+
+// GetEventRecorderFor returns a recorder that drops its events. Write events with the client instead.
+func (c *Cluster) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
+
+// GetEventRecorder returns a recorder that drops its events. Write events with the client instead.
+func (c *Cluster) GetEventRecorder(string) events.EventRecorder { return &events.FakeRecorder{} }

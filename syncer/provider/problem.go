@@ -1,0 +1,53 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// problem is why a tenant is not engaged: the reason and the message of its condition, which stay the same from one attempt
+// to the next, and the cause, which goes to the log.
+type problem struct {
+	reason, message string
+	cause           error
+}
+
+// Error is the message and the cause.
+func (p problem) Error() string { return fmt.Sprintf("%s: %v", p.message, p.cause) }
+
+// Unwrap is the cause.
+func (p problem) Unwrap() error { return p.cause }
+
+// asProblem says what an error of the connection to a tenant means.
+func asProblem(err error, server string) error {
+	if errors.As(err, &problem{}) {
+		return err
+	}
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+		return problem{
+			tenancyv1alpha1.ReasonUnauthorized,
+			fmt.Sprintf("The tenant's apiserver at %s refuses the admin kubeconfig; the user in it needs all rights", server),
+			err,
+		}
+	}
+	return problem{
+		tenancyv1alpha1.ReasonUnreachable,
+		fmt.Sprintf("The tenant's apiserver at %s does not answer; it is tried again", server),
+		err,
+	}
+}
+
+// probe asks the tenant's apiserver for something that only an admin of a running cluster gets.
+func (p *Provider) probe(ctx context.Context, c *Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
+}

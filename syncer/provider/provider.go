@@ -1,0 +1,180 @@
+// Package provider turns VirtualClusters into clusters of multicluster-runtime: every tenant whose control plane is ready is
+// engaged, and disengaged when it goes. Other programs can run controllers of their own over all tenants with it.
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// probeTimeout is how long a tenant's apiserver may take to answer before it counts as unreachable.
+const probeTimeout = 5 * time.Second
+
+// Provider engages tenants by their cluster keys.
+type Provider struct {
+	scheme  *runtime.Scheme
+	mapper  meta.RESTMapper
+	super   client.Client
+	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+
+	// started is closed when aware is set.
+	started chan struct{}
+	aware   multicluster.Aware
+	ctx     context.Context
+
+	mu sync.RWMutex
+	// tenants holds the engaged tenants by VirtualCluster, names their VirtualClusters by cluster key.
+	tenants map[types.NamespacedName]*tenant
+	names   map[multicluster.ClusterName]types.NamespacedName
+	indexes []index
+}
+
+// tenant is an engaged tenant.
+type tenant struct {
+	cluster    *Cluster
+	cancel     context.CancelFunc
+	uid        types.UID
+	kubeconfig [sha256.Size]byte
+}
+
+// index is an index that every tenant's cache has.
+type index struct {
+	object  client.Object
+	field   string
+	extract client.IndexerFunc
+}
+
+var (
+	_ multicluster.Provider         = (*Provider)(nil)
+	_ multicluster.ProviderRunnable = (*Provider)(nil)
+)
+
+// New makes a provider whose tenants' clusters use the scheme.
+func New(scheme *runtime.Scheme) *Provider {
+	return &Provider{
+		scheme:  scheme,
+		mapper:  staticMapper(scheme),
+		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
+		started: make(chan struct{}),
+		tenants: map[types.NamespacedName]*tenant{},
+		names:   map[multicluster.ClusterName]types.NamespacedName{},
+	}
+}
+
+// Start begins to engage tenants with aware, until ctx ends.
+func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
+	p.aware, p.ctx = aware, ctx
+	close(p.started)
+	<-ctx.Done()
+	return nil
+}
+
+// Get returns the engaged tenant with a cluster key.
+func (p *Provider) Get(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if t := p.tenants[p.names[name]]; t != nil {
+		return t.cluster, nil
+	}
+	return nil, fmt.Errorf("tenant %s: %w", name, multicluster.ErrClusterNotFound)
+}
+
+// IndexField adds an index to the caches of all tenants, now and later.
+func (p *Provider) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.indexes = append(p.indexes, index{obj, field, extract})
+	for _, t := range p.tenants {
+		if err := t.cluster.cache.IndexField(ctx, obj, field, extract); err != nil {
+			return fmt.Errorf("indexing %s of tenant %s: %w", field, t.cluster.Tenant().Key, err)
+		}
+	}
+	return nil
+}
+
+// engaged is the engaged tenant of a VirtualCluster, or nil.
+func (p *Provider) engaged(vc types.NamespacedName) *tenant {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.tenants[vc]
+}
+
+// engage connects to a tenant and engages it. It does not wait for its caches.
+func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tenant, config []byte) error {
+	rest, err := kubeconfig.RESTConfig(config)
+	if err != nil {
+		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	c, err := newCluster(ctx, rest, p.scheme, p.mapper)
+	if err == nil {
+		err = p.probe(ctx, c)
+	}
+	if err != nil {
+		cancel()
+		return asProblem(err, rest.Host)
+	}
+	c.tenant.Store(&who)
+	c.onSynced = func() { p.changed(ctx, vc) }
+	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
+	if err := p.add(ctx, client.ObjectKeyFromObject(vc), t); err != nil {
+		cancel()
+		return err
+	}
+	return nil
+}
+
+// add runs a tenant's cache and engages the tenant.
+func (p *Provider) add(ctx context.Context, vc types.NamespacedName, t *tenant) error {
+	name := multicluster.ClusterName(t.cluster.Tenant().Key)
+	p.mu.Lock()
+	p.tenants[vc], p.names[name] = t, vc
+	indexes := p.indexes
+	p.mu.Unlock()
+	for _, i := range indexes {
+		if err := t.cluster.cache.IndexField(ctx, i.object, i.field, i.extract); err != nil {
+			return fmt.Errorf("indexing %s of tenant %s: %w", i.field, name, err)
+		}
+	}
+	go func() {
+		if err := t.cluster.Start(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "The tenant's cache ended", "tenant", name)
+		}
+	}()
+	return p.aware.Engage(ctx, name, t.cluster)
+}
+
+// disengage lets go of a tenant. All that was engaged with it ends by its context.
+func (p *Provider) disengage(vc types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tenants[vc]; t != nil {
+		t.cancel()
+		delete(p.tenants, vc)
+		delete(p.names, multicluster.ClusterName(t.cluster.Tenant().Key))
+	}
+}
+
+// changed has a VirtualCluster looked at again.
+func (p *Provider) changed(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
+	select {
+	case p.changes <- event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]{Object: vc}:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,140 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// connecting is how many tenants are connected to at a time: one that does not answer holds one of these places for as long as
+// the probe's timeout.
+const connecting = 32
+
+// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=secrets;namespaces,verbs=get;list;watch
+
+// SetupWithManager has the provider follow the VirtualClusters of the manager's cluster. The manager's cache has to hold the
+// Secrets and Namespaces that carry the label names.VCName.
+func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
+	p.super = mgr.GetClient()
+	toVC := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		labels := obj.GetLabels()
+		if obj.GetName() != names.AdminKubeconfigSecret {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{
+			Namespace: labels[names.VCNamespace], Name: labels[names.VCName],
+		}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("tenant-provider").
+		For(&tenancyv1alpha1.VirtualCluster{}).
+		Watches(&corev1.Secret{}, toVC).
+		WatchesRawSource(source.Channel(p.changes, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: connecting}).
+		Complete(p)
+}
+
+// Reconcile engages or disengages one tenant and says so in the condition Syncing.
+func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	select {
+	case <-p.started:
+	case <-ctx.Done():
+		return reconcile.Result{}, ctx.Err()
+	}
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := p.super.Get(ctx, req.NamespacedName, vc); err != nil {
+		p.disengage(req.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if vc.DeletionTimestamp != nil {
+		p.disengage(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, p.follow(ctx, vc)
+}
+
+// follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands.
+func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+	err := p.connect(ctx, vc)
+	var why problem
+	if errors.As(err, &why) {
+		err = errors.Join(err, p.report(ctx, vc, false, why.reason, why.message))
+		if why.reason == tenancyv1alpha1.ReasonKubeconfigInvalid {
+			// Only another Secret mends that, and its event leads here again.
+			return reconcile.TerminalError(err)
+		}
+		return err
+	}
+	if t := p.engaged(client.ObjectKeyFromObject(vc)); err == nil && t != nil && t.cluster.synced.Load() {
+		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, "The tenant's objects are being carried")
+	}
+	return err
+}
+
+// connect engages a tenant that can be, and follows changes of one that is. A tenant whose control plane is not ready yet is
+// left for later; one that is engaged stays so while its control plane restarts.
+func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+	key := client.ObjectKeyFromObject(vc)
+	current := p.engaged(key)
+	if current == nil && !meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady) {
+		return nil
+	}
+	who, config, err := p.read(ctx, vc)
+	if err != nil || config == nil {
+		return err
+	}
+	if current != nil && current.uid == vc.UID && current.kubeconfig == sha256.Sum256(config) {
+		return p.refresh(current, who)
+	}
+	p.disengage(key)
+	return p.engage(vc, who, config)
+}
+
+// refresh engages a tenant again if what is known of it changed.
+func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
+	if reflect.DeepEqual(t.cluster.Tenant(), who) {
+		return nil
+	}
+	t.cluster.tenant.Store(&who)
+	return p.aware.Engage(p.ctx, multicluster.ClusterName(who.Key), t.cluster)
+}
+
+// read reads who a tenant is and its admin kubeconfig; none while the manager has not made them.
+func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (translate.Tenant, []byte, error) {
+	root := &corev1.Namespace{}
+	if err := p.super.Get(ctx, client.ObjectKey{Name: vc.Status.ClusterNamespace}, root); err != nil {
+		return translate.Tenant{}, nil, client.IgnoreNotFound(err)
+	}
+	if root.Annotations[names.VCUID] != string(vc.UID) {
+		return translate.Tenant{}, nil, problem{
+			tenancyv1alpha1.ReasonNamespaceConflict,
+			fmt.Sprintf("Namespace %s does not belong to this VirtualCluster", root.Name),
+			errors.New("its annotation "+names.VCUID+" names another UID"),
+		}
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: root.Name, Name: names.AdminKubeconfigSecret}
+	if err := p.super.Get(ctx, key, secret); err != nil {
+		return translate.Tenant{}, nil, client.IgnoreNotFound(err)
+	}
+	return translate.NewTenant(vc, root.UID), secret.Data[names.AdminKubeconfigKey], nil
+}

@@ -1,0 +1,44 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// ConfigMap flows down while a pod refers to it. The tenant's root CA goes by another name, since the super cluster keeps its
+// own under the same.
+func ConfigMap() engine.Kind {
+	return engine.Down[*corev1.ConfigMap]{
+		Name:     "ConfigMap",
+		Object:   &corev1.ConfigMap{},
+		List:     &corev1.ConfigMapList{},
+		OnDemand: true,
+		SuperKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
+			key.Name = translate.SuperConfigMapName(key.Name)
+			return t.SuperKey(key)
+		},
+		TenantKey: func(super *corev1.ConfigMap) client.ObjectKey {
+			return client.ObjectKey{
+				Namespace: translate.OriginOf(super).Namespace,
+				Name:      translate.TenantConfigMapName(super.Name),
+			}
+		},
+		Desired: func(_ translate.Tenant, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: tenant.Immutable}, nil
+		},
+		Merge: func(super, desired *corev1.ConfigMap) {
+			super.Data, super.BinaryData, super.Immutable = desired.Data, desired.BinaryData, desired.Immutable
+		},
+		Replace: func(super, desired *corev1.ConfigMap) bool {
+			return ptr.Deref(super.Immutable, false) && !sameConfigMap(super, desired)
+		},
+	}
+}
+
+func sameConfigMap(a, b *corev1.ConfigMap) bool {
+	return ptr.Deref(b.Immutable, false) && semanticEqual(a.Data, b.Data) && semanticEqual(a.BinaryData, b.BinaryData)
+}

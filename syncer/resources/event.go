@@ -1,0 +1,45 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// Event is shown to the tenant if it is about a copy of one of its objects, as if it were about the object itself. It expires
+// in the tenant by itself.
+func Event() engine.Kind {
+	return engine.Up[*corev1.Event]{
+		Name:    "Event",
+		Object:  &corev1.Event{},
+		List:    &corev1.EventList{},
+		Expires: true,
+		Desired: tenantEvent,
+		Merge: func(tenant, desired *corev1.Event) {
+			meta := tenant.ObjectMeta
+			*tenant = *desired
+			tenant.ObjectMeta = meta
+		},
+	}
+}
+
+func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
+	about := super.InvolvedObject
+	obj := v.Lookup(about.Kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name})
+	if obj == nil {
+		return nil
+	}
+	event := super.DeepCopy()
+	event.ObjectMeta = metav1.ObjectMeta{Namespace: v.Namespace, Name: super.Name}
+	event.InvolvedObject.Namespace = obj.GetNamespace()
+	event.InvolvedObject.Name = obj.GetName()
+	event.InvolvedObject.UID = obj.GetUID()
+	event.InvolvedObject.ResourceVersion = ""
+	// A second object could be anything of the super cluster.
+	event.Related = nil
+	event.Message = v.Tenant.Text(super.Message, v.Namespace)
+	event.Action = v.Tenant.Text(super.Action, v.Namespace)
+	return event
+}

@@ -1,0 +1,42 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Namespace flows down under a name that begins with the cluster key. The copy carries the VirtualCluster's UID, which the
+// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant.
+func Namespace() engine.Kind {
+	return engine.Down[*corev1.Namespace]{
+		Name:   "Namespace",
+		Object: &corev1.Namespace{},
+		List:   &corev1.NamespaceList{},
+		SuperKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
+			return client.ObjectKey{Name: t.SuperNamespace(key.Name)}
+		},
+		TenantKey: func(super *corev1.Namespace) client.ObjectKey {
+			return client.ObjectKey{Name: translate.OriginOf(super).Namespace}
+		},
+		Desired: desiredNamespace,
+		Merge:   mergeNamespace,
+	}
+}
+
+func desiredNamespace(t translate.Tenant, _ *corev1.Namespace) (*corev1.Namespace, error) {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{names.VCUID: string(t.UID)},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "Namespace", Name: t.Key, UID: t.RootUID,
+		}},
+	}}, nil
+}
+
+func mergeNamespace(super, desired *corev1.Namespace) {
+	super.OwnerReferences = desired.OwnerReferences
+}

@@ -1,0 +1,73 @@
+package resources
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on and nothing by which
+// one could reach or change the machine.
+func Node() engine.Kind {
+	return engine.Up[*corev1.Node]{
+		Name:    "Node",
+		Object:  &corev1.Node{},
+		List:    &corev1.NodeList{},
+		Node:    true,
+		Desired: virtualNode,
+		Merge: func(tenant, desired *corev1.Node) {
+			tenant.Labels = desired.Labels
+			tenant.Spec.Unschedulable, tenant.Spec.Taints = desired.Spec.Unschedulable, desired.Spec.Taints
+		},
+		Status: func(tenant, desired *corev1.Node) { tenant.Status = desired.Status },
+	}
+}
+
+func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
+	status := &super.Status
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: map[string]string{}},
+		Spec:       corev1.NodeSpec{Unschedulable: super.Spec.Unschedulable, Taints: super.Spec.Taints},
+		Status: corev1.NodeStatus{
+			Capacity:    status.Capacity,
+			Allocatable: status.Allocatable,
+			Conditions:  timelessConditions(status.Conditions),
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture:            status.NodeInfo.Architecture,
+				OperatingSystem:         status.NodeInfo.OperatingSystem,
+				OSImage:                 status.NodeInfo.OSImage,
+				KernelVersion:           status.NodeInfo.KernelVersion,
+				ContainerRuntimeVersion: status.NodeInfo.ContainerRuntimeVersion,
+				KubeletVersion:          status.NodeInfo.KubeletVersion,
+			},
+		},
+	}
+	for k, v := range super.Labels {
+		if nodeLabelShown(k) {
+			node.Labels[k] = v
+		}
+	}
+	return node
+}
+
+// timelessConditions leaves out the heartbeats, which would be a request a tenant every few minutes and say nothing.
+func timelessConditions(in []corev1.NodeCondition) []corev1.NodeCondition {
+	out := make([]corev1.NodeCondition, len(in))
+	for i, c := range in {
+		c.LastHeartbeatTime = metav1.Time{}
+		out[i] = c
+	}
+	return out
+}
+
+// nodeLabelShown says whether a label is one of the well-known ones by which pods are placed.
+func nodeLabelShown(key string) bool {
+	switch key {
+	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelInstanceTypeStable:
+		return true
+	}
+	return strings.HasPrefix(key, "topology.kubernetes.io/")
+}

@@ -1,0 +1,40 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Secret flows down while a pod refers to it.
+func Secret() engine.Kind {
+	return engine.Down[*corev1.Secret]{
+		Name:     "Secret",
+		Object:   &corev1.Secret{},
+		List:     &corev1.SecretList{},
+		OnDemand: true,
+		Desired:  desiredSecret,
+		Merge: func(super, desired *corev1.Secret) {
+			super.Data, super.Immutable = desired.Data, desired.Immutable
+		},
+		Replace: func(super, desired *corev1.Secret) bool {
+			return super.Type != desired.Type || ptr.Deref(super.Immutable, false) && !sameSecret(super, desired)
+		},
+	}
+}
+
+// desiredSecret copies the data. A service-account token of the tenant becomes opaque: under its own type the super cluster
+// would look for the service account by its UID, find another one, and delete the token.
+func desiredSecret(_ translate.Tenant, tenant *corev1.Secret) (*corev1.Secret, error) {
+	kind := tenant.Type
+	if kind == corev1.SecretTypeServiceAccountToken {
+		kind = corev1.SecretTypeOpaque
+	}
+	return &corev1.Secret{Type: kind, Data: tenant.Data, Immutable: tenant.Immutable}, nil
+}
+
+func sameSecret(a, b *corev1.Secret) bool {
+	return ptr.Deref(b.Immutable, false) && semanticEqual(a.Data, b.Data)
+}

@@ -1,0 +1,68 @@
+// Package translate turns names and metadata of a tenant's objects into those of the super cluster's, and back. It is pure:
+// it reads nothing but its arguments.
+package translate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// Tenant is what translation has to know of a VirtualCluster.
+type Tenant struct {
+	// Key is the cluster key, which is also the name of the root namespace.
+	Key string
+	// Name, Namespace and UID are the VirtualCluster's.
+	Name, Namespace string
+	UID             types.UID
+	// RootUID is the UID of the root namespace, which owns the tenant's other namespaces.
+	RootUID types.UID
+	// Opaque are prefixes of metadata keys that stay in the tenant, Transparent of those that come up to it.
+	Opaque, Transparent []string
+	// Weight is the tenant's share of the syncer.
+	Weight int32
+}
+
+// NewTenant reads a Tenant from its VirtualCluster and the UID of its root namespace.
+func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
+	return Tenant{
+		Key:         vc.Status.ClusterNamespace,
+		Name:        vc.Name,
+		Namespace:   vc.Namespace,
+		UID:         vc.UID,
+		RootUID:     rootUID,
+		Opaque:      vc.Spec.OpaqueMetaPrefixes,
+		Transparent: vc.Spec.TransparentMetaPrefixes,
+		Weight:      max(vc.Spec.Weight, 1),
+	}
+}
+
+// SuperNamespace is the super cluster's namespace of a namespace of the tenant; cluster-scoped stays cluster-scoped.
+func (t Tenant) SuperNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return names.SuperNamespace(t.Key, namespace)
+}
+
+// SuperKey is the super cluster's key of a namespaced object of the tenant.
+func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
+	return client.ObjectKey{Namespace: t.SuperNamespace(key.Namespace), Name: key.Name}
+}
+
+// Text takes the super cluster's names out of a text that the tenant will read: the namespace of the object that the text is
+// about becomes the tenant's, and what else begins with the cluster key loses it.
+func (t Tenant) Text(text, namespace string) string {
+	if !strings.Contains(text, t.Key) {
+		return text
+	}
+	return strings.NewReplacer(
+		t.SuperNamespace(namespace), namespace,
+		t.Key+"-", "",
+		t.Key, t.Name,
+	).Replace(text)
+}
