@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -25,6 +26,7 @@ type Provisioner interface {
 // Notifier is implemented by provisioners that know when a control plane's state changes; the VirtualCluster of each event
 // is reconciled again.
 type Notifier interface {
+	// Events is the same channel at every call. Its reader is the manager, once it leads; a sender must be able to wait.
 	Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 }
 
@@ -40,9 +42,14 @@ type ControlPlane struct {
 	Kubeconfig []byte
 	// Message says what is being waited for while Ready is false.
 	Message string
+	// RecheckAfter is when to look again though nothing was heard; zero leaves that to the manager. It is for
+	// provisioners that cannot tell of every change by Events.
+	RecheckAfter time.Duration
 }
 
 // Failure is an error that a person has to mend: its reason and message go into the VirtualCluster's conditions as they are.
+//
+//nolint:errname // provisioner.Failure says what it is; it is no error of the program
 type Failure struct {
 	// Reason is one of the reasons in the tenancy API.
 	Reason string
@@ -60,11 +67,8 @@ func Failf(reason, format string, args ...any) error {
 
 // AsFailure returns the Failure in an error's chain, or nil.
 func AsFailure(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return nil
+	f, _ := errors.AsType[*Failure](err)
+	return f
 }
 
 // Registry holds the provisioners that a manager has, by type.

@@ -1,0 +1,149 @@
+// Package external is the provisioner of control planes that run elsewhere: an admin puts a kubeconfig into a Secret beside the
+// VirtualCluster, and that is the tenant's control plane. Nothing of it is made here, and nothing is removed.
+package external
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+)
+
+// SecretKey is the key of the kubeconfig in the Secret that a VirtualCluster names.
+const SecretKey = "kubeconfig"
+
+// recheck is how often the Secret is read again and the apiserver is asked how it does. Reading one Secret costs less than
+// a watch would: which Secrets matter is known to VirtualClusters alone, so all of the super cluster would have to be watched.
+const recheck = 30 * time.Second
+
+// maxEndpoint is the longest endpoint that the status holds.
+const maxEndpoint = 2048
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// Provisioner follows control planes that run elsewhere. It is a manager's Runnable: Start has to run for apiservers to be
+// asked, apart from the reconciles, so that those that hang hold up nobody.
+type Provisioner struct {
+	secrets client.Reader
+	prober  *prober
+}
+
+// New makes a Provisioner that reads the Secrets from secrets, which should not be a cache: it would hold every Secret.
+func New(secrets client.Reader) *Provisioner {
+	return &Provisioner{secrets: secrets, prober: newProber(ask)}
+}
+
+// Start asks apiservers until the context ends.
+func (p *Provisioner) Start(ctx context.Context) error { return p.prober.run(ctx) }
+
+// Events tells of VirtualClusters whose apiserver answers otherwise than before.
+func (p *Provisioner) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster] {
+	return p.prober.events
+}
+
+// Ensure says what the apiserver answered when it was asked last, and has it asked again if that was a while ago.
+func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+	question, err := p.read(ctx, vc)
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	answer := p.prober.look(vc, question)
+	if answer == nil {
+		return provisioner.ControlPlane{Message: "Connecting to " + question.config.Host}, nil
+	}
+	if answer.failure != nil {
+		return provisioner.ControlPlane{}, answer.failure
+	}
+	if err := matchVersion(vc.Spec.KubernetesVersion, answer.version); err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	return provisioner.ControlPlane{
+		Ready:        true,
+		Endpoint:     answer.of.config.Host,
+		Version:      answer.version,
+		Kubeconfig:   answer.of.kubeconfig,
+		RecheckAfter: recheck,
+	}, nil
+}
+
+// Delete forgets the control plane. It is not ours to remove.
+func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error) {
+	p.prober.forget(vc.UID)
+	return true, nil
+}
+
+// read gets the kubeconfig from the Secret that the spec names.
+func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (question, error) {
+	if vc.Spec.External == nil {
+		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
+			"provisioner External needs a kubeconfig: create the VirtualCluster with spec.provisioner External and spec.external.kubeconfigSecretName")
+	}
+	key := types.NamespacedName{Namespace: vc.Namespace, Name: vc.Spec.External.KubeconfigSecretName}
+	secret := &corev1.Secret{}
+	err := p.secrets.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigMissing,
+			"Secret %s does not exist: create it with the kubeconfig under the key %s", key, SecretKey)
+	}
+	if err != nil {
+		return question{}, fmt.Errorf("get Secret %s: %w", key, err)
+	}
+	return parse(key, secret.Data[SecretKey])
+}
+
+// parse makes a question of a kubeconfig, or says what is wrong with it.
+func parse(secret types.NamespacedName, data []byte) (question, error) {
+	if len(data) == 0 {
+		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigMissing,
+			"Secret %s has nothing under the key %s: put the kubeconfig there", secret, SecretKey)
+	}
+	config, err := kubeconfig.RESTConfig(data)
+	if err != nil {
+		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigInvalid,
+			"Secret %s: %s", secret, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if len(config.Host) > maxEndpoint {
+		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigInvalid,
+			"Secret %s: the kubeconfig's server has more than %d characters", secret, maxEndpoint)
+	}
+	return question{kubeconfig: data, config: config}, nil
+}
+
+// matchVersion fails if the spec wants another minor version than the one that runs. Patches are the owner's business.
+func matchVersion(want, runs string) error {
+	if want == "" {
+		return nil
+	}
+	wanted, err := version.ParseGeneric(withPatch(want))
+	if err != nil {
+		return provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec, "spec.kubernetesVersion %q is not a version such as v1.36.3 or 1.36", want)
+	}
+	running, err := version.ParseGeneric(runs)
+	if err != nil {
+		return provisioner.Failf(tenancyv1alpha1.ReasonUnsupportedVersion, "the control plane runs %q, which is not a version", runs)
+	}
+	if wanted.Major() == running.Major() && wanted.Minor() == running.Minor() {
+		return nil
+	}
+	return provisioner.Failf(tenancyv1alpha1.ReasonUnsupportedVersion,
+		"spec.kubernetesVersion is %s, and the control plane runs %s: change the spec, or upgrade the control plane where it runs", want, runs)
+}
+
+// withPatch completes a version that leaves the patch out.
+func withPatch(v string) string {
+	if strings.Count(v, ".") < 2 {
+		return v + ".0"
+	}
+	return v
+}

@@ -1,0 +1,75 @@
+package virtualcluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// Reasons of the events on the way; those of failures are the conditions'.
+const (
+	eventRootNamespaceCreated = "RootNamespaceCreated"
+	eventControlPlaneStarting = "ControlPlaneStarting"
+	eventControlPlaneReady    = "ControlPlaneReady"
+	eventReady                = "Ready"
+	eventTerminating          = "Terminating"
+	eventRemoved              = "Removed"
+)
+
+// Actions of the events: what the manager was doing.
+const (
+	actionProvision = "Provision"
+	actionRemove    = "Remove"
+)
+
+// news is an event that a change of the status is worth.
+type news struct{ kind, reason, action, message string }
+
+// newsBetween are the events of a change. They are made from changes, so that a reconcile that repeats itself is silent.
+func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
+	var all []news
+	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil {
+		all = append(all, controlPlaneNews(after, c))
+	}
+	if c := turned(before, after, tenancyv1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
+		all = append(all, news{corev1.EventTypeNormal, eventReady, actionProvision, c.Message})
+	}
+	return all
+}
+
+// controlPlaneNews says in an event what the condition ControlPlaneReady turned to.
+func controlPlaneNews(status tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) news {
+	action := actionProvision
+	if status.Phase == tenancyv1alpha1.PhaseTerminating {
+		action = actionRemove
+	}
+	switch c.Reason {
+	case tenancyv1alpha1.ReasonReady:
+		return news{corev1.EventTypeNormal, eventControlPlaneReady, action, "Kubernetes " + status.Version + " serves at " + status.Endpoint}
+	case tenancyv1alpha1.ReasonStarting:
+		return news{corev1.EventTypeNormal, eventControlPlaneStarting, action, c.Message}
+	case tenancyv1alpha1.ReasonTerminating:
+		return news{corev1.EventTypeNormal, eventTerminating, action, "Removing everything that belongs to the tenant"}
+	default:
+		return news{corev1.EventTypeWarning, c.Reason, action, c.Message}
+	}
+}
+
+// turned is the condition of a type if its status or reason is another than before, else nil.
+func turned(before, after tenancyv1alpha1.VirtualClusterStatus, kind string) *metav1.Condition {
+	is := meta.FindStatusCondition(after.Conditions, kind)
+	was := meta.FindStatusCondition(before.Conditions, kind)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return is
+}
+
+// record sends events.
+func (r *Reconciler) record(vc *tenancyv1alpha1.VirtualCluster, all []news) {
+	for _, n := range all {
+		r.Events.Eventf(vc, nil, n.kind, n.reason, n.action, "%s", n.message)
+	}
+}

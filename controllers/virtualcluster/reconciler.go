@@ -1,0 +1,131 @@
+// Package virtualcluster brings VirtualClusters to life and takes them away: the tenant's root namespace, its control plane
+// by one of the provisioners, the Secret with its admin kubeconfig, and a status that says where all of it stands.
+package virtualcluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// Finalizer keeps a VirtualCluster until nothing of the tenant is left.
+const Finalizer = names.Domain + "/virtualcluster"
+
+// fieldOwner owns what the manager applies.
+const fieldOwner = client.FieldOwner("vc-manager")
+
+const (
+	// conflictRetry is when to look again after the cache turned out to be behind.
+	conflictRetry = 50 * time.Millisecond
+	// failureRetry is when to look again at what a person has to mend. A changed spec is acted on at once.
+	failureRetry = 15 * time.Second
+	// progressRetry is when to look again at what goes on by itself, in case that its end is not heard of.
+	progressRetry = 10 * time.Second
+)
+
+// Reconciler brings one VirtualCluster to what its spec says. Nothing in it waits.
+type Reconciler struct {
+	// Client reads from the manager's cache.
+	Client client.Client
+	// Live reads around the cache, where a stale answer could leave something behind or touch what is not ours.
+	Live client.Reader
+	// Provisioners are the ways to run control planes that this manager has.
+	Provisioners provisioner.Registry
+	// Default is the provisioner of VirtualClusters that name none.
+	Default tenancyv1alpha1.ProvisionerType
+	// Events records what happened where a person would look.
+	Events events.EventRecorder
+}
+
+// outcome is what one reconcile reached. The status and the time of the next one follow from it.
+type outcome struct {
+	controlPlane provisioner.ControlPlane
+	// waitingFor says what a deletion waits for.
+	waitingFor string
+	// err is why it went no further; a provisioner.Failure is for a person to mend.
+	err error
+}
+
+// Reconcile does one round for the VirtualCluster of the request.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, vc); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	result, err := r.reconcile(ctx, vc)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (reconcile.Result, error) {
+	if !vc.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, vc)
+	}
+	if err := r.patchFinalizer(ctx, vc, controllerutil.AddFinalizer); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := vc.DeepCopy()
+	controlPlane, err := r.ensure(ctx, vc)
+	return r.report(ctx, before, vc, outcome{controlPlane: controlPlane, err: err})
+}
+
+// ensure makes what the tenant lacks, in order: root namespace, control plane, admin kubeconfig.
+func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+	key, err := clusterKey(vc)
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	root, err := r.findRoot(ctx, vc, key)
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	kind := chooseProvisioner(vc, root, r.Default)
+	way, err := findProvisioner(r.Provisioners, kind)
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	if isTerminating(root) {
+		return provisioner.ControlPlane{Message: fmt.Sprintf("namespace %s is being deleted; it is made again when it is gone", key)}, nil
+	}
+	if err := r.ensureRoot(ctx, vc, root, key, kind); err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	vc.Status.ClusterNamespace = key
+	controlPlane, err := way.Ensure(ctx, vc)
+	if err != nil || !controlPlane.Ready {
+		return controlPlane, err
+	}
+	return controlPlane, r.ensureKubeconfig(ctx, vc, controlPlane.Kubeconfig)
+}
+
+// patchFinalizer adds or removes the finalizer, if that changes anything.
+func (r *Reconciler) patchFinalizer(
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, change func(client.Object, string) bool,
+) error {
+	before := vc.DeepCopy()
+	if !change(vc, Finalizer) {
+		return nil
+	}
+	err := r.Client.Patch(ctx, vc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if err != nil {
+		return fmt.Errorf("change finalizers of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+	}
+	return nil
+}
+
+func isTerminating(namespace *corev1.Namespace) bool {
+	return namespace != nil && !namespace.DeletionTimestamp.IsZero()
+}

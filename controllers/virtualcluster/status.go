@@ -1,0 +1,143 @@
+package virtualcluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+)
+
+// maxMessage bounds what an error of any length does to a status.
+const maxMessage = 1024
+
+// report writes the status if it changed, records what is new, and says when to look again.
+//
+// The patch holds under optimistic lock: conditions are one list to a merge patch, and the condition Syncing in it is the
+// syncer's. A conflict is tried again at once.
+func (r *Reconciler) report(ctx context.Context, before, vc *tenancyv1alpha1.VirtualCluster, o outcome) (reconcile.Result, error) {
+	vc.Status = statusOf(vc, o)
+	if equality.Semantic.DeepEqual(before.Status, vc.Status) {
+		return nextLook(o)
+	}
+	news := newsBetween(before.Status, vc.Status)
+	err := r.Client.Status().Patch(ctx, vc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("write status of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+	}
+	r.record(vc, news)
+	return nextLook(o)
+}
+
+// nextLook says when to reconcile again if nothing happens until then.
+func nextLook(o outcome) (reconcile.Result, error) {
+	switch {
+	case provisioner.AsFailure(o.err) != nil:
+		return reconcile.Result{RequeueAfter: failureRetry}, nil
+	case o.err != nil:
+		return reconcile.Result{}, o.err
+	case o.controlPlane.Ready:
+		return reconcile.Result{RequeueAfter: o.controlPlane.RecheckAfter}, nil
+	default:
+		return reconcile.Result{RequeueAfter: cmp.Or(o.controlPlane.RecheckAfter, progressRetry)}, nil
+	}
+}
+
+// statusOf is the status that answers an outcome. What it does not own, such as the condition Syncing, stays as it is.
+func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.VirtualClusterStatus {
+	status := *vc.Status.DeepCopy()
+	control := judge(vc, o)
+	ready := control
+	if control.status == metav1.ConditionTrue {
+		status.Endpoint, status.Version = o.controlPlane.Endpoint, o.controlPlane.Version
+		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
+	}
+	status.ObservedGeneration = vc.Generation
+	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
+	control.set(&status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady, vc.Generation)
+	ready.set(&status.Conditions, tenancyv1alpha1.ConditionReady, vc.Generation)
+	return status
+}
+
+// verdict is what a condition says, and the phase that goes with it.
+type verdict struct {
+	phase           tenancyv1alpha1.Phase
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// set writes the verdict as a condition. Its time changes with its status alone.
+func (v verdict) set(conditions *[]metav1.Condition, kind string, generation int64) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation,
+	})
+}
+
+// judge says where the control plane stands.
+func judge(vc *tenancyv1alpha1.VirtualCluster, o outcome) verdict {
+	deleting := !vc.DeletionTimestamp.IsZero()
+	failure := provisioner.AsFailure(o.err)
+	switch {
+	case failure != nil:
+		return verdict{failurePhase(deleting, failure.Reason), metav1.ConditionFalse, failure.Reason, clip(failure.Message)}
+	case deleting:
+		return verdict{tenancyv1alpha1.PhaseTerminating, metav1.ConditionFalse, tenancyv1alpha1.ReasonTerminating, clip(removal(o))}
+	case o.err != nil:
+		return verdict{tenancyv1alpha1.PhasePending, metav1.ConditionFalse, tenancyv1alpha1.ReasonStartFailed, clip(o.err.Error())}
+	case !o.controlPlane.Ready:
+		message := cmp.Or(o.controlPlane.Message, "The control plane is starting")
+		return verdict{tenancyv1alpha1.PhasePending, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting, clip(message)}
+	default:
+		return verdict{tenancyv1alpha1.PhaseRunning, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady, "The tenant's apiserver serves"}
+	}
+}
+
+// failurePhase is Error where only a person can help. An apiserver that does not answer may do so again by itself.
+func failurePhase(deleting bool, reason string) tenancyv1alpha1.Phase {
+	switch {
+	case deleting:
+		return tenancyv1alpha1.PhaseTerminating
+	case reason == tenancyv1alpha1.ReasonUnreachable:
+		return tenancyv1alpha1.PhasePending
+	default:
+		return tenancyv1alpha1.PhaseError
+	}
+}
+
+// removal says how far a deletion is.
+func removal(o outcome) string {
+	if o.err != nil {
+		return o.err.Error()
+	}
+	return "Waiting until it is gone: " + o.waitingFor
+}
+
+// readiness is that of a tenant whose control plane is ready: it takes the syncer as well.
+func readiness(syncing *metav1.Condition) verdict {
+	switch {
+	case syncing == nil:
+		return verdict{"", metav1.ConditionFalse, tenancyv1alpha1.ReasonNotSyncing, "The syncer has not reported on this tenant yet"}
+	case syncing.Status != metav1.ConditionTrue:
+		return verdict{"", metav1.ConditionFalse, syncing.Reason, syncing.Message}
+	default:
+		return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonReady, "The tenant can work"}
+	}
+}
+
+// clip makes one line of a message, of bounded length.
+func clip(message string) string {
+	message = strings.ReplaceAll(message, "\n", "; ")
+	if len(message) <= maxMessage {
+		return message
+	}
+	const mark = "…"
+	return strings.ToValidUTF8(message[:maxMessage-len(mark)], "") + mark
+}
