@@ -1,0 +1,79 @@
+package hosted
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func load(t *testing.T, dir string, dnsNames ...string) *credentials {
+	t.Helper()
+	c, err := loadCredentials(dir, dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func TestCredentialsAreFoundAgain(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "pki")
+	first, again := load(t, dir, "a"), load(t, dir, "a")
+	g.Expect(again.authority).To(Equal(first.authority))
+	g.Expect(again.signingKey).To(Equal(first.signingKey))
+	g.Expect(again.admin).To(Equal(first.admin))
+	g.Expect(again.server).To(Equal(first.server))
+}
+
+func TestCredentialsAreForTheOwnerOnly(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "pki")
+	load(t, dir, "a")
+	info, err := os.Stat(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o700)))
+	entries, err := os.ReadDir(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entries).NotTo(BeEmpty())
+	for _, entry := range entries {
+		info, err := entry.Info()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), entry.Name())
+	}
+}
+
+func TestOnlyCertificatesAreRenewed(t *testing.T) {
+	g := NewWithT(t)
+	c := load(t, filepath.Join(t.TempDir(), "pki"), "a")
+	ca, key, admin, server := c.authority, c.signingKey, c.admin, c.server
+
+	g.Expect(c.renew(time.Now())).To(Succeed())
+	g.Expect(c.admin).To(Equal(admin), "a young certificate is kept")
+
+	g.Expect(c.renew(time.Now().Add(leafValidity * 9 / 10))).To(Succeed())
+	g.Expect(c.admin).NotTo(Equal(admin))
+	g.Expect(c.server).NotTo(Equal(server))
+	g.Expect(c.authority).To(Equal(ca))
+	g.Expect(c.signingKey).To(Equal(key))
+}
+
+func TestServingCertificateFollowsItsNames(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "pki")
+	before, after := load(t, dir, "a"), load(t, dir, "a", "b")
+	g.Expect(after.server).NotTo(Equal(before.server))
+	g.Expect(after.admin).To(Equal(before.admin))
+	g.Expect(parseLeaf(after.server.CertPEM).DNSNames).To(Equal([]string{"a", "b"}))
+}
+
+func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ca.pem")
+	g.Expect(os.WriteFile(path, []byte("half a file"), 0o600)).To(Succeed())
+	_, err := loadCredentials(dir, []string{"a"}, nil)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
+}

@@ -1,0 +1,73 @@
+package hosted
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+)
+
+func servingCertificate(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	g := NewWithT(t)
+	ca, err := pki.NewAuthority("ca", time.Hour, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	pair, err := ca.Server(name, []string{name}, nil, time.Hour, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	cert, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	g.Expect(err).NotTo(HaveOccurred())
+	return cert
+}
+
+func TestPeekedConnectionStillHandshakes(t *testing.T) {
+	g := NewWithT(t)
+	ours, theirs := net.Pipe()
+	answer := make(chan string, 1)
+	go func() {
+		client := tls.Client(theirs, &tls.Config{ServerName: "a.vc.internal", InsecureSkipVerify: true})
+		_, _ = client.Write([]byte("hi"))
+		data, _ := io.ReadAll(client)
+		answer <- string(data)
+	}()
+
+	name, conn, err := peekServerName(t.Context(), ours, time.Minute)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(name).To(Equal("a.vc.internal"))
+	server := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, name)}})
+	question := make([]byte, 2)
+	_, err = io.ReadFull(server, question)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(question)).To(Equal("hi"))
+	_, err = server.Write([]byte("ho"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Close()).To(Succeed())
+	g.Eventually(answer).Should(Receive(Equal("ho")))
+}
+
+func TestPeekRefusesWhatIsNoClientHello(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		send string
+	}{
+		"plain HTTP":      {t.Context(), "GET / HTTP/1.1\r\n\r\n"},
+		"silence":         {t.Context(), ""},
+		"a router at end": {canceled, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			defer theirs.Close()
+			go func() { _, _ = io.WriteString(theirs, test.send) }()
+			_, conn, err := peekServerName(test.ctx, ours, 100*time.Millisecond)
+			NewWithT(t).Expect(err).To(HaveOccurred())
+			_ = conn.Close()
+		})
+	}
+}

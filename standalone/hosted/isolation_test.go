@@ -1,0 +1,75 @@
+package hosted_test
+
+import (
+	"crypto/tls"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+func TestControlPlanesAreApart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	a := runReady(t, shared, hosted.Spec{Name: "iso"})
+	b := runReady(t, shared, hosted.Spec{Name: "iso-b"})
+	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
+
+	makeConfigMap(t, clientA, "same", "of a")
+	makeConfigMap(t, clientB, "same", "of b")
+	g.Expect(configMapValue(t, clientA, "same")).To(Equal("of a"))
+	g.Expect(configMapValue(t, clientB, "same")).To(Equal("of b"))
+
+	makeConfigMap(t, clientA, "only", "of a")
+	_, err := configMapValue(t, clientB, "only")
+	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
+
+	intruder := b.RESTConfig()
+	intruder.CertData, intruder.KeyData = a.RESTConfig().CertData, a.RESTConfig().KeyData
+	_, err = configMapValue(t, clientOf(t, intruder), "same")
+	g.Expect(err).To(Satisfy(apierrors.IsUnauthorized))
+
+	misled := a.RESTConfig()
+	misled.ServerName = b.ServerName()
+	_, err = configMapValue(t, clientOf(t, misled), "same")
+	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
+}
+
+func TestConnectionsWithoutAServerNameGoToTheDefault(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	super := runReady(t, shared, hosted.Spec{Name: "super"})
+	for _, name := range []string{"", "localhost", "kubernetes.default.svc"} {
+		config := super.RESTConfig()
+		config.ServerName = name
+		_, err := clientOf(t, config).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred(), "server name %q", name)
+	}
+	_, err := tls.Dial("tcp", shared.Address(), &tls.Config{ServerName: "absent.vc.internal", InsecureSkipVerify: true})
+	g.Expect(err).To(HaveOccurred(), "a control plane that is not there must not be answered for by another")
+}
+
+func TestAdminKubeconfigWorks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	plane := runReady(t, shared, hosted.Spec{Name: "kubeconfig"})
+	config, err := clientcmd.RESTConfigFromKubeConfig(plane.AdminKubeconfig())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = clientOf(t, config).RbacV1().ClusterRoles().Get(t.Context(), "cluster-admin", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plane.Version().GitVersion).NotTo(BeEmpty())
+}
+
+func TestNamesAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	plane := runReady(t, shared, hosted.Spec{Name: "once"})
+	_, err := shared.Run(hosted.Spec{Name: "once"})
+	g.Expect(err).To(MatchError(ContainSubstring("runs already")))
+	stop(t, plane)
+	runReady(t, shared, hosted.Spec{Name: "once"})
+}
