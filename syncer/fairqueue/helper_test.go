@@ -1,0 +1,62 @@
+package fairqueue
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+// tenantOf takes keys of the form tenant/name.
+func tenantOf(key string) string {
+	tenant, _, _ := strings.Cut(key, "/")
+	return tenant
+}
+
+func at(priority int) priorityqueue.AddOpts {
+	return priorityqueue.AddOpts{Priority: &priority}
+}
+
+// available tells whether a Get would return at once.
+func (q *Queue[T]) available() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.turns.empty()
+}
+
+// mustGet fails the test where Get would block.
+func mustGet[T comparable](t *testing.T, q *Queue[T]) T {
+	t.Helper()
+	if !q.available() {
+		t.Fatal("nothing to get")
+	}
+	key, shutdown := q.Get()
+	if shutdown {
+		t.Fatal("the queue is shut down")
+	}
+	return key
+}
+
+// take gets and finishes n keys.
+func take[T comparable](t *testing.T, q *Queue[T], n int) []T {
+	t.Helper()
+	keys := make([]T, 0, n)
+	for range n {
+		key := mustGet(t, q)
+		q.Done(key)
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// checkEmpty fails the test if the queue holds on to anything.
+func checkEmpty[T comparable](t *testing.T, q *Queue[T]) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) != 0 || len(q.lanes) != 0 || len(q.configs) != 0 || len(q.delays) != 0 || !q.turns.empty() ||
+		q.ready != 0 || q.inFlight != 0 {
+		t.Errorf("left behind: %d items, %d lanes, %d configs, %d delays, turns %v, %d ready, %d in flight",
+			len(q.items), len(q.lanes), len(q.configs), len(q.delays), !q.turns.empty(), q.ready, q.inFlight)
+	}
+}

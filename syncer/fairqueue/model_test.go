@@ -1,0 +1,281 @@
+package fairqueue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+// maxWeight bounds the weights in randomised tests.
+const maxWeight = 4
+
+// model is what the queue should do, written for obviousness: plain maps, and
+// loops over everything. It does not predict which key comes next; it says
+// whether the one that came was allowed:
+//
+//  1. it was asked for, its delay is over, and it has the highest priority of
+//     all who asked;
+//  2. no worker has it;
+//  3. its tenant is not paused and below its cap;
+//  4. no key of the tenant at the same level was ready before it;
+//  5. its level is the tenant's highest, but for one turn in share;
+//  6. no other tenant that could have been served waited for more than this
+//     one's weight since it was served itself.
+//
+// After each step the sizes must agree, and the queue must have something to
+// hand out just when the model has: nothing is lost, and nothing comes twice.
+type model struct {
+	limit    int
+	now      time.Time
+	asks     map[string]*ask
+	inFlight map[string]bool
+	failures map[string]int
+	paused   map[string]bool
+	// passed counts a tenant's turns since a lower level was served.
+	passed map[string]int
+	// waited counts, for a tenant that can be served, how often each other was.
+	waited map[string]map[string]int
+	// clock orders what becomes ready.
+	clock int
+}
+
+// ask is a key that was asked for and not handed out.
+type ask struct {
+	priority int
+	due      time.Time
+	// rank is set while the key is ready: the lower, the earlier.
+	rank int
+}
+
+func newModel(limit int) *model {
+	return &model{
+		limit: limit, now: time.Now(),
+		asks: map[string]*ask{}, inFlight: map[string]bool{}, failures: map[string]int{},
+		paused: map[string]bool{}, passed: map[string]int{}, waited: map[string]map[string]int{},
+	}
+}
+
+func (m *model) add(key string, o priorityqueue.AddOpts) {
+	after := max(o.After, 0)
+	if o.RateLimited {
+		backoff := min(DefaultBackoffBase<<min(m.failures[key], 30), DefaultBackoffMax)
+		if after == 0 || backoff < after {
+			after = backoff
+		}
+		m.failures[key]++
+	}
+	due, priority := m.now.Add(after), *o.Priority
+	a := m.asks[key]
+	switch {
+	case a == nil:
+		m.asks[key] = &ask{priority: priority, due: due}
+	default:
+		if due.Before(a.due) {
+			a.due = due
+		}
+		if levelOf(priority) < levelOf(a.priority) {
+			a.rank = 0
+		}
+		a.priority = max(priority, a.priority)
+	}
+	m.settle()
+}
+
+// settle ranks what has become ready, the first due first.
+func (m *model) settle() {
+	var fresh []*ask
+	for key, a := range m.asks {
+		if a.rank == 0 && !a.due.After(m.now) && !m.inFlight[key] {
+			fresh = append(fresh, a)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b *ask) int { return a.due.Compare(b.due) })
+	for i, a := range fresh {
+		if i == 0 || !a.due.Equal(fresh[i-1].due) {
+			m.clock++ // Equal ranks may come in any order.
+		}
+		a.rank = m.clock
+	}
+	for _, tenant := range tenants() {
+		if !slices.Contains(m.open(), tenant) {
+			delete(m.waited, tenant)
+		} else if m.waited[tenant] == nil {
+			m.waited[tenant] = map[string]int{}
+		}
+		if !slices.Contains(m.known(), tenant) {
+			delete(m.passed, tenant)
+		}
+	}
+}
+
+// ready returns the keys of a tenant that wait for a worker.
+func (m *model) ready(tenant string) (keys []string) {
+	for key, a := range m.asks {
+		if tenantOf(key) == tenant && a.rank > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (m *model) held(tenant string) (n int) {
+	for key := range m.inFlight {
+		if tenantOf(key) == tenant {
+			n++
+		}
+	}
+	return n
+}
+
+// open returns the tenants that can be served.
+func (m *model) open() (open []string) {
+	for _, tenant := range tenants() {
+		if !m.paused[tenant] && m.held(tenant) < m.limit && len(m.ready(tenant)) > 0 {
+			open = append(open, tenant)
+		}
+	}
+	return open
+}
+
+// records returns the keys there is something to know of.
+func (m *model) records() map[string]bool {
+	keys := map[string]bool{}
+	for key := range m.asks {
+		keys[key] = true
+	}
+	for key := range m.inFlight {
+		keys[key] = true
+	}
+	for key, n := range m.failures {
+		if n > 0 {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// known returns the tenants there is something to know of.
+func (m *model) known() (known []string) {
+	for key := range m.records() {
+		known = append(known, tenantOf(key))
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
+}
+
+// get says whether handing out a key was allowed, and follows it.
+func (m *model) get(key string, priority int) error {
+	tenant, a := tenantOf(key), m.asks[key]
+	switch {
+	case a == nil:
+		return fmt.Errorf("%s: nobody asked for it", key)
+	case m.inFlight[key]:
+		return fmt.Errorf("%s: a worker has it", key)
+	case a.rank == 0:
+		return fmt.Errorf("%s: due at %v, now is %v", key, a.due, m.now)
+	case a.priority != priority:
+		return fmt.Errorf("%s: priority %d, want %d", key, priority, a.priority)
+	case !slices.Contains(m.open(), tenant):
+		return fmt.Errorf("%s: paused %v, %d in flight", key, m.paused[tenant], m.held(tenant))
+	}
+	if err := m.order(key, a); err != nil {
+		return err
+	}
+	if err := m.fairness(tenant); err != nil {
+		return err
+	}
+	delete(m.asks, key)
+	m.inFlight[key] = true
+	m.settle()
+	return nil
+}
+
+// order checks the order within the lane.
+func (m *model) order(key string, a *ask) error {
+	tenant, above, below := tenantOf(key), false, false
+	for _, other := range m.ready(tenant) {
+		o := m.asks[other]
+		switch level := levelOf(o.priority); {
+		case level < levelOf(a.priority):
+			above = true
+		case level > levelOf(a.priority):
+			below = true
+		case o.rank < a.rank:
+			return fmt.Errorf("%s: %s was before it", key, other)
+		}
+	}
+	turn := m.passed[tenant] == share-1
+	switch {
+	case above && !turn:
+		return fmt.Errorf("%s: not of the highest level, after %d turns", key, m.passed[tenant])
+	case above:
+		m.passed[tenant] = 0
+	case below && turn:
+		return fmt.Errorf("%s: not the turn of the highest level", key)
+	case below:
+		m.passed[tenant]++
+	}
+	return nil
+}
+
+// fairness checks that others were not kept waiting too long.
+func (m *model) fairness(tenant string) error {
+	for _, other := range m.open() {
+		if other == tenant {
+			continue
+		}
+		m.waited[other][tenant]++
+		if n := m.waited[other][tenant]; n > maxWeight {
+			return fmt.Errorf("%s was served %d times while %s waited", tenant, n, other)
+		}
+	}
+	m.waited[tenant] = map[string]int{}
+	return nil
+}
+
+func (m *model) done(key string) {
+	delete(m.inFlight, key)
+	m.settle()
+}
+
+func (m *model) drop(tenant string) {
+	for _, key := range keys() {
+		if tenantOf(key) == tenant {
+			delete(m.asks, key)
+			delete(m.failures, key)
+		}
+	}
+	delete(m.paused, tenant)
+	m.settle()
+}
+
+// check compares the sizes of the two.
+func (m *model) check(t *testing.T, q *Queue[string]) {
+	t.Helper()
+	total := 0
+	for _, tenant := range tenants() {
+		waiting, held := len(m.ready(tenant)), m.held(tenant)
+		total += waiting
+		if q.LaneLen(tenant) != waiting || q.InFlight(tenant) != held {
+			t.Fatalf("%s: %d due and %d in flight, want %d and %d",
+				tenant, q.LaneLen(tenant), q.InFlight(tenant), waiting, held)
+		}
+	}
+	if q.Len() != total {
+		t.Fatalf("length %d, want %d", q.Len(), total)
+	}
+	if open := m.open(); q.available() != (len(open) > 0) {
+		t.Fatalf("has something to hand out: %v; tenants that wait: %v", q.available(), open)
+	}
+	for _, key := range keys() {
+		if n := q.NumRequeues(key); n != m.failures[key] {
+			t.Fatalf("%s: %d failures, want %d", key, n, m.failures[key])
+		}
+	}
+	if len(q.items) != len(m.records()) || len(q.lanes) != len(m.known()) {
+		t.Fatalf("%d records in %d lanes, want %d in %d", len(q.items), len(q.lanes), len(m.records()), len(m.known()))
+	}
+}
