@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
@@ -35,8 +35,12 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	tenants := provider.New(scheme)
-	mgr, err := mcmanager.New(clientConfig(super), tenants, managerOptions(scheme, opts))
+	counter, err := requests.NewCounter(opts.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	tenants := provider.New(scheme, counter.Wrap(requests.Tenant))
+	mgr, err := mcmanager.New(clientConfig(super, counter), tenants, managerOptions(scheme, opts))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
@@ -47,7 +51,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
 		Queue:      fairqueue.Options{Cap: opts.TenantCap},
-		Registerer: metrics.Registry,
+		Registerer: opts.Registerer,
 	})
 	if err != nil {
 		return nil, err
@@ -79,9 +83,10 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 // clientConfig lets the syncer send as fast as it works: the fair queue limits it, and the apiserver's priority and fairness.
-func clientConfig(super *rest.Config) *rest.Config {
+func clientConfig(super *rest.Config, counter *requests.Counter) *rest.Config {
 	cfg := rest.CopyConfig(super)
 	cfg.QPS = -1
+	cfg.Wrap(counter.Wrap(requests.Super))
 	rest.AddUserAgent(cfg, "vc-syncer")
 	return cfg
 }

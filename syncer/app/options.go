@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 )
@@ -25,6 +27,8 @@ type Options struct {
 	LeaderElectNamespace string
 	// Logger is where the syncer logs.
 	Logger logr.Logger
+	// Registerer is where the syncer's metrics go.
+	Registerer prometheus.Registerer
 }
 
 // DefaultOptions are the settings of a syncer of which nothing else is known.
@@ -37,6 +41,7 @@ func DefaultOptions() Options {
 		HealthAddress:        "0",
 		LeaderElectNamespace: "vc-system",
 		Logger:               logr.Discard(),
+		Registerer:           metrics.Registry,
 	}
 }
 

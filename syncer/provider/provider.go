@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -31,6 +32,7 @@ type Provider struct {
 	scheme  *runtime.Scheme
 	mapper  meta.RESTMapper
 	super   client.Client
+	wrap    transport.WrapperFunc
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	// started is closed when aware is set.
@@ -65,10 +67,11 @@ var (
 	_ multicluster.ProviderRunnable = (*Provider)(nil)
 )
 
-// New makes a provider whose tenants' clusters use the scheme.
-func New(scheme *runtime.Scheme) *Provider {
+// New makes a provider whose tenants' clusters use the scheme. Their transports are wrapped by wrap, unless it is nil.
+func New(scheme *runtime.Scheme, wrap transport.WrapperFunc) *Provider {
 	return &Provider{
 		scheme:  scheme,
+		wrap:    wrap,
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		started: make(chan struct{}),
@@ -121,6 +124,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tena
 	if err != nil {
 		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
 	}
+	rest.Wrap(p.wrap)
 	ctx, cancel := context.WithCancel(p.ctx)
 	c, err := newCluster(ctx, rest, p.scheme, p.mapper)
 	if err == nil {

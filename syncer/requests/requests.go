@@ -1,0 +1,90 @@
+// Package requests counts what the syncer asks of apiservers.
+package requests
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/transport"
+)
+
+// Sides that requests go to.
+const (
+	Super  = "super"
+	Tenant = "tenant"
+)
+
+// Counter counts requests by side, verb and resource. It does not tell tenants apart: that would be a series for each, for
+// ever.
+type Counter struct {
+	requests *prometheus.CounterVec
+}
+
+// NewCounter makes a counter and registers its metric.
+func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
+	c := &Counter{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "vc_syncer_requests_total",
+		Help: "Requests sent to apiservers, by side (super or tenant), verb and resource.",
+	}, []string{"side", "verb", "resource"})}
+	return c, registerer.Register(c.requests)
+}
+
+// Wrap counts the requests that go through a transport to a side.
+func (c *Counter) Wrap(side string) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			verb, resource := classify(r)
+			c.requests.WithLabelValues(side, verb, resource).Inc()
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip sends the request.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// classify reads the verb and the resource, with its subresource, from a request (Kubernetes API Concepts: resource URIs).
+func classify(r *http.Request) (verb, resource string) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return strings.ToLower(r.Method), "none"
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	resource = parts[0]
+	if len(parts) > 2 {
+		resource += "/" + parts[2]
+	}
+	return verbOf(r, len(parts) > 1), resource
+}
+
+// verbOf is the API's verb for a request to one object or to all.
+func verbOf(r *http.Request, one bool) string {
+	switch r.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodGet:
+		if r.URL.Query().Get("watch") != "" {
+			return "watch"
+		}
+		if !one {
+			return "list"
+		}
+	case http.MethodDelete:
+		if !one {
+			return "deletecollection"
+		}
+	}
+	return strings.ToLower(r.Method)
+}

@@ -1,0 +1,68 @@
+package requests
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestClassify(t *testing.T) {
+	for name, tc := range map[string]struct{ method, path, verb, resource string }{
+		"create in a namespace":  {"POST", "/api/v1/namespaces/shop/pods", "create", "pods"},
+		"get one":                {"GET", "/api/v1/namespaces/shop/pods/web", "get", "pods"},
+		"list a namespace":       {"GET", "/api/v1/namespaces/shop/pods", "list", "pods"},
+		"list all":               {"GET", "/api/v1/pods", "list", "pods"},
+		"watch":                  {"GET", "/api/v1/pods?watch=true", "watch", "pods"},
+		"status of one":          {"PATCH", "/api/v1/namespaces/shop/pods/web/status", "patch", "pods/status"},
+		"binding":                {"POST", "/api/v1/namespaces/shop/pods/web/binding", "create", "pods/binding"},
+		"a namespace":            {"GET", "/api/v1/namespaces/shop", "get", "namespaces"},
+		"create a namespace":     {"POST", "/api/v1/namespaces", "create", "namespaces"},
+		"a node's status":        {"PATCH", "/api/v1/nodes/n/status", "patch", "nodes/status"},
+		"a group":                {"PUT", "/apis/tenancy.x-k8s.io/v1alpha1/namespaces/a/virtualclusters/b", "update", "virtualclusters"},
+		"delete one":             {"DELETE", "/api/v1/namespaces/shop/pods/web", "delete", "pods"},
+		"delete all":             {"DELETE", "/api/v1/namespaces/shop/pods", "deletecollection", "pods"},
+		"discovery":              {"GET", "/apis", "get", "none"},
+		"version":                {"GET", "/version", "get", "none"},
+		"the groups of a group":  {"GET", "/apis/apps/v1", "get", "none"},
+		"the resources of v1":    {"GET", "/api/v1", "get", "none"},
+		"a health check":         {"GET", "/readyz", "get", "none"},
+		"a trailing slash":       {"GET", "/api/v1/pods/", "list", "pods"},
+		"namespaced, cluster up": {"GET", "/apis/apps/v1/deployments", "list", "deployments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verb, resource := classify(httptest.NewRequest(tc.method, tc.path, nil))
+			if verb != tc.verb || resource != tc.resource {
+				t.Errorf("got %s %s, want %s %s", verb, resource, tc.verb, tc.resource)
+			}
+		})
+	}
+}
+
+func TestWrapCountsBySide(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	c, err := NewCounter(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil })
+	for side, n := range map[string]int{Super: 2, Tenant: 1} {
+		for range n {
+			if _, err := c.Wrap(side)(answer).RoundTrip(httptest.NewRequest("GET", "/api/v1/pods", nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := `
+# HELP vc_syncer_requests_total Requests sent to apiservers, by side (super or tenant), verb and resource.
+# TYPE vc_syncer_requests_total counter
+vc_syncer_requests_total{resource="pods",side="super",verb="list"} 2
+vc_syncer_requests_total{resource="pods",side="tenant",verb="list"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
