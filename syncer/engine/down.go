@@ -21,6 +21,7 @@ type objects struct {
 
 // syncDown brings one object of a kind that flows down closer to where it should be.
 func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) error {
+	defer s.locks.lock(k.name, key)()
 	o, err := s.read(ctx, k, key)
 	if err != nil {
 		return err
@@ -211,8 +212,11 @@ func (s *session) remove(ctx context.Context, k *kind, o objects) error {
 
 // finish ends the tenant's object, whose copy is gone.
 func (s *session) finish(ctx context.Context, k *kind, o objects) error {
-	s.superRecent.forget(k.name, o.superKey)
-	return removeObject(ctx, s.client, o.tenant, ptr.To[int64](0))
+	if err := removeObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
+		return err
+	}
+	s.tenantRecent.remove(k.name, o.tenant)
+	return nil
 }
 
 // bringUp shows the tenant the node and the status of the copy, each with a request only if it differs.

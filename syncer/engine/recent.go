@@ -1,21 +1,28 @@
 package engine
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
-// writes and repeats none. An entry lives from the answer to a write until its event arrives.
+// writes and repeats none. An entry lives from the answer to a write until its event arrives; one that was overtaken by its
+// event goes after a while.
 type recent struct {
 	mu      sync.Mutex
-	written map[recentKey]write
+	written map[objectKey]write
+	swept   time.Time
 }
 
-// recentKey is an object's kind and key on the side that it was written to.
-type recentKey struct {
+// lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
+const lifetime = time.Minute
+
+// objectKey is an object's kind and key on the side that it was written to.
+type objectKey struct {
 	kind string
 	key  client.ObjectKey
 }
@@ -25,10 +32,12 @@ type recentKey struct {
 type write struct {
 	obj     client.Object
 	assumed bool
+	gone    bool
+	at      time.Time
 }
 
 func newRecent() *recent {
-	return &recent{written: map[recentKey]write{}}
+	return &recent{written: map[objectKey]write{}}
 }
 
 // put remembers the server's answer to a write.
@@ -41,19 +50,40 @@ func (r *recent) assume(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj, assumed: true})
 }
 
+// remove remembers that an object was deleted for good: what the cache still shows of it is nothing to act on.
+func (r *recent) remove(kind string, obj client.Object) {
+	r.remember(kind, write{obj: obj, assumed: true, gone: true})
+}
+
 func (r *recent) remember(kind string, w write) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written[recentKey{kind, client.ObjectKeyFromObject(w.obj)}] = w
+	w.at = time.Now()
+	r.lockedSweep(w.at)
+	r.written[objectKey{kind, client.ObjectKeyFromObject(w.obj)}] = w
 }
+
+// lockedSweep drops what is out of date, once in a lifetime.
+func (r *recent) lockedSweep(now time.Time) {
+	if now.Sub(r.swept) < lifetime {
+		return
+	}
+	r.swept = now
+	maps.DeleteFunc(r.written, func(_ objectKey, w write) bool { return w.outdated(now) })
+}
+
+func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
 
 // latest is the newer of what the cache holds, which may be nil, and what was written.
 func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, ok := r.written[recentKey{kind, key}]
-	if !ok || (cached != nil && w.reached(cached)) {
+	w, ok := r.written[objectKey{kind, key}]
+	switch {
+	case !ok, w.outdated(time.Now()), cached != nil && w.reached(cached):
 		return cached
+	case w.gone:
+		return nil
 	}
 	return w.obj
 }
@@ -62,7 +92,7 @@ func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object)
 func (r *recent) seen(kind string, obj client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := recentKey{kind, client.ObjectKeyFromObject(obj)}
+	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
 	if w, ok := r.written[k]; ok && w.reached(obj) {
 		delete(r.written, k)
 	}
@@ -72,7 +102,7 @@ func (r *recent) seen(kind string, obj client.Object) {
 func (r *recent) forget(kind string, key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.written, recentKey{kind, key})
+	delete(r.written, objectKey{kind, key})
 }
 
 // reached says whether an object is at least as new as the write.

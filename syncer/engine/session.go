@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,8 +27,8 @@ type session struct {
 
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
-	// inline keeps two workers from making the same namespace, reference or node at once.
-	inline singleflight.Group
+	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
+	locks keyLocks
 }
 
 func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
@@ -107,17 +106,11 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil {
 		return super != nil, err
 	}
-	if err := s.once(name, key, func() error { return s.syncDown(ctx, k, key) }); err != nil {
+	if err := s.syncDown(ctx, k, key); err != nil {
 		return false, err
 	}
 	super, err := s.superObject(ctx, k, superKey)
 	return super != nil, err
-}
-
-// once runs a function unless it is running for the same object; then it waits for that one.
-func (s *session) once(kind string, key client.ObjectKey, f func() error) error {
-	_, err, _ := s.inline.Do(kind+"/"+key.String(), func() (any, error) { return nil, f() })
-	return err
 }
 
 // referred says whether an object of the tenant refers to this one.

@@ -14,6 +14,7 @@ const nodeKind = "Node"
 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
 func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) error {
+	defer s.locks.lock(k.name, key)()
 	tenant, err := s.tenantObject(ctx, k, key)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (s *session) ensureNode(ctx context.Context, name string) error {
 	if node, err := s.tenantObject(ctx, k, key); err != nil || node != nil {
 		return err
 	}
-	return s.once(k.name, key, func() error { return s.syncUp(ctx, k, key) })
+	return s.syncUp(ctx, k, key)
 }
 
 // behind finds the tenant's object behind a super object.

@@ -128,7 +128,7 @@ func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 		return translate.Tenant{}, nil, problem{
 			tenancyv1alpha1.ReasonNamespaceConflict,
 			fmt.Sprintf("Namespace %s does not belong to this VirtualCluster", root.Name),
-			errors.New("its annotation "+names.VCUID+" names another UID"),
+			errors.New("its annotation " + names.VCUID + " names another UID"),
 		}
 	}
 	secret := &corev1.Secret{}
