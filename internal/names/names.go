@@ -49,7 +49,7 @@ const (
 // maxLabel is the longest name of a namespace, which is a DNS label (RFC 1123).
 const maxLabel = validation.DNS1123LabelMaxLength
 
-// hashDigits is the number of hex digits that keep shortened names apart (40 bits).
+// hashDigits is the least number of hex digits that keep shortened names apart (40 bits).
 const hashDigits = 10
 
 // ClusterKey is the key of a VirtualCluster: the name of its root namespace and the beginning of all its others. The UID
@@ -70,13 +70,14 @@ func SuperNamespace(clusterKey, tenantNamespace string) string {
 	return shorten(clusterKey + "-" + tenantNamespace)
 }
 
-// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name.
+// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name. What it cuts is exactly as
+// long as a label may be and what it leaves alone is shorter, so that nobody can choose a name that meets one that was cut.
 func shorten(name string) string {
-	if len(name) <= maxLabel {
+	if len(name) < maxLabel {
 		return name
 	}
 	head := strings.TrimRight(name[:maxLabel-hashDigits-1], "-")
-	return head + "-" + digest(hashDigits, name)
+	return head + "-" + digest(maxLabel-len(head)-1, name)
 }
 
 // digest is the first hex digits of the SHA-256 of s.
