@@ -27,6 +27,8 @@ type TenantCluster interface {
 	cluster.Cluster
 	// Tenant is who it is, as the VirtualCluster says now. After a change, the cluster is engaged again.
 	Tenant() translate.Tenant
+	// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
+	Healthy() bool
 	// Synced is called once, when the caches are full and the tenant's objects are being carried.
 	Synced()
 }
@@ -121,19 +123,14 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := tc.Tenant()
-	e.queue.SetWeight(t.Key, t.Weight)
-	if s := e.sessions[name]; s != nil && s.cluster == tc {
-		s.tenant.Store(&t)
-		return nil
+	s := e.sessions[name]
+	if s == nil || s.cluster != tc {
+		e.queue.Drop(tc.Tenant().Key)
+		s = newSession(ctx, e, tc)
+		e.sessions[name] = s
+		go s.run(name)
 	}
-	e.queue.Drop(t.Key)
-	e.queue.SetWeight(t.Key, t.Weight)
-	// Nothing is handed out before both sides are known.
-	e.queue.Pause(t.Key)
-	s := newSession(ctx, e, tc)
-	e.sessions[name] = s
-	go s.run(name)
+	s.settle()
 	return nil
 }
 

@@ -23,6 +23,7 @@ type session struct {
 	cluster TenantCluster
 	client  client.Client
 	tenant  atomic.Pointer[translate.Tenant]
+	begun   atomic.Bool // both sides are known
 	guard   *guard
 
 	// What was written to either side and is not in its cache yet.
@@ -49,6 +50,19 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		refused:   e.refusedWrites.Inc,
 	}
 	return s
+}
+
+// settle takes over what is known of the tenant now. Nothing of it is handed out before both sides are known, or while its
+// apiserver does not answer.
+func (s *session) settle() {
+	t := s.cluster.Tenant()
+	s.tenant.Store(&t)
+	s.queue.SetWeight(t.Key, t.Weight)
+	if s.begun.Load() && s.cluster.Healthy() {
+		s.queue.Resume(t.Key)
+	} else {
+		s.queue.Pause(t.Key)
+	}
 }
 
 // identity is who the tenant is, as of now.

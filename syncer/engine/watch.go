@@ -115,7 +115,8 @@ func (s *session) run(name multicluster.ClusterName) {
 		}
 		return
 	}
-	s.queue.Resume(s.lane())
+	s.begun.Store(true)
+	s.settle()
 	s.cluster.Synced()
 	logger.Info("Carrying the tenant's objects")
 	<-s.ctx.Done()

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -30,20 +31,23 @@ type Cluster struct {
 	cache  cache.Cache
 	client client.Client
 
-	tenant   atomic.Pointer[translate.Tenant]
-	synced   atomic.Bool
-	onSynced func()
+	tenant  atomic.Pointer[translate.Tenant]
+	synced  atomic.Bool
+	health  *health
+	changed func()
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// newCluster connects to a tenant. All connections end with ctx.
-func newCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (*Cluster, error) {
-	httpClient, err := newHTTPClient(ctx, config)
+// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes.
+func newCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper, changed func()) (*Cluster, error) {
+	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
+	c.health = &health{ctx: ctx, changed: changed, probe: c.probe}
+	httpClient, err := newHTTPClient(ctx, config, c.health.wrap)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{config: config, http: httpClient, scheme: scheme, mapper: mapper}
+	c.http = httpClient
 	c.cache, err = cache.New(config, cache.Options{
 		HTTPClient:                  httpClient,
 		Scheme:                      scheme,
@@ -68,7 +72,15 @@ func (c *Cluster) Tenant() translate.Tenant { return *c.tenant.Load() }
 // Synced is told that the tenant's objects are being carried.
 func (c *Cluster) Synced() {
 	c.synced.Store(true)
-	c.onSynced()
+	c.changed()
+}
+
+// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
+func (c *Cluster) Healthy() bool { return c.health.healthy() }
+
+// probe asks for something that only an admin of a running cluster gets.
+func (c *Cluster) probe(ctx context.Context) error {
+	return c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
 }
 
 // Start runs the cache until ctx ends.

@@ -1,14 +1,10 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
@@ -38,16 +34,14 @@ func asProblem(err error, server string) error {
 			err,
 		}
 	}
+	return unreachable(server, err)
+}
+
+// unreachable is the problem of a tenant whose apiserver does not answer.
+func unreachable(server string, cause error) problem {
 	return problem{
 		tenancyv1alpha1.ReasonUnreachable,
 		fmt.Sprintf("The tenant's apiserver at %s does not answer; it is tried again", server),
-		err,
+		cause,
 	}
-}
-
-// probe asks the tenant's apiserver for something that only an admin of a running cluster gets.
-func (p *Provider) probe(ctx context.Context, c *Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	return c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
 }

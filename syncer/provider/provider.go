@@ -126,22 +126,28 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tena
 	}
 	rest.Wrap(p.wrap)
 	ctx, cancel := context.WithCancel(p.ctx)
-	c, err := newCluster(ctx, rest, p.scheme, p.mapper)
+	c, err := newCluster(ctx, rest, p.scheme, p.mapper, func() { p.changed(ctx, vc) })
 	if err == nil {
-		err = p.probe(ctx, c)
+		err = probeOnce(ctx, c)
 	}
 	if err != nil {
 		cancel()
 		return asProblem(err, rest.Host)
 	}
 	c.tenant.Store(&who)
-	c.onSynced = func() { p.changed(ctx, vc) }
 	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
 	if err := p.add(ctx, client.ObjectKeyFromObject(vc), t); err != nil {
 		cancel()
 		return err
 	}
 	return nil
+}
+
+// probeOnce says whether a tenant's apiserver answers, and lets us in.
+func probeOnce(ctx context.Context, c *Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return c.probe(ctx)
 }
 
 // add runs a tenant's cache and engages the tenant.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -84,10 +83,25 @@ func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 		}
 		return err
 	}
-	if t := p.engaged(client.ObjectKeyFromObject(vc)); err == nil && t != nil && t.cluster.synced.Load() {
+	if err != nil {
+		return err
+	}
+	return p.reportEngaged(ctx, vc)
+}
+
+// reportEngaged writes the condition of a tenant that is engaged.
+func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+	t := p.engaged(client.ObjectKeyFromObject(vc))
+	switch {
+	case t == nil:
+		return nil
+	case !t.cluster.Healthy():
+		why := unreachable(t.cluster.config.Host, nil)
+		return p.report(ctx, vc, false, why.reason, why.message)
+	case t.cluster.synced.Load():
 		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, "The tenant's objects are being carried")
 	}
-	return err
+	return nil
 }
 
 // connect engages a tenant that can be, and follows changes of one that is. A tenant whose control plane is not ready yet is
@@ -109,11 +123,8 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	return p.engage(vc, who, config)
 }
 
-// refresh engages a tenant again if what is known of it changed.
+// refresh engages a tenant again, which takes over what changed.
 func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
-	if reflect.DeepEqual(t.cluster.Tenant(), who) {
-		return nil
-	}
 	t.cluster.tenant.Store(&who)
 	return p.aware.Engage(p.ctx, multicluster.ClusterName(who.Key), t.cluster)
 }

@@ -9,6 +9,7 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 const (
@@ -20,22 +21,22 @@ const (
 
 // newHTTPClient makes a client with a transport of its own: client-go would share one among tenants and keep it for ever. Its
 // connections are closed when ctx ends, streams that are still open included.
-func newHTTPClient(ctx context.Context, config *rest.Config) (*http.Client, error) {
+func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the TLS settings of the kubeconfig: %w", err)
 	}
-	transport := utilnet.SetTransportDefaults(&http.Transport{
+	base := utilnet.SetTransportDefaults(&http.Transport{
 		TLSClientConfig:       tlsConfig,
 		DialContext:           dialUntil(ctx),
 		ResponseHeaderTimeout: headerTimeout,
 		IdleConnTimeout:       90 * time.Second,
 	})
-	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
+	wrapped, err := rest.HTTPWrappersForConfig(config, base)
 	if err != nil {
 		return nil, fmt.Errorf("reading the credentials of the kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: wrapped}, nil
+	return &http.Client{Transport: wrap(wrapped)}, nil
 }
 
 // dialUntil dials connections that are closed when ctx ends.
