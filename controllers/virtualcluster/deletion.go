@@ -13,9 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/names"
-)
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1")
 
 // maxNamed is how many namespaces a message names.
 const maxNamed = 3
@@ -72,7 +70,7 @@ func (r *Reconciler) ownRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	if err != nil {
 		return nil, fmt.Errorf("get root namespace %s: %w", key, err)
 	}
-	if checkOwner(vc, root) != nil {
+	if !owns(vc, root) {
 		return nil, nil
 	}
 	return root, nil
@@ -105,7 +103,7 @@ func listTenantNamespaces(
 		return nil, fmt.Errorf("list namespaces of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
 	}
 	return slices.DeleteFunc(list.Items, func(namespace corev1.Namespace) bool {
-		return namespace.Name == key || namespace.Annotations[names.VCUID] != string(vc.UID)
+		return namespace.Name == key || !owns(vc, &namespace)
 	}), nil
 }
 

@@ -27,7 +27,8 @@ func clusterKey(vc *tenancyv1alpha1.VirtualCluster) (string, error) {
 	}
 	if over := len(key) - validation.DNS1123LabelMaxLength; over > 0 {
 		return "", provisioner.Failf(tenancyv1alpha1.ReasonNameTooLong,
-			"the tenant's namespace would be %s, which is %d characters too long: create the VirtualCluster again with a shorter name, or in a namespace with one",
+			"the tenant's namespace would be %s, which is %d characters too long: "+
+				"create the VirtualCluster again with a shorter name, or in a namespace with one",
 			key, over)
 	}
 	return "", provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
@@ -47,13 +48,19 @@ func (r *Reconciler) findRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 	return root, checkOwner(vc, root)
 }
 
-// checkOwner fails unless the namespace carries the VirtualCluster's UID.
+// owns says whether the namespace carries the VirtualCluster's UID.
+func owns(vc *tenancyv1alpha1.VirtualCluster, namespace *corev1.Namespace) bool {
+	return namespace.Annotations[names.VCUID] == string(vc.UID)
+}
+
+// checkOwner fails unless the namespace is the VirtualCluster's.
 func checkOwner(vc *tenancyv1alpha1.VirtualCluster, namespace *corev1.Namespace) error {
-	if namespace.Annotations[names.VCUID] == string(vc.UID) {
+	if owns(vc, namespace) {
 		return nil
 	}
 	return provisioner.Failf(tenancyv1alpha1.ReasonNamespaceConflict,
-		"namespace %s exists and does not belong to this VirtualCluster (its annotation %s is %q): delete the namespace, or create the VirtualCluster under another name",
+		"namespace %s exists and does not belong to this VirtualCluster (its annotation %s is %q): "+
+			"delete the namespace, or create the VirtualCluster under another name",
 		namespace.Name, names.VCUID, namespace.Annotations[names.VCUID])
 }
 

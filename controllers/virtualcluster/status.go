@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, before, vc *tenancyv1alpha1.Vir
 func nextLook(o outcome) (reconcile.Result, error) {
 	switch {
 	case provisioner.AsFailure(o.err) != nil:
-		return reconcile.Result{RequeueAfter: failureRetry}, nil
+		return reconcile.Result{RequeueAfter: failureRetry}, nil //nolint:nilerr // a person has to mend it; the status says so
 	case o.err != nil:
 		return reconcile.Result{}, o.err
 	case o.controlPlane.Ready:

@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func explain(host string, err error) *provisioner.Failure {
 		return fail(tenancyv1alpha1.ReasonUnreachable, "%s answers with status %d where a version is expected", host, status.code)
 	case errors.As(err, &untruly):
 		return fail(tenancyv1alpha1.ReasonKubeconfigInvalid,
-			"the certificate of %s does not hold against the kubeconfig's CA and server name: %s", host, untruly.Err)
+			"the certificate of %s does not hold against the kubeconfig's CA and server name: %s", host, distrust(untruly.Err))
 	case errors.As(err, &alert):
 		return fail(tenancyv1alpha1.ReasonUnauthorized, "%s refuses the kubeconfig's client certificate: %s", host, alert)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -138,4 +139,12 @@ func explain(host string, err error) *provisioner.Failure {
 	default:
 		return fail(tenancyv1alpha1.ReasonUnreachable, "%s cannot be asked for its version", host)
 	}
+}
+
+// distrust says why a certificate does not hold. The error of one that has expired tells the time of day.
+func distrust(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "it has expired or is not valid yet"
+	}
+	return err.Error()
 }

@@ -87,7 +87,8 @@ func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualClust
 func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (question, error) {
 	if vc.Spec.External == nil {
 		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
-			"provisioner External needs a kubeconfig: create the VirtualCluster with spec.provisioner External and spec.external.kubeconfigSecretName")
+			"provisioner External needs a kubeconfig: create the VirtualCluster with spec.provisioner External and "+
+				"spec.external.kubeconfigSecretName")
 	}
 	key := types.NamespacedName{Namespace: vc.Namespace, Name: vc.Spec.External.KubeconfigSecretName}
 	secret := &corev1.Secret{}

@@ -65,7 +65,7 @@ type prober struct {
 	jobs   chan job
 	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
-	mu      sync.Mutex // guards what follows; never held while asking or sending
+	mu      sync.Mutex // guards what follows; never held while waiting
 	tenants map[types.UID]*tenant
 }
 

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
+	"github.com/virtualcluster/virtualcluster/internal/version"
+)
+
+const (
+	// name is the component's, in events, field ownership and user agents.
+	name = "vc-manager"
+	// off turns a listener of controller-runtime off.
+	off = "0"
+)
+
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
+
+// Provisioners makes the ways to run control planes that a manager has. What has to run beside them is added to the manager.
+type Provisioners func(manager.Manager) (provisioner.Registry, error)
+
+// New makes a manager for the super cluster that config leads to. It does nothing until it is started.
+func New(superCluster *rest.Config, options Options, provisioners Provisioners) (manager.Manager, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	managerOptions, err := options.manager()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(clientConfig(superCluster), managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := addControllers(mgr, options, provisioners); err != nil {
+		return nil, err
+	}
+	return mgr, addChecks(mgr)
+}
+
+// addControllers adds what the manager is for.
+func addControllers(mgr manager.Manager, options Options, provisioners Provisioners) error {
+	registry, err := provisioners(mgr)
+	if err != nil {
+		return fmt.Errorf("make provisioners: %w", err)
+	}
+	reconciler := &virtualcluster.Reconciler{
+		Client:       mgr.GetClient(),
+		Live:         mgr.GetAPIReader(),
+		Provisioners: registry,
+		Default:      options.DefaultProvisioner,
+		Events:       mgr.GetEventRecorder(name),
+	}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
+	}
+	return nil
+}
+
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
+	return nil
+}
+
+// manager makes controller-runtime's options of ours.
+func (o *Options) manager() (manager.Options, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, tenancyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return manager.Options{}, fmt.Errorf("set up scheme: %w", err)
+		}
+	}
+	cached, err := virtualcluster.CachedObjects()
+	if err != nil {
+		return manager.Options{}, fmt.Errorf("set up cache: %w", err)
+	}
+	return manager.Options{
+		Scheme:                        scheme,
+		Logger:                        o.Logger,
+		Cache:                         cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()},
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              name,
+		LeaderElectionNamespace:       o.LeaderElectNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        cmp.Or(o.HealthProbeBindAddress, off),
+		Metrics: metricsserver.Options{
+			BindAddress:    cmp.Or(o.MetricsBindAddress, off),
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		// A process may hold several managers, as tests do.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	}, nil
+}
+
+// clientConfig turns client-side rate limits off: the super cluster's priority and fairness is the better judge.
+func clientConfig(superCluster *rest.Config) *rest.Config {
+	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
+	c.QPS = -1
+	return c
+}
