@@ -105,10 +105,10 @@ func (c *credentials) renew(now time.Time) error {
 		}
 	}
 	leaves := []struct {
-		file string
-		pair *pki.KeyPair
-		make func() (pki.KeyPair, error)
-		fits func(*x509.Certificate) bool
+		file   string
+		pair   *pki.KeyPair
+		create func() (pki.KeyPair, error)
+		fits   func(*x509.Certificate) bool
 	}{
 		{"admin.pem", &c.admin, client("admin"), nil},
 		{"kubelet-client.pem", &c.kubelet, client("kube-apiserver-kubelet-client"), nil},
@@ -117,7 +117,7 @@ func (c *credentials) renew(now time.Time) error {
 		}, c.servesNames},
 	}
 	for _, leaf := range leaves {
-		pair, err := renewLeaf(c.path(leaf.file), now, leaf.fits, leaf.make)
+		pair, err := renewLeaf(c.path(leaf.file), now, leaf.fits, leaf.create)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (c *credentials) renew(now time.Time) error {
 	return nil
 }
 
-func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, make func() (pki.KeyPair, error)) (pki.KeyPair, error) {
+func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, create func() (pki.KeyPair, error)) (pki.KeyPair, error) {
 	if data, err := os.ReadFile(path); err == nil {
 		pair := pki.KeyPair{}
 		pair.CertPEM, pair.KeyPEM = splitPEM(data)
@@ -134,7 +134,7 @@ func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, ma
 			return pair, nil
 		}
 	}
-	pair, err := make()
+	pair, err := create()
 	if err != nil {
 		return pair, fmt.Errorf("make %s: %w", path, err)
 	}

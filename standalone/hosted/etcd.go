@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -16,6 +19,8 @@ import (
 
 const (
 	etcdStartTimeout = 30 * time.Second
+	lockTimeout      = 2 * time.Second
+	dataDir          = "data"
 	// prefixRoot is the part of etcd's key space that control planes live in.
 	prefixRoot = "/controlplanes/"
 	// maxSocketPath keeps below the length that every system allows.
@@ -36,6 +41,9 @@ type store struct {
 func startStore(ctx context.Context, dir string, unsafeNoFsync bool) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of etcd: %w", err)
+	}
+	if err := checkUnused(filepath.Join(dir, dataDir)); err != nil {
+		return nil, err
 	}
 	s := &store{}
 	socket, err := s.socketPath(dir)
@@ -60,6 +68,23 @@ func startStore(ctx context.Context, dir string, unsafeNoFsync bool) (*store, er
 	return s, nil
 }
 
+// checkUnused finds out whether another process uses the data directory. Etcd
+// itself would wait for that process to end, with no limit.
+func checkUnused(dir string) error {
+	path := filepath.Join(dir, "member", "snap", "db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return fmt.Errorf("another process uses etcd's data in %s: stop it, or choose another directory", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("look at etcd's data in %s: %w", dir, err)
+	}
+	return db.Close()
+}
+
 // socketPath prefers the data directory, and evades to the system's temporary
 // one where the path would be too long for a socket.
 func (s *store) socketPath(dir string) (string, error) {
@@ -76,7 +101,7 @@ func (s *store) socketPath(dir string) (string, error) {
 
 func etcdConfig(dir, socket string, unsafeNoFsync bool) *embed.Config {
 	cfg := embed.NewConfig()
-	cfg.Dir = filepath.Join(dir, "data")
+	cfg.Dir = filepath.Join(dir, dataDir)
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
 	// A single member has no peers, so its peer URL stays a mere name.
 	cfg.ListenPeerUrls = nil
@@ -99,7 +124,7 @@ func (s *store) awaitReady(ctx context.Context, dir string) error {
 	case err := <-s.server.Err():
 		return fmt.Errorf("start etcd in %s: %w", dir, err)
 	case <-timeout.C:
-		return fmt.Errorf("etcd in %s is not ready after %s: does another process use that directory?", dir, etcdStartTimeout)
+		return fmt.Errorf("etcd in %s is not ready after %s: look at the disk and the load of this machine", dir, etcdStartTimeout)
 	case <-ctx.Done():
 		return fmt.Errorf("start etcd in %s: %w", dir, context.Cause(ctx))
 	}

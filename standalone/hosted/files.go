@@ -16,12 +16,12 @@ import (
 
 // readOrMake returns the content of the file, and makes it first if there is
 // none. What is there already is never replaced.
-func readOrMake(path string, make func() ([]byte, error)) ([]byte, error) {
+func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, wrapf(err, "read %s", path)
 	}
-	if data, err = make(); err != nil {
+	if data, err = create(); err != nil {
 		return nil, fmt.Errorf("make %s: %w", path, err)
 	}
 	return data, writeFile(path, data)

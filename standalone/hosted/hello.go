@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 )
 
 // errHelloRead ends the handshake of peekServerName once it knows enough.
@@ -16,25 +15,19 @@ var errHelloRead = errors.New("client hello read")
 
 // peekServerName reads the TLS client hello and returns the server name in it,
 // which may be empty, and a connection that yields all bytes from the start.
-// It gives up after the timeout and when ctx ends.
-func peekServerName(ctx context.Context, conn net.Conn, timeout time.Duration) (string, net.Conn, error) {
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if err := conn.SetReadDeadline(time.Now().Add(timeout)); err != nil {
-		return "", conn, fmt.Errorf("set the deadline for the client hello: %w", err)
-	}
+// It gives up, and closes the connection, when ctx ends.
+func peekServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
 	var name string
 	var seen bytes.Buffer
 	err := tls.Server(&helloConn{Conn: conn, seen: &seen}, &tls.Config{
+		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			name = hello.ServerName
 			return nil, errHelloRead
 		},
-	}).Handshake()
+	}).HandshakeContext(ctx)
 	if !errors.Is(err, errHelloRead) {
 		return "", conn, fmt.Errorf("read the client hello: %w", err)
-	}
-	if err := conn.SetReadDeadline(time.Time{}); err != nil {
-		return "", conn, fmt.Errorf("clear the deadline of the client hello: %w", err)
 	}
 	return name, &replayedConn{Conn: conn, rest: io.MultiReader(&seen, conn)}, nil
 }

@@ -36,7 +36,7 @@ func TestPeekedConnectionStillHandshakes(t *testing.T) {
 		answer <- string(data)
 	}()
 
-	name, conn, err := peekServerName(t.Context(), ours, time.Minute)
+	name, conn, err := peekServerName(t.Context(), ours)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(name).To(Equal("a.vc.internal"))
 	server := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, name)}})
@@ -62,10 +62,12 @@ func TestPeekRefusesWhatIsNoClientHello(t *testing.T) {
 		"a router at end": {canceled, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(test.ctx, 100*time.Millisecond)
+			defer cancel()
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
 			go func() { _, _ = io.WriteString(theirs, test.send) }()
-			_, conn, err := peekServerName(test.ctx, ours, 100*time.Millisecond)
+			_, conn, err := peekServerName(ctx, ours)
 			NewWithT(t).Expect(err).To(HaveOccurred())
 			_ = conn.Close()
 		})

@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -23,6 +24,9 @@ type Options struct {
 	Dir string
 	// Listen is the IP address of the one TLS port; 127.0.0.1 by default.
 	Listen string
+	// Advertise is the host name or IP address that clients reach the port at;
+	// Listen by default, or 127.0.0.1 if that means every address.
+	Advertise string
 	// Port is the number of that port. Zero picks a free one, which changes
 	// every kubeconfig at the next start.
 	Port int
@@ -40,19 +44,21 @@ type Options struct {
 // Host runs control planes over one etcd and behind one port.
 type Host struct {
 	opts   Options
-	ip     net.IP
 	store  *store
 	router *router
 	turns  chan struct{}
 
-	ctx    context.Context // of all control planes; ends with the host
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // set before done is closed
+	// newContext makes the context of a control plane, which ends with the host.
+	newContext func() (context.Context, context.CancelFunc)
+	cancel     context.CancelFunc
+	done       chan struct{}
+	err        error // set before done is closed
 
-	mu      sync.Mutex
-	planes  map[string]*ControlPlane
-	running sync.WaitGroup
+	mu       sync.Mutex
+	stopping bool
+	planes   map[string]*ControlPlane
+	deleting map[string]bool
+	running  sync.WaitGroup
 }
 
 // Start brings up etcd and the port under the given directory. Control planes
@@ -61,36 +67,54 @@ type Host struct {
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
 // in a goroutine of one control plane does not end the others.
 func Start(ctx context.Context, opts Options) (*Host, error) {
-	if opts.Listen == "" {
-		opts.Listen = defaultListen
-	}
-	h := &Host{
-		opts:   opts,
-		ip:     net.ParseIP(opts.Listen),
-		turns:  make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		done:   make(chan struct{}),
-		planes: map[string]*ControlPlane{},
-	}
-	if h.ip == nil {
-		return nil, fmt.Errorf("cannot listen on %q: it is no IP address", opts.Listen)
+	listen, err := opts.complete()
+	if err != nil {
+		return nil, err
 	}
 	utilruntime.ReallyCrash = false
-	var err error
-	if h.router, err = listenRouter(h.ip, opts.Port, opts.Default); err != nil {
+	h := &Host{
+		opts:     opts,
+		turns:    make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		done:     make(chan struct{}),
+		planes:   map[string]*ControlPlane{},
+		deleting: map[string]bool{},
+	}
+	if h.router, err = listenRouter(listen, opts.Port, opts.Default); err != nil {
 		return nil, err
 	}
 	if h.store, err = startStore(ctx, filepath.Join(opts.Dir, "etcd"), opts.UnsafeNoFsync); err != nil {
 		h.router.stop()
 		return nil, err
 	}
-	h.ctx, h.cancel = context.WithCancel(ctx)
-	h.router.start()
-	go h.supervise() // ends with the host; Done tells
+	ctx, h.cancel = context.WithCancel(ctx)
+	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	h.router.start(ctx)
+	go h.supervise(ctx) // ends with the host; Done tells
 	return h, nil
 }
 
-// Address is the host:port that all control planes are reached at.
-func (h *Host) Address() string { return h.router.address() }
+// complete fills in defaults and returns the address to listen at.
+func (o *Options) complete() (net.IP, error) {
+	if o.Dir == "" {
+		return nil, errors.New("a host needs a directory to keep its data in")
+	}
+	if o.Listen == "" {
+		o.Listen = defaultListen
+	}
+	ip := net.ParseIP(o.Listen)
+	switch {
+	case ip == nil:
+		return nil, fmt.Errorf("cannot listen on %q: it is no IP address", o.Listen)
+	case o.Advertise == "" && ip.IsUnspecified():
+		o.Advertise = defaultListen
+	case o.Advertise == "":
+		o.Advertise = o.Listen
+	}
+	return ip, nil
+}
+
+// Address is the host:port that clients reach all control planes at.
+func (h *Host) Address() string { return net.JoinHostPort(h.opts.Advertise, h.router.port()) }
 
 // Run starts a control plane in the background and returns at once. Its PKI
 // and data are found again if it ran before. A name that is running already is
@@ -102,25 +126,36 @@ func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ctx.Err() != nil {
-		return nil, fmt.Errorf("control plane %q cannot run: the host is stopping", spec.Name)
-	}
-	if _, ok := h.planes[spec.Name]; ok {
-		return nil, fmt.Errorf("control plane %q runs already: stop it first", spec.Name)
+	if err := h.admit(spec.Name); err != nil {
+		return nil, err
 	}
 	c, err := h.newControlPlane(spec)
 	if err != nil {
 		return nil, fmt.Errorf("control plane %q: %w", spec.Name, err)
 	}
-	ctx, cancel := context.WithCancel(h.ctx)
+	ctx, cancel := h.newContext()
 	c.cancel = cancel
 	h.planes[spec.Name] = c
 	h.running.Go(func() { h.runPlane(ctx, c) })
 	return c, nil
 }
 
+// admit says why a control plane of that name cannot run now.
+func (h *Host) admit(name string) error {
+	_, runs := h.planes[name]
+	switch {
+	case h.stopping:
+		return fmt.Errorf("control plane %q cannot run: the host is stopping", name)
+	case h.deleting[name]:
+		return fmt.Errorf("control plane %q cannot run: it is being deleted", name)
+	case runs:
+		return fmt.Errorf("control plane %q runs already: stop it first", name)
+	}
+	return nil
+}
+
 func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
-	dnsNames, ips, err := spec.servingNames(h.ip)
+	dnsNames, ips, err := spec.servingNames(h.opts.Advertise)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +216,8 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := validateName(name); err != nil {
 		return err // it may not lead out of our directory
 	}
-	if c, ok := h.Get(name); ok {
+	defer h.setDeleting(name, false)
+	if c := h.setDeleting(name, true); c != nil {
 		if err := c.Stop(ctx); err != nil {
 			return err
 		}
@@ -190,6 +226,18 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
+}
+
+// setDeleting keeps the name from being run meanwhile. It returns the control
+// plane that runs under it, if one does.
+func (h *Host) setDeleting(name string, on bool) *ControlPlane {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deleting[name] = on
+	if !on {
+		delete(h.deleting, name)
+	}
+	return h.planes[name]
 }
 
 // Stop ends all control planes, the port and etcd. The data stays.
@@ -217,12 +265,12 @@ func (h *Host) Err() error {
 }
 
 // supervise waits for the end of the host and takes it down in order.
-func (h *Host) supervise() {
+func (h *Host) supervise(ctx context.Context) {
 	defer close(h.done)
 	select {
 	case err := <-h.store.failed():
 		h.err = fmt.Errorf("etcd ended by itself: %w", err)
-	case <-h.ctx.Done():
+	case <-ctx.Done():
 	}
 	h.refuse()
 	h.running.Wait()
@@ -237,5 +285,6 @@ func (h *Host) supervise() {
 func (h *Host) refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.stopping = true
 	h.cancel()
 }

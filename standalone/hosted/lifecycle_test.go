@@ -55,6 +55,13 @@ func TestHostSaysWhatKeepsItFromStarting(t *testing.T) {
 	_, err = hosted.Start(t.Context(), taken)
 	g.Expect(err).To(MatchError(ContainSubstring("is taken")))
 
+	used := options(sharedDir)
+	_, err = hosted.Start(t.Context(), used)
+	g.Expect(err).To(MatchError(ContainSubstring("another process uses")))
+
+	_, err = hosted.Start(t.Context(), hosted.Options{})
+	g.Expect(err).To(MatchError(ContainSubstring("needs a directory")))
+
 	nowhere := options(t.TempDir())
 	nowhere.Listen = "nowhere"
 	_, err = hosted.Start(t.Context(), nowhere)

@@ -25,8 +25,6 @@ const (
 type router struct {
 	listener net.Listener
 	fallback string
-	ctx      context.Context // ends with stop
-	end      context.CancelFunc
 	work     sync.WaitGroup
 
 	mu     sync.RWMutex
@@ -42,33 +40,37 @@ func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
 	}
-	r := &router{listener: listener, fallback: serverName(fallback), routes: map[string]*inlet{}}
-	r.ctx, r.end = context.WithCancel(context.Background())
-	return r, nil
+	return &router{listener: listener, fallback: serverName(fallback), routes: map[string]*inlet{}}, nil
 }
 
 func serverName(name string) string { return name + serverNameSuffix }
 
-func (r *router) start() { r.work.Go(r.accept) }
+// start serves until stop; ctx must end before that.
+func (r *router) start(ctx context.Context) { r.work.Go(func() { r.accept(ctx) }) }
 
-func (r *router) address() string { return r.listener.Addr().String() }
+func (r *router) port() string {
+	_, port, _ := net.SplitHostPort(r.listener.Addr().String()) // of a TCP listener, so it has one
+	return port
+}
 
-func (r *router) accept() {
+func (r *router) accept(ctx context.Context) {
 	for {
 		conn, err := r.listener.Accept()
 		switch {
 		case err == nil:
-			r.work.Go(func() { r.route(conn) })
+			r.work.Go(func() { r.route(ctx, conn) })
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // out of file descriptors, most likely
-			pause(r.ctx.Done(), acceptRetry)
+			pause(ctx.Done(), acceptRetry)
 		}
 	}
 }
 
-func (r *router) route(conn net.Conn) {
-	name, conn, err := peekServerName(r.ctx, conn, helloTimeout)
+func (r *router) route(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	name, conn, err := peekServerName(ctx, conn)
 	in := r.find(name)
 	if err != nil || in == nil {
 		_ = conn.Close()
@@ -104,7 +106,6 @@ func (r *router) remove(name string, in *inlet) {
 }
 
 func (r *router) stop() {
-	r.end()
 	_ = r.listener.Close()
 	r.work.Wait()
 }

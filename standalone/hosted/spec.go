@@ -86,7 +86,7 @@ func (s Spec) serviceIP() (net.IP, error) {
 func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
 
 // servingNames are the names and addresses in the serving certificate.
-func (s Spec) servingNames(listen net.IP) (dnsNames []string, ips []net.IP, err error) {
+func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, err error) {
 	serviceIP, err := s.serviceIP()
 	if err != nil {
 		return nil, nil, err
@@ -97,8 +97,8 @@ func (s Spec) servingNames(listen net.IP) (dnsNames []string, ips []net.IP, err 
 		"kubernetes.default.svc." + s.ClusterDomain,
 		"localhost",
 	}
-	ips = []net.IP{serviceIP, net.IPv4(127, 0, 0, 1), listen}
-	for _, san := range s.ExtraSANs {
+	ips = []net.IP{serviceIP, net.IPv4(127, 0, 0, 1)}
+	for _, san := range append([]string{advertise}, s.ExtraSANs...) {
 		if ip := net.ParseIP(san); ip != nil {
 			ips = append(ips, ip)
 		} else {

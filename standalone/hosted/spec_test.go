@@ -1,7 +1,6 @@
 package hosted
 
 import (
-	"net"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -35,7 +34,7 @@ func TestSpecIsValidated(t *testing.T) {
 func TestServingNamesCoverEveryWayIn(t *testing.T) {
 	g := NewWithT(t)
 	spec := Spec{Name: "a", ServiceCIDR: "10.7.0.0/16", ClusterDomain: "my.domain", ExtraSANs: []string{"a.example.com", "192.0.2.1"}}
-	names, ips, err := spec.servingNames(net.ParseIP("192.0.2.2"))
+	names, ips, err := spec.servingNames("192.0.2.2")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(names).To(ContainElements("a.vc.internal", "kubernetes.default.svc.my.domain", "localhost", "a.example.com"))
 	texts := make([]string, 0, len(ips))

@@ -24,8 +24,11 @@ const (
 	tick  = 50 * time.Millisecond
 )
 
-// shared is the host of all tests that do not stop it.
-var shared *hosted.Host
+// shared is the host of all tests that do not stop it, and sharedDir its directory.
+var (
+	shared    *hosted.Host
+	sharedDir string
+)
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
@@ -33,13 +36,14 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hosted-test-")
+	var err error
+	sharedDir, err = os.MkdirTemp("", "hosted-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if shared, err = hosted.Start(context.Background(), options(dir)); err != nil {
+	defer func() { _ = os.RemoveAll(sharedDir) }()
+	if shared, err = hosted.Start(context.Background(), options(sharedDir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -54,7 +58,7 @@ func run(m *testing.M) int {
 }
 
 func options(dir string) hosted.Options {
-	return hosted.Options{Dir: dir, Default: "super", UnsafeNoFsync: true}
+	return hosted.Options{Dir: dir, Log: logr.Discard(), Default: "super", UnsafeNoFsync: true}
 }
 
 // runReady runs a control plane on the host, waits for it to be ready and
