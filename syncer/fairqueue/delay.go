@@ -32,7 +32,7 @@ func (q *Queue[T]) lockedDelay(it *item[T], at time.Time) {
 // lockedArm sets the timer to the first delayed item. An earlier setting that
 // has become needless is left alone: expire sets the next.
 func (q *Queue[T]) lockedArm() {
-	if len(q.delays) == 0 || q.phase != running {
+	if len(q.delays) == 0 {
 		return
 	}
 	first := q.delays[0].at

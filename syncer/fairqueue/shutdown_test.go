@@ -48,8 +48,11 @@ func TestAfterShutDown(t *testing.T) {
 		q.AddRateLimited(key)
 		q.Forget(key)
 		q.Done(key)
+		if q.timer.Stop() {
+			t.Error("the timer still runs")
+		}
 		time.Sleep(time.Minute)
-		synctest.Wait()
+		q.expire() // as when the timer had just fired
 		if key, shutdown := q.Get(); !shutdown {
 			t.Errorf("handed out %s", key)
 		}
@@ -68,16 +71,14 @@ func TestShutDownWithDrain(t *testing.T) {
 		q.AddAfter("a/3", time.Second)
 		first := mustGet(t, q)
 		q.Add(first)
-		drained := drain(q)
-		if *drained {
-			t.Fatal("did not wait")
-		}
+		drained := drain(t, q)
 		q.Add("b/2")
 		q.AddRateLimited(first)
 		time.Sleep(time.Minute)
 		q.Done(first)
 		take(t, q, 2)
 		last := mustGet(t, q)
+		synctest.Wait()
 		if q.available() || *drained {
 			t.Errorf("before the last is done: available %v, drained %v", q.available(), *drained)
 		}
@@ -89,14 +90,18 @@ func TestShutDownWithDrain(t *testing.T) {
 	})
 }
 
-// drain calls ShutDownWithDrain, and tells when it has returned.
-func drain(q *Queue[string]) *bool {
+// drain calls ShutDownWithDrain, which must wait, and tells when it has returned.
+func drain(t *testing.T, q *Queue[string]) *bool {
+	t.Helper()
 	drained := new(bool)
 	go func() {
 		q.ShutDownWithDrain()
 		*drained = true
 	}()
 	synctest.Wait()
+	if *drained {
+		t.Fatal("did not wait")
+	}
 	return drained
 }
 
@@ -111,7 +116,7 @@ func TestDrainEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := New(tenantOf, Options{})
 				q.Add("a/1")
-				drained := drain(q)
+				drained := drain(t, q)
 				end(q)
 				synctest.Wait()
 				if !*drained {
