@@ -22,13 +22,15 @@ var privateLabels = []string{
 	"kubernetes.io/metadata.name",
 }
 
-// Annotations that stay in the tenant: ours; notes that tools of the tenant leave for themselves; and instructions to the
-// nodes' network plugins, which are the super cluster's to give.
+// Annotations that stay in the tenant: ours; notes that tools of the tenant leave for themselves; what the tenant's apiserver
+// enforces, and the super cluster's could not; and instructions to the nodes' network plugins, which are the super cluster's
+// to give.
 var privateAnnotations = []string{
 	names.Domain + "/",
 	"kubectl.kubernetes.io/",
 	"deployment.kubernetes.io/",
 	"scheduler.alpha.kubernetes.io/",
+	"kubernetes.io/enforce-mountable-secrets",
 	"k8s.v1.cni.cncf.io/",
 	"v1.multus-cni.io/",
 	"cni.projectcalico.org/",

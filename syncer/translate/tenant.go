@@ -57,11 +57,13 @@ func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
 // Text takes the super cluster's names out of a text that the tenant will read: the namespace of the object that the text is
 // about becomes the tenant's, and what else begins with the cluster key loses it.
 func (t Tenant) Text(text, namespace string) string {
-	if !strings.Contains(text, t.Key) {
+	super := t.SuperNamespace(namespace)
+	// A long key is cut in the names of namespaces, so that they do not contain it.
+	if !strings.Contains(text, t.Key) && (super == "" || !strings.Contains(text, super)) {
 		return text
 	}
 	return strings.NewReplacer(
-		t.SuperNamespace(namespace), namespace,
+		super, namespace,
 		t.Key+"-", "",
 		t.Key, t.Name,
 	).Replace(text)

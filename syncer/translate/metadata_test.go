@@ -1,0 +1,500 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+type pairs = map[string]string
+
+// superKey is the key of the copies of these tests.
+var superKey = types.NamespacedName{Namespace: "team-71a1c3-blue-default", Name: "web"}
+
+// object is a tenant's object.
+func object(labels, annotations pairs) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "web", UID: "web-uid", Labels: labels, Annotations: annotations,
+	}}
+}
+
+// stampedLabels and stampedAnnotations are what every copy carries, and more.
+func stampedLabels(more pairs) pairs {
+	out := pairs{"tenancy.x-k8s.io/vcname": "blue", "tenancy.x-k8s.io/vcnamespace": "team"}
+	maps.Copy(out, more)
+	return out
+}
+
+func stampedAnnotations(more pairs) pairs {
+	out := pairs{
+		"tenancy.x-k8s.io/cluster":     "team-71a1c3-blue",
+		"tenancy.x-k8s.io/uid":         "web-uid",
+		"tenancy.x-k8s.io/namespace":   "default",
+		"tenancy.x-k8s.io/vcname":      "blue",
+		"tenancy.x-k8s.io/vcnamespace": "team",
+	}
+	maps.Copy(out, more)
+	return out
+}
+
+func TestDown(t *testing.T) {
+	selective := blue
+	selective.Opaque = []string{"opaque.io/", "secretly"}
+	selective.Transparent = []string{"transparent.io/"}
+
+	tests := map[string]struct {
+		tenant              Tenant
+		obj                 metav1.Object
+		labels, annotations pairs
+	}{
+		"without metadata there are the stamps alone": {
+			blue, object(nil, nil), stampedLabels(nil), stampedAnnotations(nil),
+		},
+		"labels that selectors can name go down": {
+			blue, object(pairs{
+				"app.kubernetes.io/name": "web", "k8s-app": "web", "kubernetes.io/arch": "arm64", "pod-template-hash": "1",
+			}, nil),
+			stampedLabels(pairs{
+				"app.kubernetes.io/name": "web", "k8s-app": "web", "kubernetes.io/arch": "arm64", "pod-template-hash": "1",
+			}),
+			stampedAnnotations(pairs{
+				"tenancy.x-k8s.io/labels": "app.kubernetes.io/name,k8s-app,kubernetes.io/arch,pod-template-hash",
+			}),
+		},
+		"labels that are the super cluster's to set stay": {
+			blue, object(pairs{
+				"pod-security.kubernetes.io/enforce": "privileged",
+				"kubernetes.io/metadata.name":        "kube-system",
+				"tenancy.x-k8s.io/vcname":            "green",
+				"tenancy.x-k8s.io/cluster":           "team-000000-green",
+				"tenancy.x-k8s.io/anything":          "",
+				"a":                                  "1",
+			}, nil),
+			stampedLabels(pairs{"a": "1"}), stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "a"}),
+		},
+		"annotations go down": {
+			blue, object(nil, pairs{"b": "2", "a": "1", "example.com/c": "3"}),
+			stampedLabels(nil),
+			stampedAnnotations(pairs{
+				"a": "1", "b": "2", "example.com/c": "3", "tenancy.x-k8s.io/annotations": "a,b,example.com/c",
+			}),
+		},
+		"annotations that are the tenant's or the super cluster's alone stay": {
+			blue, object(nil, pairs{
+				"tenancy.x-k8s.io/cluster":                         "team-000000-green",
+				"tenancy.x-k8s.io/vcuid":                           "green-uid",
+				"tenancy.x-k8s.io/labels":                          "a",
+				"kubectl.kubernetes.io/last-applied-configuration": "{}",
+				"deployment.kubernetes.io/revision":                "1",
+				"scheduler.alpha.kubernetes.io/node-selector":      "a=b",
+				"kubernetes.io/enforce-mountable-secrets":          "true",
+				"k8s.v1.cni.cncf.io/networks":                      "host",
+				"v1.multus-cni.io/default-network":                 "host",
+				"cni.projectcalico.org/ipAddrs":                    "[]",
+				"kubernetes.io/ingress-bandwidth":                  "1P",
+				"kubernetes.io/egress-bandwidth":                   "1P",
+			}),
+			stampedLabels(nil), stampedAnnotations(nil),
+		},
+		"what is private as a label goes down as an annotation, and the other way round": {
+			blue, object(pairs{"kubectl.kubernetes.io/x": "1"}, pairs{"pod-security.kubernetes.io/x": "2"}),
+			stampedLabels(pairs{"kubectl.kubernetes.io/x": "1"}),
+			stampedAnnotations(pairs{
+				"pod-security.kubernetes.io/x": "2",
+				"tenancy.x-k8s.io/labels":      "kubectl.kubernetes.io/x",
+				"tenancy.x-k8s.io/annotations": "pod-security.kubernetes.io/x",
+			}),
+		},
+		"a key that only looks like ours goes down": {
+			blue, object(pairs{"my.tenancy.x-k8s.io/a": "1", "tenancy.x-k8s.io": "2"}, nil),
+			stampedLabels(pairs{"my.tenancy.x-k8s.io/a": "1", "tenancy.x-k8s.io": "2"}),
+			stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "my.tenancy.x-k8s.io/a,tenancy.x-k8s.io"}),
+		},
+		"opaque prefixes stay": {
+			selective, object(
+				pairs{"opaque.io/a": "1", "secretly-b": "2", "c": "3"}, pairs{"opaque.io/a": "1", "secretly": "2", "c": "3"},
+			),
+			stampedLabels(pairs{"c": "3"}),
+			stampedAnnotations(pairs{
+				"c": "3", "tenancy.x-k8s.io/labels": "c", "tenancy.x-k8s.io/annotations": "c",
+			}),
+		},
+		"transparent prefixes come up, and so do not go down": {
+			selective, object(pairs{"transparent.io/a": "1"}, pairs{"transparent.io/b": "2"}),
+			stampedLabels(nil), stampedAnnotations(nil),
+		},
+		"owner references go down as an annotation": {
+			blue, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: "web", UID: "web-uid",
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-uid", Controller: ptr.To(true),
+				}},
+			}},
+			stampedLabels(nil),
+			stampedAnnotations(pairs{"tenancy.x-k8s.io/ownerReferences": `[{"apiVersion":"apps/v1","kind":"ReplicaSet",` +
+				`"name":"web","uid":"rs-uid","controller":true}]`}),
+		},
+		"on an object without a namespace, its name stands for it": {
+			blue, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "web-uid"}},
+			stampedLabels(nil), stampedAnnotations(pairs{"tenancy.x-k8s.io/namespace": "prod"}),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := metav1.ObjectMeta{
+				Namespace: superKey.Namespace, Name: superKey.Name, Labels: tt.labels, Annotations: tt.annotations,
+			}
+			if diff := cmp.Diff(want, tt.tenant.Down(tt.obj, superKey)); diff != "" {
+				t.Errorf("metadata in the super cluster (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDownTakesNothingElse: finalizers, a deletion, a generated name and the like are the tenant's own.
+func TestDownTakesNothingElse(t *testing.T) {
+	obj := object(pairs{"a": "1"}, nil)
+	obj.Finalizers = []string{"example.com/hold"}
+	obj.GenerateName, obj.SelfLink, obj.ResourceVersion, obj.Generation = "web-", "/web", "7", 3
+	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To[int64](5)
+	obj.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	want := blue.Down(object(pairs{"a": "1"}, nil), superKey)
+	if diff := cmp.Diff(want, blue.Down(obj, superKey)); diff != "" {
+		t.Errorf("metadata in the super cluster (-without +with):\n%s", diff)
+	}
+}
+
+func TestDownChangesNoInput(t *testing.T) {
+	obj := object(pairs{"a": "1", "tenancy.x-k8s.io/x": "2"}, pairs{"b": "2", "kubectl.kubernetes.io/x": "3"})
+	before := obj.DeepCopy()
+	meta := blue.Down(obj, superKey)
+	meta.Labels["a"], meta.Annotations["b"] = "scribbled", "scribbled"
+	if diff := cmp.Diff(before, obj); diff != "" {
+		t.Errorf("the tenant's object changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	down := func(labels, annotations pairs) metav1.ObjectMeta {
+		return blue.Down(object(labels, annotations), superKey)
+	}
+	owned := func() metav1.ObjectMeta {
+		obj := object(nil, nil)
+		obj.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web"}}
+		return blue.Down(obj, superKey)
+	}
+
+	tests := map[string]struct {
+		// was is what the super cluster holds, edit what somebody does to it.
+		was                 metav1.ObjectMeta
+		edit                func(*metav1.ObjectMeta)
+		desired             metav1.ObjectMeta
+		labels, annotations pairs
+	}{
+		"a new copy gets what is desired": {
+			desired: down(pairs{"a": "1"}, pairs{"b": "2"}),
+			labels:  stampedLabels(pairs{"a": "1"}),
+			annotations: stampedAnnotations(pairs{
+				"b": "2", "tenancy.x-k8s.io/labels": "a", "tenancy.x-k8s.io/annotations": "b",
+			}),
+		},
+		"a value that the tenant changed changes": {
+			was:         down(pairs{"a": "1"}, nil),
+			desired:     down(pairs{"a": "2"}, nil),
+			labels:      stampedLabels(pairs{"a": "2"}),
+			annotations: stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "a"}),
+		},
+		"keys that the tenant removed vanish": {
+			was:         down(pairs{"a": "1", "b": "2"}, pairs{"c": "3", "d": "4"}),
+			desired:     down(pairs{"b": "2"}, nil),
+			labels:      stampedLabels(pairs{"b": "2"}),
+			annotations: stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "b"}),
+		},
+		"keys that the super cluster added stay": {
+			was: down(pairs{"a": "1"}, pairs{"c": "3"}),
+			edit: func(m *metav1.ObjectMeta) {
+				m.Labels["super.io/x"], m.Annotations["super.io/y"] = "its", "own"
+			},
+			desired:     down(nil, nil),
+			labels:      stampedLabels(pairs{"super.io/x": "its"}),
+			annotations: stampedAnnotations(pairs{"super.io/y": "own"}),
+		},
+		"what the super cluster did to the tenant's keys is put back": {
+			was: down(pairs{"a": "1", "b": "2"}, pairs{"c": "3", "d": "4"}),
+			edit: func(m *metav1.ObjectMeta) {
+				m.Labels["a"], m.Annotations["c"] = "edited", "edited"
+				delete(m.Labels, "b")
+				delete(m.Annotations, "d")
+			},
+			desired: down(pairs{"a": "1", "b": "2"}, pairs{"c": "3", "d": "4"}),
+			labels:  stampedLabels(pairs{"a": "1", "b": "2"}),
+			annotations: stampedAnnotations(pairs{
+				"c": "3", "d": "4", "tenancy.x-k8s.io/labels": "a,b", "tenancy.x-k8s.io/annotations": "c,d",
+			}),
+		},
+		"what was done to the stamps is put back": {
+			was: down(pairs{"a": "1"}, nil),
+			edit: func(m *metav1.ObjectMeta) {
+				m.Labels[names.VCName] = "green"
+				delete(m.Labels, names.VCNamespace)
+				m.Annotations[names.UID] = "another"
+				delete(m.Annotations, names.Cluster)
+			},
+			desired:     down(pairs{"a": "1"}, nil),
+			labels:      stampedLabels(pairs{"a": "1"}),
+			annotations: stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "a"}),
+		},
+		"stamps survive a list of keys that names them": {
+			was: down(nil, nil),
+			edit: func(m *metav1.ObjectMeta) {
+				m.Annotations[names.Labels], m.Annotations[names.Annotations] = names.VCName, names.Cluster+","+names.Annotations
+			},
+			desired:     down(nil, nil),
+			labels:      stampedLabels(nil),
+			annotations: stampedAnnotations(nil),
+		},
+		"owner references that are gone go": {
+			was:         owned(),
+			desired:     down(nil, nil),
+			labels:      stampedLabels(nil),
+			annotations: stampedAnnotations(nil),
+		},
+		"an object that nobody stamped is stamped, and keeps what it has": {
+			was:         metav1.ObjectMeta{Labels: pairs{"x": "1"}, Annotations: pairs{"y": "2"}},
+			desired:     down(nil, nil),
+			labels:      stampedLabels(pairs{"x": "1"}),
+			annotations: stampedAnnotations(pairs{"y": "2"}),
+		},
+		"nothing onto nothing": {},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			was := tt.was.DeepCopy()
+			if tt.edit != nil {
+				tt.edit(was)
+			}
+			super := &corev1.ConfigMap{ObjectMeta: *was}
+			desired := *tt.desired.DeepCopy()
+
+			Merge(super, desired)
+			if diff := cmp.Diff(tt.labels, super.Labels, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.annotations, super.Annotations, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+
+			once := super.DeepCopy()
+			Merge(super, desired)
+			if diff := cmp.Diff(once, super); diff != "" {
+				t.Errorf("a second merge changed something (-once +twice):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMergeSharesNothing: what is merged into can be a shallow copy, and what is merged be used again.
+func TestMergeSharesNothing(t *testing.T) {
+	desired := blue.Down(object(pairs{"a": "1"}, pairs{"b": "2"}), superKey)
+	cached := &corev1.ConfigMap{ObjectMeta: *desired.DeepCopy()}
+	before, want := cached.DeepCopy(), *desired.DeepCopy()
+
+	super := *cached
+	Merge(&super, desired)
+	super.Labels["a"], super.Annotations["b"] = "scribbled", "scribbled"
+	if diff := cmp.Diff(before, cached); diff != "" {
+		t.Errorf("the cached object changed (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, desired); diff != "" {
+		t.Errorf("the desired metadata changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestUp(t *testing.T) {
+	tests := map[string]struct {
+		transparent   []string
+		tenant, super pairs
+		want          pairs
+	}{
+		"without transparent prefixes nothing comes up": {
+			nil, pairs{"a": "1"}, pairs{"x.io/a": "1", "b": "2"}, pairs{"a": "1"},
+		},
+		"a transparent key comes up": {
+			[]string{"x.io/"}, pairs{"a": "1"}, pairs{"x.io/a": "1", "y.io/b": "2"}, pairs{"a": "1", "x.io/a": "1"},
+		},
+		"it comes up to an object without any": {[]string{"x.io/"}, nil, pairs{"x.io/a": "1"}, pairs{"x.io/a": "1"}},
+		"any of several prefixes will do": {
+			[]string{"x.io/", "y"}, nil, pairs{"x.io/a": "1", "y.io/b": "2", "z": "3"}, pairs{"x.io/a": "1", "y.io/b": "2"},
+		},
+		"the super cluster's value wins": {
+			[]string{"x.io/"}, pairs{"x.io/a": "mine"}, pairs{"x.io/a": "1"}, pairs{"x.io/a": "1"},
+		},
+		"a transparent key that the super cluster has not goes": {
+			[]string{"x.io/"}, pairs{"x.io/a": "1", "b": "2"}, pairs{"b": "3"}, pairs{"b": "2"},
+		},
+		"nothing of ours comes up, whatever the prefix": {
+			[]string{"tenancy.x-k8s.io/", "t"},
+			pairs{"tenancy.x-k8s.io/from-super": "true"},
+			pairs{"tenancy.x-k8s.io/cluster": "team-71a1c3-blue", "tenancy.x-k8s.io/from-super": "false"},
+			pairs{"tenancy.x-k8s.io/from-super": "true"},
+		},
+		"nothing onto nothing": {[]string{"x.io/"}, nil, pairs{"b": "2"}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := blue
+			tenant.Transparent = tt.transparent
+			// Labels and annotations follow the same rules, and one must not be taken for the other.
+			obj, want := object(maps.Clone(tt.tenant), nil), object(tt.want, nil)
+			super := object(maps.Clone(tt.super), nil)
+			tenant.Up(obj, super)
+			if diff := cmp.Diff(want, obj, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			obj, want = object(nil, maps.Clone(tt.tenant)), object(nil, tt.want)
+			tenant.Up(obj, object(nil, super.Labels))
+			if diff := cmp.Diff(want, obj, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.super, super.Labels, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the super cluster's object changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUpSharesNothing: a shallow copy of a cached object is enough to write into.
+func TestUpSharesNothing(t *testing.T) {
+	tenant := blue
+	tenant.Transparent = []string{"x.io/"}
+	cached := object(pairs{"x.io/old": "1", "a": "1"}, pairs{"x.io/old": "1"})
+	before := cached.DeepCopy()
+	shown := *cached
+	tenant.Up(&shown, object(pairs{"x.io/new": "1"}, pairs{"x.io/new": "1"}))
+	if diff := cmp.Diff(before, cached); diff != "" {
+		t.Errorf("the cached object changed (-before +after):\n%s", diff)
+	}
+}
+
+// FuzzMetadataRoundTrip takes metadata that a tenant has at one time and at a later one, and metadata that the super cluster's
+// object has of its own.
+func FuzzMetadataRoundTrip(f *testing.F) {
+	f.Add("app=web\nk8s-app=x", "app=web2", "super.io/x=1", "opaque.io/")
+	f.Add("tenancy.x-k8s.io/cluster=forged\ntenancy.x-k8s.io/labels=a,b", "", "a=1\nb=2", "x")
+	f.Add("tenancy.x-k8s.io=1\ntenancy.x-k8s.io/vcuid=2", "tenancy.x-k8s.io/annotations=app", "app=1", "t")
+	f.Add("opaque.io/a=1\nopaque.io=2", "opaque.io/a=2", "opaque.io/a=3", "opaque.io/")
+	f.Fuzz(func(t *testing.T, earlier, later, own, opaque string) {
+		tenant := blue
+		if opaque != "" {
+			tenant.Opaque = []string{opaque}
+		}
+		first, second, mine := parse(earlier), parse(later), parse(own)
+		maps.DeleteFunc(mine, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })
+		down := func(m pairs) metav1.ObjectMeta { return tenant.Down(object(m, m), superKey) }
+
+		super := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: mine, Annotations: mine}}
+		Merge(super, down(first))
+		checkCopy(t, super, first, tenant)
+		Merge(super, down(second))
+		checkCopy(t, super, second, tenant)
+
+		once := super.DeepCopy()
+		Merge(super, down(second))
+		if diff := cmp.Diff(once, super); diff != "" {
+			t.Errorf("a second merge changed something (-once +twice):\n%s", diff)
+		}
+
+		Merge(super, down(nil))
+		checkOwn(t, super.Labels, mine, goes(first, privateLabels, tenant), goes(second, privateLabels, tenant))
+		checkOwn(t, super.Annotations, mine, goes(first, privateAnnotations, tenant), goes(second, privateAnnotations, tenant))
+	})
+}
+
+// parse reads lines of key=value, and drops those whose keys no object could have.
+func parse(text string) pairs {
+	out := pairs{}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if len(validation.IsQualifiedName(strings.ToLower(key))) == 0 {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// goes is the part of a tenant's metadata that goes down, said a second time.
+func goes(in pairs, private []string, tenant Tenant) pairs {
+	out := pairs{}
+next:
+	for key, value := range in {
+		for _, prefix := range slices.Concat(private, tenant.Opaque) {
+			if len(key) >= len(prefix) && key[:len(prefix)] == prefix {
+				continue next
+			}
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// checkCopy: what the tenant declares is there, the notes tell which keys these are, and whatever of ours is there, we set.
+func checkCopy(t *testing.T, super metav1.Object, declared pairs, tenant Tenant) {
+	t.Helper()
+	labels, annotations := super.GetLabels(), super.GetAnnotations()
+	for what, c := range map[string]struct {
+		got, want pairs
+		note      string
+	}{
+		"label":      {labels, goes(declared, privateLabels, tenant), annotations[names.Labels]},
+		"annotation": {annotations, goes(declared, privateAnnotations, tenant), annotations[names.Annotations]},
+	} {
+		for key, value := range c.want {
+			if c.got[key] != value {
+				t.Errorf("%s %q is %q, want %q", what, key, c.got[key], value)
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.want)), keys(c.note), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("the note of the %ss (-want +got):\n%s", what, diff)
+		}
+	}
+	ours := func(m pairs) pairs {
+		m = maps.Clone(m)
+		maps.DeleteFunc(m, func(key, _ string) bool {
+			return !strings.HasPrefix(key, names.Domain+"/") || key == names.Labels || key == names.Annotations
+		})
+		return m
+	}
+	if diff := cmp.Diff(stampedLabels(nil), ours(labels)); diff != "" {
+		t.Errorf("our labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(stampedAnnotations(nil), ours(annotations)); diff != "" {
+		t.Errorf("our annotations (-want +got):\n%s", diff)
+	}
+}
+
+// checkOwn: once the tenant declares nothing, there is what the super cluster had of its own and the tenant never set.
+func checkOwn(t *testing.T, got, own pairs, declared ...pairs) {
+	t.Helper()
+	want := maps.Clone(own)
+	for _, d := range declared {
+		for key := range d {
+			delete(want, key)
+		}
+	}
+	got = maps.Clone(got)
+	maps.DeleteFunc(got, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the super cluster has of its own (-want +got):\n%s", diff)
+	}
+}
