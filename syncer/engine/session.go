@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,9 @@ type session struct {
 	client  client.Client
 	tenant  atomic.Pointer[translate.Tenant]
 	begun   atomic.Bool // both sides are known
-	guard   *guard
+	// settling keeps two settles from undoing each other.
+	settling sync.Mutex
+	guard    *guard
 
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
@@ -55,6 +58,8 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 // settle takes over what is known of the tenant now. Nothing of it is handed out before both sides are known, or while its
 // apiserver does not answer.
 func (s *session) settle() {
+	s.settling.Lock()
+	defer s.settling.Unlock()
 	t := s.cluster.Tenant()
 	s.tenant.Store(&t)
 	s.queue.SetWeight(t.Key, t.Weight)

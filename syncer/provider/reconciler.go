@@ -26,10 +26,6 @@ import (
 // the probe's timeout.
 const connecting = 32
 
-// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=secrets;namespaces,verbs=get;list;watch
-
 // SetupWithManager has the provider follow the VirtualClusters of the manager's cluster. The manager's cache has to hold the
 // Secrets and Namespaces that carry the label names.VCName.
 func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {

@@ -1,0 +1,19 @@
+package app
+
+// What the syncer may do in the super cluster. It may write to all namespaces, since tenants come and go; the guard keeps
+// every write to namespaces of the tenant that it is for.
+
+// The tenants and their kubeconfigs.
+// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters/status,verbs=patch
+
+// What flows down.
+// +kubebuilder:rbac:groups="",resources=namespaces;serviceaccounts;configmaps;secrets;services;pods,verbs=get;list;watch;create;patch;delete
+
+// What flows up.
+// +kubebuilder:rbac:groups="",resources=nodes;events,verbs=get;list;watch
+
+// Leader election.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=vc-system
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=vc-system
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=vc-system

@@ -1,0 +1,222 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// removeTenant deletes a VirtualCluster and waits until it is gone.
+func removeTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
+	GinkgoHelper()
+	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed())
+	Eventually(get).WithContext(ctx).WithArguments(super.Client, vc).WithTimeout(2 * soon).Should(MatchError(apierrors.IsNotFound, "not found"))
+}
+
+// get brings an object up to date.
+func get(ctx context.Context, c client.Client, obj client.Object) error {
+	return c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+}
+
+// read returns an object as it is now; the object with its name alone if there is none.
+func read[T client.Object](ctx context.Context, c client.Client, obj T) func() T {
+	return func() T {
+		now := obj.DeepCopyObject().(T)
+		if err := get(ctx, c, now); err != nil {
+			empty := obj.DeepCopyObject().(T)
+			return empty
+		}
+		return now
+	}
+}
+
+// shouldExist waits for an object and brings it up to date.
+func shouldExist(ctx context.Context, c client.Client, obj client.Object) {
+	GinkgoHelper()
+	Eventually(get).WithContext(ctx).WithArguments(c, obj).Should(Succeed())
+}
+
+// shouldVanish waits until an object is gone.
+func shouldVanish(ctx context.Context, c client.Client, obj client.Object) {
+	GinkgoHelper()
+	Eventually(get).WithContext(ctx).WithArguments(c, obj).Should(MatchError(apierrors.IsNotFound, "not found"))
+}
+
+// create creates objects.
+func create(ctx context.Context, c client.Client, objects ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objects {
+		Expect(c.Create(ctx, obj)).To(Succeed())
+	}
+}
+
+// edit changes an object as it is now.
+func edit[T client.Object](ctx context.Context, c client.Client, obj T, change func(T)) {
+	GinkgoHelper()
+	Eventually(func(ctx context.Context) error {
+		if err := get(ctx, c, obj); err != nil {
+			return err
+		}
+		change(obj)
+		return c.Update(ctx, obj)
+	}).WithContext(ctx).Should(Succeed())
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func configMap(ns, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: data}
+}
+
+func secret(ns, name string, data map[string]string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, StringData: data}
+}
+
+func service(ns, name string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app.kubernetes.io/name": name},
+			Ports:    []corev1.ServicePort{{Name: "http", Port: 80}},
+		},
+	}
+}
+
+// pod is a pod that refers to the config map and the secret of the same name, if asked to.
+func pod(ns, name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"app.kubernetes.io/name": name}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example/app:1"}}},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func withConfigMap(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].EnvFrom = append(p.Spec.Containers[0].EnvFrom, corev1.EnvFromSource{
+			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
+		})
+	}
+}
+
+func withSecret(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{
+			Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}},
+		})
+	}
+}
+
+func deployment(ns, name string, replicas int32, change ...func(*corev1.Pod)) *appsv1.Deployment {
+	template := pod(ns, name, change...)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels}, Spec: template.Spec},
+		},
+	}
+}
+
+// pods lists the pods of a namespace.
+func pods(ctx context.Context, c client.Client, ns string) []corev1.Pod {
+	list := &corev1.PodList{}
+	if err := c.List(ctx, list, client.InNamespace(ns)); err != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// running are the names of the pods of a namespace that run.
+func running(ctx context.Context, c client.Client, ns string) []string {
+	var names []string
+	for _, p := range pods(ctx, c, ns) {
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// podNames are the names of all pods of a namespace.
+func podNames(ctx context.Context, c client.Client, ns string) []string {
+	names := []string{}
+	for _, p := range pods(ctx, c, ns) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// superOf is the super cluster's key of a tenant's object, in an object of the same type.
+func superOf[T client.Object](t *local.Tenant, obj T) T {
+	copied := obj.DeepCopyObject().(T)
+	copied.SetResourceVersion("")
+	copied.SetUID("")
+	if obj.GetNamespace() == "" {
+		copied.SetName(t.Super(obj.GetName()))
+	} else {
+		copied.SetNamespace(t.Super(obj.GetNamespace()))
+	}
+	return copied
+}
+
+// superNamespaces are the tenant's namespaces in the super cluster, the root included.
+func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) []corev1.Namespace {
+	list := &corev1.NamespaceList{}
+	labels := client.MatchingLabels{names.VCNamespace: vc.Namespace, names.VCName: vc.Name}
+	if err := super.Client.List(ctx, list, labels); err != nil {
+		return []corev1.Namespace{{}} // not known to be none
+	}
+	return list.Items
+}
+
+// haveCondition matches a VirtualCluster with a condition.
+func haveCondition(kind string, status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
+	return WithTransform(func(vc *tenancyv1alpha1.VirtualCluster) string {
+		c := meta.FindStatusCondition(vc.Status.Conditions, kind)
+		if c == nil {
+			return "none"
+		}
+		return string(c.Status) + " " + c.Reason
+	}, Equal(string(status)+" "+reason))
+}
+
+// text is all that can be read of an object.
+func text(obj any) string {
+	data, err := json.Marshal(obj)
+	Expect(err).NotTo(HaveOccurred())
+	return string(data)
+}
+
+// settle waits until the syncer sends nothing any more.
+func settle(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		before, err := syncer.Requests()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Consistently(func() (local.Requests, error) {
+			now, err := syncer.Requests()
+			return now.Since(before), err
+		}, quiet/2, poll).Should(BeEmpty())
+	}).WithContext(ctx).Should(Succeed())
+}

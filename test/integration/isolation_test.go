@@ -1,0 +1,139 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// refusals are the messages of the events that say that an object does not go down.
+func refusals(ctx SpecContext, t *local.Tenant, ns string, about client.Object) []string {
+	list := &corev1.EventList{}
+	if err := t.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
+		return nil
+	}
+	var messages []string
+	for _, e := range list.Items {
+		if e.Reason == "SyncRefused" && e.InvolvedObject.UID == about.GetUID() {
+			messages = append(messages, e.Message)
+		}
+	}
+	return messages
+}
+
+var _ = Describe("Two tenants", Ordered, func() {
+	const ns = "same"
+	var red, blue *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		red, blue = tenant(ctx), tenant(ctx)
+		for _, t := range []*local.Tenant{red, blue} {
+			create(ctx, t.Client, namespace(ns), configMap(ns, "web", map[string]string{"of": t.Key()}),
+				service(ns, "web"), deployment(ns, "web", 2, withConfigMap("web")))
+		}
+		for _, t := range []*local.Tenant{red, blue} {
+			Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).Should(HaveLen(2))
+		}
+	})
+
+	It("run the same names side by side", func(ctx SpecContext) {
+		for _, t := range []*local.Tenant{red, blue} {
+			Expect(podNames(ctx, super.Client, t.Super(ns))).To(ConsistOf(podNames(ctx, t.Client, ns)))
+			down := superOf(t, configMap(ns, "web", nil))
+			shouldExist(ctx, super.Client, down)
+			Expect(down.Data).To(HaveKeyWithValue("of", t.Key()))
+		}
+	})
+
+	It("are refused by each other's apiservers", func(ctx SpecContext) {
+		mixed := rest.CopyConfig(blue.Config)
+		mixed.CertData, mixed.KeyData = red.Config.CertData, red.Config.KeyData
+		intruder, err := local.NewClient(mixed)
+		if err == nil {
+			err = intruder.List(ctx, &corev1.NamespaceList{})
+		}
+		Expect(err).To(HaveOccurred())
+	})
+
+	It("lose nothing when the other deletes everything", func(ctx SpecContext) {
+		kept := podNames(ctx, super.Client, blue.Super(ns))
+		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
+		Expect(podNames(ctx, super.Client, blue.Super(ns))).To(ConsistOf(kept))
+		Expect(running(ctx, blue.Client, ns)).To(ConsistOf(kept))
+	})
+})
+
+var _ = Describe("What the super cluster refuses", Ordered, func() {
+	const ns = "limits"
+	var red *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+	})
+
+	It("is told in an event without the super cluster's names, holds up nothing else, and goes down when it can", func(ctx SpecContext) {
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "none"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+		}
+		create(ctx, super.Client, quota)
+		Eventually(read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		waiting := pod(ns, "waiting")
+		create(ctx, red.Client, waiting)
+		Eventually(refusals).WithArguments(ctx, red, ns, waiting).Should(ContainElement(ContainSubstring("exceeded quota")))
+		for _, message := range refusals(ctx, red, ns, waiting) {
+			Expect(message).NotTo(ContainSubstring(red.Key()))
+		}
+
+		svc := service(ns, "meanwhile")
+		create(ctx, red.Client, svc)
+		shouldExist(ctx, super.Client, superOf(red, svc))
+
+		Expect(super.Client.Delete(ctx, quota)).To(Succeed())
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("waiting"))
+	})
+
+	It("includes a pod that chooses its node, which is told so", func(ctx SpecContext) {
+		bold := pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" })
+		create(ctx, red.Client, bold)
+		Eventually(refusals).WithArguments(ctx, red, ns, bold).Should(ContainElement(ContainSubstring("spec.nodeName")))
+		Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement("bold"))
+		Expect(podNames(ctx, red.Client, ns)).To(ContainElement("bold"))
+	})
+})
+
+var _ = Describe("A namespace of the super cluster that is somebody else's", func() {
+	It("is never written to, and the tenant is told to choose another name", func(ctx SpecContext) {
+		red := tenant(ctx)
+		foreign := superOf(red, namespace("taken"))
+		foreign.Annotations = map[string]string{"owner": "platform"}
+		create(ctx, super.Client, foreign)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, foreign)).To(Succeed()) })
+
+		ns := namespace("taken")
+		p := pod("taken", "web")
+		create(ctx, red.Client, ns, p, service("taken", "web"))
+		Eventually(refusals).WithArguments(ctx, red, "default", ns).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+		settle(ctx)
+		Expect(podNames(ctx, super.Client, foreign.Name)).To(BeEmpty())
+		Expect(get(ctx, super.Client, superOf(red, service("taken", "web")))).NotTo(Succeed())
+		untouched := read(ctx, super.Client, foreign)()
+		Expect(untouched.Annotations).To(HaveKeyWithValue("owner", "platform"))
+		Expect(untouched.Labels).NotTo(HaveKey(names.VCName))
+
+		// Nor when the tenant deletes its namespace.
+		Expect(red.Client.Delete(ctx, ns)).To(Succeed())
+		shouldVanish(ctx, red.Client, ns)
+		Consistently(read(ctx, super.Client, foreign)).Should(HaveField("DeletionTimestamp", BeNil()))
+	})
+})

@@ -1,0 +1,175 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A tenant's objects", Ordered, func() {
+	const ns = "shop"
+	var (
+		red *local.Tenant
+		cm  = configMap(ns, "web", map[string]string{"color": "red"})
+		sec = secret(ns, "web", map[string]string{"password": "secret"})
+		svc = service(ns, "web")
+		dep = deployment(ns, "web", 3, withConfigMap("web"), withSecret("web"))
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns), cm, sec, svc)
+	})
+
+	It("goes down as a namespace of the tenant's own, and config maps and secrets only when a pod needs them", func(ctx SpecContext) {
+		down := superOf(red, namespace(ns))
+		shouldExist(ctx, super.Client, down)
+		Expect(down.Annotations).To(HaveKeyWithValue(names.VCUID, string(red.VC.UID)))
+		Expect(down.Labels).To(HaveKeyWithValue(names.VCName, red.VC.Name))
+		shouldExist(ctx, super.Client, superOf(red, svc))
+		for _, obj := range []client.Object{superOf(red, cm), superOf(red, sec)} {
+			Consistently(get).WithContext(ctx).WithArguments(super.Client, obj).Should(MatchError(apierrors.IsNotFound, "not found"))
+		}
+	})
+
+	It("runs a Deployment's pods in the super cluster and shows them running in the tenant", func(ctx SpecContext) {
+		create(ctx, red.Client, dep)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
+		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(podNames(ctx, red.Client, ns)))
+		for _, p := range pods(ctx, red.Client, ns) {
+			Expect(p.Spec.NodeName).NotTo(BeEmpty())
+			Expect(p.Status.PodIP).NotTo(BeEmpty())
+		}
+	})
+
+	It("brings what the pods refer to, with the tenant's root CA under a name of its own", func(ctx SpecContext) {
+		down := superOf(red, cm)
+		shouldExist(ctx, super.Client, down)
+		Expect(down.Data).To(HaveKeyWithValue("color", "red"))
+		downSecret := superOf(red, sec)
+		shouldExist(ctx, super.Client, downSecret)
+		Expect(downSecret.Data).To(HaveKeyWithValue("password", []byte("secret")))
+
+		own := configMap(ns, "kube-root-ca.crt", nil)
+		Expect(get(ctx, red.Client, own)).To(Succeed())
+		moved := configMap(red.Super(ns), "tenant-kube-root-ca.crt", nil)
+		shouldExist(ctx, super.Client, moved)
+		Expect(moved.Data).To(Equal(own.Data))
+	})
+
+	It("keeps the labels that selectors name, and adds the network's", func(ctx SpecContext) {
+		down := superOf(red, svc)
+		shouldExist(ctx, super.Client, down)
+		Expect(down.Spec.Selector).To(Equal(svc.Spec.Selector))
+		for _, p := range pods(ctx, super.Client, red.Super(ns)) {
+			Expect(p.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "web"))
+			Expect(p.Labels).To(HaveKeyWithValue("arktos.futurewei.com/network", "default"))
+			Expect(p.Labels).To(HaveKeyWithValue(names.Cluster, red.Key()))
+		}
+	})
+
+	It("gives the super cluster's pods no token of the super cluster", func(ctx SpecContext) {
+		for _, p := range pods(ctx, super.Client, red.Super(ns)) {
+			Expect(p.Spec.AutomountServiceAccountToken).To(Equal(ptr.To(false)))
+			for _, v := range p.Spec.Volumes {
+				if v.Projected == nil {
+					continue
+				}
+				for _, source := range v.Projected.Sources {
+					Expect(source.ServiceAccountToken).To(BeNil())
+				}
+			}
+		}
+	})
+
+	It("shows the nodes that run the pods, and only those", func(ctx SpecContext) {
+		used := map[string]bool{}
+		for _, p := range pods(ctx, red.Client, ns) {
+			used[p.Spec.NodeName] = true
+		}
+		nodes := &corev1.NodeList{}
+		Expect(red.Client.List(ctx, nodes)).To(Succeed())
+		shown := map[string]bool{}
+		for _, n := range nodes.Items {
+			shown[n.Name] = true
+			Expect(n.Status.Capacity).NotTo(BeEmpty())
+			Expect(n.Status.Addresses).To(BeEmpty())
+		}
+		Expect(shown).To(Equal(used))
+	})
+
+	It("shows the events of the pods in the tenant's own terms", func(ctx SpecContext) {
+		Eventually(func(g Gomega) {
+			events := &corev1.EventList{}
+			g.Expect(red.Client.List(ctx, events, client.InNamespace(ns))).To(Succeed())
+			scheduled := map[string]string{}
+			for _, e := range events.Items {
+				if e.Reason == "Scheduled" {
+					scheduled[string(e.InvolvedObject.UID)] = e.Message
+				}
+			}
+			for _, p := range pods(ctx, red.Client, ns) {
+				g.Expect(scheduled).To(HaveKeyWithValue(string(p.UID), ContainSubstring(ns+"/"+p.Name)))
+			}
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("shows nothing of the super cluster's names in anything that the tenant can read", func(ctx SpecContext) {
+		settle(ctx)
+		for _, list := range []client.ObjectList{
+			&corev1.PodList{}, &corev1.EventList{}, &corev1.NodeList{}, &corev1.ServiceList{}, &corev1.NamespaceList{},
+			&corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{},
+		} {
+			Expect(red.Client.List(ctx, list)).To(Succeed())
+			Expect(text(list)).NotTo(ContainSubstring(red.Key()))
+		}
+	})
+
+	It("follows updates: data, labels, images, ports", func(ctx SpecContext) {
+		edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
+		edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })
+		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
+		p := pods(ctx, red.Client, ns)[0]
+		edit(ctx, red.Client, &p, func(p *corev1.Pod) {
+			p.Labels["tier"] = "front"
+			p.Spec.Containers[0].Image = "example/app:2"
+		})
+		Eventually(read(ctx, super.Client, superOf(red, cm))).Should(HaveField("Data", HaveKeyWithValue("color", "crimson")))
+		Eventually(read(ctx, super.Client, superOf(red, sec))).Should(HaveField("Data", HaveKeyWithValue("password", []byte("changed"))))
+		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(HaveField("Spec.Ports", ContainElement(HaveField("Port", int32(8080)))))
+		down := read(ctx, super.Client, superOf(red, &p))
+		Eventually(down).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
+		Eventually(down).Should(HaveField("Spec.Containers", ContainElement(HaveField("Image", "example/app:2"))))
+
+		edit(ctx, red.Client, &p, func(p *corev1.Pod) { delete(p.Labels, "tier") })
+		Eventually(down).ShouldNot(HaveField("Labels", HaveKey("tier")))
+	})
+
+	It("scales down: the pods end in the super cluster first and then in the tenant", func(ctx SpecContext) {
+		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) })
+		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(1))
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(HaveLen(1))
+	})
+
+	It("takes away what no pod refers to any more", func(ctx SpecContext) {
+		Expect(red.Client.Delete(ctx, dep, client.PropagationPolicy("Background"))).To(Succeed())
+		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(BeEmpty())
+		shouldVanish(ctx, super.Client, superOf(red, cm))
+		shouldVanish(ctx, super.Client, superOf(red, sec))
+	})
+
+	It("deletes the namespace with all that is in it", func(ctx SpecContext) {
+		create(ctx, red.Client, pod(ns, "last"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))
+		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
+		shouldVanish(ctx, red.Client, namespace(ns))
+	})
+})

@@ -1,0 +1,114 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A syncer that restarts", Ordered, func() {
+	const ns = "busy"
+	var red *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+	})
+
+	It("in the middle of a load loses nothing and makes nothing twice", func(ctx SpecContext) {
+		const total = 60
+		for i := range total {
+			create(ctx, red.Client, pod(ns, fmt.Sprintf("p%02d", i)))
+			if i%20 == 10 {
+				stopSyncer()
+				startSyncer()
+			}
+		}
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(total))
+		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(podNames(ctx, red.Client, ns)))
+	})
+
+	It("finds what was created, changed and deleted on either side while it was away", func(ctx SpecContext) {
+		create(ctx, red.Client, service(ns, "kept"), service(ns, "gone"))
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "gone")))
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
+		stopSyncer()
+
+		Expect(red.Client.Delete(ctx, service(ns, "gone"))).To(Succeed())
+		kept := superOf(red, service(ns, "kept"))
+		Expect(super.Client.Delete(ctx, kept)).To(Succeed())
+		create(ctx, red.Client, service(ns, "new"))
+		Expect(red.Client.Delete(ctx, pod(ns, "p00"))).To(Succeed())
+		copied := superOf(red, pod(ns, "p01"))
+		Expect(super.Client.Delete(ctx, copied, client.GracePeriodSeconds(0))).To(Succeed())
+		shouldVanish(ctx, super.Client, copied)
+
+		startSyncer()
+		shouldVanish(ctx, super.Client, superOf(red, service(ns, "gone")))
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
+		shouldVanish(ctx, super.Client, superOf(red, pod(ns, "p00")))
+		shouldVanish(ctx, red.Client, pod(ns, "p00"))
+		shouldVanish(ctx, red.Client, pod(ns, "p01"))
+	})
+
+	It("takes an object of the same name and another UID for what it is", func(ctx SpecContext) {
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
+		was := read(ctx, super.Client, superOf(red, service(ns, "new")))().UID
+		stopSyncer()
+		Expect(red.Client.Delete(ctx, service(ns, "new"))).To(Succeed())
+		again := service(ns, "new")
+		create(ctx, red.Client, again)
+		startSyncer()
+		Eventually(read(ctx, super.Client, superOf(red, service(ns, "new")))).Should(And(
+			HaveField("UID", Not(Equal(was))),
+			HaveField("Annotations", HaveKeyWithValue(names.UID, string(again.UID)))))
+	})
+
+	It("writes nothing when nothing changed", func(ctx SpecContext) {
+		settle(ctx)
+		stopSyncer()
+		startSyncer()
+		Eventually(func() (local.Requests, error) { return syncer.Requests() }).Should(Not(BeEmpty()))
+		settle(ctx)
+		sent, err := syncer.Requests()
+		Expect(err).NotTo(HaveOccurred())
+		for request := range sent {
+			Expect(request).To(MatchRegexp(`^\w+ (get|list) `), "a restart must not write")
+		}
+	})
+})
+
+var _ = Describe("A tenant's apiserver that restarts", func() {
+	It("is followed again, with its objects and its credentials, and another tenant notices nothing", func(ctx SpecContext) {
+		const ns = "steady"
+		red, blue := tenant(ctx), tenant(ctx)
+		for _, t := range []*local.Tenant{red, blue} {
+			create(ctx, t.Client, namespace(ns), pod(ns, "before"))
+			Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).Should(ConsistOf("before"))
+		}
+		before := read(ctx, super.Client, superOf(red, pod(ns, "before")))().UID
+
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Annotations = map[string]string{names.RestartedAt: time.Now().Format(time.RFC3339Nano)}
+		})
+		Eventually(read(ctx, super.Client, red.VC)).
+			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))
+		create(ctx, blue.Client, pod(ns, "meanwhile"))
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("before", "meanwhile"))
+		Expect(super.WaitReady(ctx, red.VC)).To(Succeed())
+
+		create(ctx, red.Client, pod(ns, "after"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).Should(ConsistOf("before", "after"))
+		Expect(read(ctx, super.Client, superOf(red, pod(ns, "before")))().UID).To(And(Equal(before), Not(Equal(types.UID("")))))
+	})
+})

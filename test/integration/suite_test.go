@@ -1,0 +1,90 @@
+// Package integration holds the tests of the whole path: real apiservers for the super cluster and every tenant, in a
+// vc-standalone of their own, and the syncer in this process.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// soon is how long anything may take that the syncer does in milliseconds, on a machine that is busy.
+	soon = 20 * time.Second
+	// poll is how often a test looks.
+	poll = 20 * time.Millisecond
+	// quiet is how long nothing may happen where nothing should.
+	quiet = 1500 * time.Millisecond
+)
+
+var (
+	super  *local.SuperCluster
+	syncer *local.Syncer
+	logger logr.Logger
+)
+
+func TestIntegration(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(poll)
+	SetDefaultConsistentlyDuration(quiet)
+	SetDefaultConsistentlyPollingInterval(poll)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	RunSpecs(t, "Integration")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	logger = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(GinkgoWriter)))
+	ctrl.SetLogger(logger)
+	dir, err := os.MkdirTemp("", "vc-integration-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	super, err = local.Start(ctx, dir, "--syncer=false", "--nodes", "3")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
+	startSyncer()
+	DeferCleanup(stopSyncer)
+})
+
+// startSyncer starts the syncer that all specs share.
+func startSyncer() {
+	syncer = local.StartSyncer(super.Config, logger)
+}
+
+// stopSyncer stops it.
+func stopSyncer() {
+	Expect(syncer.Stop()).To(Succeed())
+}
+
+// tenant makes a tenant for a spec or a container of specs; it is deleted at the end.
+func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {
+	GinkgoHelper()
+	vc := virtualCluster(change...)
+	t, err := super.NewTenant(ctx, vc)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { removeTenant(ctx, vc) })
+	return t
+}
+
+// virtualCluster is a VirtualCluster of a name that no other has.
+func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
+	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: fmt.Sprintf("t%d", time.Now().UnixNano()%1e9),
+	}}
+	for _, f := range change {
+		f(vc)
+	}
+	return vc
+}

@@ -1,0 +1,138 @@
+// Package local runs a local super cluster for tests and benchmarks: vc-standalone as a child process, without its syncer, and
+// the syncer in the calling process, where it can be stopped, measured and watched by the race detector.
+package local
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// Binary is the environment variable that names the vc-standalone to run.
+const Binary = "VC_STANDALONE"
+
+const (
+	startTimeout = 2 * time.Minute
+	stopTimeout  = 30 * time.Second
+)
+
+// SuperCluster is a super cluster that runs in a child process.
+type SuperCluster struct {
+	// Config and Client are an admin's.
+	Config *rest.Config
+	Client client.WithWatch
+	// Dir is its data directory.
+	Dir string
+
+	process *exec.Cmd
+	ended   chan error
+}
+
+// Start starts a super cluster and waits until it is ready. Further arguments are given to vc-standalone up.
+func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, error) {
+	binary := os.Getenv(Binary)
+	if binary == "" {
+		return nil, fmt.Errorf("set %s to the path of vc-standalone; make test does", Binary)
+	}
+	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
+	// The child ends with Stop, by a signal, so that it can clean up; not with a context, which would kill it.
+	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
+	s.process.Stderr = os.Stderr
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, s.connect()
+}
+
+// start waits for the line that says ready.
+func (s *SuperCluster) start(ctx context.Context) error {
+	stdout, err := s.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.process.Start(); err != nil {
+		return fmt.Errorf("starting vc-standalone: %w", err)
+	}
+	ready := make(chan struct{})
+	go func() {
+		lines := bufio.NewScanner(stdout)
+		for once := false; lines.Scan(); {
+			if !once && strings.HasPrefix(lines.Text(), "ready") {
+				once = true
+				close(ready)
+			}
+		}
+		s.ended <- s.process.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-ready:
+		return nil
+	case err := <-s.ended:
+		s.ended <- err
+		return fmt.Errorf("vc-standalone ended before it was ready; see vc-standalone.log in %s: %w", s.Dir, err)
+	case <-ctx.Done():
+		return fmt.Errorf("vc-standalone is not ready: %w", ctx.Err())
+	}
+}
+
+// connect makes the admin's client.
+func (s *SuperCluster) connect() error {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.Dir, "super.kubeconfig"))
+	if err != nil {
+		return fmt.Errorf("reading the super cluster's kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	s.Config = config
+	s.Client, err = NewClient(config)
+	return err
+}
+
+// PID is the process of the super cluster.
+func (s *SuperCluster) PID() int { return s.process.Process.Pid }
+
+// Stop ends the super cluster and waits for it.
+func (s *SuperCluster) Stop() error {
+	if s.process.Process == nil {
+		return nil
+	}
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping vc-standalone: %w", err)
+	}
+	select {
+	case err := <-s.ended:
+		return err
+	case <-time.After(stopTimeout):
+		return errors.Join(errors.New("vc-standalone did not stop in time"), s.process.Process.Kill())
+	}
+}
+
+// NewClient makes a client that knows all kinds that tests use.
+func NewClient(config *rest.Config) (client.WithWatch, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, tenancyv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}

@@ -1,0 +1,78 @@
+package local
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+)
+
+// Syncer is a syncer in this process.
+type Syncer struct {
+	registry *prometheus.Registry
+	cancel   context.CancelFunc
+	ended    chan error
+}
+
+// StartSyncer starts a syncer for a super cluster.
+func StartSyncer(super *rest.Config, logger logr.Logger) *Syncer {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Syncer{registry: prometheus.NewRegistry(), cancel: cancel, ended: make(chan error, 1)}
+	opts := app.DefaultOptions()
+	opts.Logger, opts.Registerer = logger, s.registry
+	go func() { s.ended <- app.Run(ctx, super, opts) }()
+	return s
+}
+
+// Stop ends the syncer and waits for it.
+func (s *Syncer) Stop() error {
+	s.cancel()
+	return <-s.ended
+}
+
+// Requests are how many requests the syncer has sent, by "side verb resource"; watches are not counted.
+type Requests map[string]float64
+
+// Requests counts what has been sent so far.
+func (s *Syncer) Requests() (Requests, error) {
+	families, err := s.registry.Gather()
+	if err != nil {
+		return nil, err
+	}
+	counts := Requests{}
+	for _, family := range families {
+		if family.GetName() != "vc_syncer_requests_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if l := labels(m); l["verb"] != "watch" {
+				counts[strings.Join([]string{l["side"], l["verb"], l["resource"]}, " ")] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return counts, nil
+}
+
+// Since are the requests after an earlier count.
+func (r Requests) Since(earlier Requests) Requests {
+	diff := maps.Clone(r)
+	for k, n := range earlier {
+		diff[k] -= n
+	}
+	maps.DeleteFunc(diff, func(_ string, n float64) bool { return n == 0 })
+	return diff
+}
+
+func labels(m *dto.Metric) map[string]string {
+	out := map[string]string{}
+	for _, l := range m.GetLabel() {
+		out[l.GetName()] = l.GetValue()
+	}
+	return out
+}
