@@ -1,0 +1,36 @@
+// Package app is vc-standalone: the command, and what it puts together.
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/virtualcluster/virtualcluster/internal/version"
+)
+
+const name = "vc-standalone"
+
+// Main runs the command with the process' arguments until ctx ends, prints an error in one line, and returns the exit code.
+func Main(ctx context.Context) int {
+	if err := NewCommand().ExecuteContext(ctx); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
+		return 1
+	}
+	return 0
+}
+
+// NewCommand makes the command vc-standalone.
+func NewCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:           name,
+		Short:         "Tenants with Kubernetes control planes of their own, on one machine and in one process",
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	command.AddCommand(newUpCommand(), newDemoCommand(), newRunCommand())
+	return command
+}

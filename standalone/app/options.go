@@ -1,0 +1,102 @@
+package app
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
+
+	"github.com/virtualcluster/virtualcluster/standalone/nodes"
+)
+
+const (
+	defaultNodes  = 3
+	defaultListen = "127.0.0.1"
+	defaultPort   = 6443
+	maxPort       = 65535
+	// unsetPort has the data directory decide: the port of the last time, or the default at the first.
+	unsetPort = -1
+)
+
+// Options are the settings of a standalone VirtualCluster.
+type Options struct {
+	// DataDir holds everything that outlives the process. One process uses it at a time.
+	DataDir string
+	// Nodes is how many nodes the super cluster has.
+	Nodes int
+	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
+	Listen string
+	Port   int
+	// Manager and Syncer say whether vc-manager and vc-syncer run in this process.
+	Manager, Syncer bool
+	// SyncerOptions are the syncer's own.
+	SyncerOptions syncer.Options
+	// Verbosity is how much is logged.
+	Verbosity int
+	// UnsafeNoFsync spares the disk. A crash of the machine may cost data.
+	UnsafeNoFsync bool
+}
+
+// DefaultOptions are the settings of which nothing else is known.
+func DefaultOptions() Options {
+	return Options{
+		Nodes: defaultNodes, Listen: defaultListen, Port: unsetPort,
+		Manager: true, Syncer: true, SyncerOptions: syncer.DefaultOptions(),
+	}
+}
+
+// AddFlags adds a flag for each setting.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory for all data, credentials and logs")
+	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "how many (fake) nodes the super cluster has; surplus ones are removed")
+	flags.StringVar(&o.Listen, "listen", o.Listen, "IP address to serve the apiservers on")
+	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one and keeps it")
+	flags.Lookup("port").DefValue = fmt.Sprintf("the last one, or %d", defaultPort)
+	flags.BoolVar(&o.Manager, "manager", o.Manager, "run vc-manager in this process")
+	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
+	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
+	o.addSyncerFlags(flags)
+}
+
+// addSyncerFlags adds those flags of the syncer that mean something in this process.
+func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.SyncerOptions.AddFlags(all)
+	for _, flag := range []string{"workers", "tenant-cap", "timeout", "metrics-bind-address"} {
+		if found := all.Lookup(flag); found != nil {
+			found.Usage = "vc-syncer: " + found.Usage
+			flags.AddFlag(found)
+		}
+	}
+}
+
+// Validate says which settings make no sense.
+func (o *Options) Validate() error {
+	switch {
+	case o.DataDir == "":
+		return fmt.Errorf("--data-dir is missing: name a directory, such as --data-dir=%s", defaultDataDir)
+	case o.Nodes < 0 || o.Nodes > nodes.Max:
+		return fmt.Errorf("--nodes is %d: it must be 0 to %d", o.Nodes, nodes.Max)
+	case net.ParseIP(o.Listen) == nil:
+		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
+	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):
+		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	}
+	return o.SyncerOptions.Validate()
+}
+
+// choosePort is the port to ask for, when remembered is that of the last time, or zero.
+func (o *Options) choosePort(remembered int) int {
+	switch {
+	case o.Port > 0:
+		return o.Port
+	case remembered > 0:
+		return remembered
+	case o.Port == unsetPort:
+		return defaultPort
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
+	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
+	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes"
+	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
+)
+
+// start brings up one part after the other.
+func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
+	ctx, cancel := context.WithTimeoutCause(crew.ctx, startTimeout, fmt.Errorf("not started after %s", startTimeout))
+	defer cancel()
+	super, err := s.startSuper(ctx, crew, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.startNodes(ctx, crew, super); err != nil {
+		return nil, err
+	}
+	if err := s.startManager(ctx, crew, host, super); err != nil {
+		return nil, err
+	}
+	if err := s.startSyncer(ctx, crew, super); err != nil {
+		return nil, err
+	}
+	instance := &Instance{Super: super, Kubeconfig: s.dir.File(kubeconfigFile), Dir: s.dir}
+	s.progress.ready(instance.Kubeconfig)
+	return instance, nil
+}
+
+// startSuper brings up the super cluster with the tenancy API in it.
+func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Host) (*rest.Config, error) {
+	super, err := host.Run(hosted.Spec{Name: superName, Controllers: hosted.SuperControllers()})
+	if err != nil {
+		return nil, fmt.Errorf("start the super cluster: %w", err)
+	}
+	crew.run("the super cluster", func(ctx context.Context) error {
+		select {
+		case <-super.Done():
+			return super.Err()
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	select {
+	case <-super.Ready():
+	case <-ctx.Done():
+		return nil, fmt.Errorf("start the super cluster: %w", context.Cause(ctx))
+	}
+	if err := s.rememberPort(host.Address()); err != nil {
+		return nil, err
+	}
+	if err := s.dir.WriteFile(kubeconfigFile, super.AdminKubeconfig()); err != nil {
+		return nil, err
+	}
+	s.progress.step("super cluster", "Kubernetes "+super.Version().GitVersion+" at "+super.Endpoint())
+	if err := installCRDs(ctx, super.RESTConfig()); err != nil {
+		return nil, err
+	}
+	s.progress.step("tenancy API", "installed")
+	return super.RESTConfig(), nil
+}
+
+func (s *standalone) startNodes(ctx context.Context, crew *crew, super *rest.Config) error {
+	// They play on after the start, so they get the crew's context, and the start's to be waited for.
+	err := nodes.Run(crew.ctx, super, s.opts.Nodes, s.logFile)
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	s.progress.step("nodes", fmt.Sprintf("%d, pretended by kwok", s.opts.Nodes))
+	return nil
+}
+
+// startManager runs vc-manager with the provisioners that this process can offer.
+func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config) error {
+	if !s.opts.Manager {
+		return nil
+	}
+	here := provisioner.New(crew.ctx, host)
+	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, Logger: s.log.WithName("vc-manager")}
+	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
+		elsewhere := external.New(mgr.GetAPIReader())
+		return contract.Registry{
+			tenancyv1alpha1.ProvisionerHosted:   here,
+			tenancyv1alpha1.ProvisionerExternal: elsewhere,
+		}, mgr.Add(elsewhere)
+	})
+	if err != nil {
+		return fmt.Errorf("make vc-manager: %w", err)
+	}
+	crew.run("vc-manager", func(ctx context.Context) error {
+		defer here.Wait()
+		return mgr.Start(ctx)
+	})
+	return s.await(ctx, "vc-manager", mgr)
+}
+
+func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Config) error {
+	if !s.opts.Syncer {
+		return nil
+	}
+	options := s.opts.SyncerOptions
+	options.Logger = s.log
+	mgr, err := syncer.New(crew.ctx, super, options)
+	if err != nil {
+		return fmt.Errorf("make vc-syncer: %w", err)
+	}
+	crew.run("vc-syncer", mgr.Start)
+	return s.await(ctx, "vc-syncer", mgr.GetLocalManager())
+}
+
+// await waits until a manager works.
+func (s *standalone) await(ctx context.Context, what string, mgr manager.Manager) error {
+	select {
+	case <-mgr.Elected():
+	case <-ctx.Done():
+		return fmt.Errorf("start %s: %w", what, context.Cause(ctx))
+	}
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("start %s: %w", what, context.Cause(ctx))
+	}
+	s.progress.step(what, "works")
+	return nil
+}

@@ -1,0 +1,27 @@
+package app
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func newUpCommand() *cobra.Command {
+	opts := DefaultOptions()
+	command := &cobra.Command{
+		Use:   "up --data-dir DIR",
+		Short: "Run a super cluster, vc-manager and vc-syncer until it is told to stop",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return Run(command.Context(), opts, command.OutOrStdout(), untilStopped)
+		},
+	}
+	opts.AddFlags(command.Flags())
+	return command
+}
+
+// untilStopped leaves an instance to others.
+func untilStopped(ctx context.Context, _ *Instance) error {
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,54 @@
+package nodes
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// podNetwork is where pods get their addresses.
+const podNetwork = "10.128.0.0/9"
+
+const (
+	firstPod    = 10<<24 | 128<<16 // 10.128.0.0, which no pod gets
+	podNetworkN = 1 << 23
+)
+
+// addresses hands out the pods' addresses, one after the other. It begins behind the highest that is in use, so that two
+// pods do not share one after a restart either.
+type addresses struct {
+	last atomic.Uint32
+}
+
+// use notes an address that a pod has already.
+func (a *addresses) use(ip string) {
+	address, err := netip.ParseAddr(ip)
+	if err != nil || !address.Is4() {
+		return
+	}
+	bytes := address.As4()
+	if n := binary.BigEndian.Uint32(bytes[:]) - firstPod; n < podNetworkN && n > a.last.Load() {
+		a.last.Store(n)
+	}
+}
+
+// next is an address that has not been handed out for millions of pods.
+func (a *addresses) next() string {
+	n := a.last.Add(1)%(podNetworkN-1) + 1 // never the first, which is the network's own
+	var bytes [4]byte
+	binary.BigEndian.PutUint32(bytes[:], firstPod+n)
+	return netip.AddrFrom4(bytes).String()
+}
+
+// used is an allocator that knows the addresses of the pods.
+func used(pods []corev1.Pod) *addresses {
+	a := &addresses{}
+	for i := range pods {
+		if !pods[i].Spec.HostNetwork {
+			a.use(pods[i].Status.PodIP)
+		}
+	}
+	return a
+}

@@ -1,0 +1,64 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// deletion is one that goes on, or whose outcome nobody has asked for yet.
+type deletion struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// Delete stops the control plane and deletes its data, in the background if that takes long.
+func (h *Hosted) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error) {
+	key := vc.Status.ClusterNamespace
+	going := h.beginDelete(key, vc)
+	patience := time.NewTimer(deletePatience)
+	defer patience.Stop()
+	select {
+	case <-going.done:
+		return h.endDelete(key, going)
+	case <-patience.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// beginDelete finds the deletion that goes on, or begins one.
+func (h *Hosted) beginDelete(key string, vc *tenancyv1alpha1.VirtualCluster) *deletion {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if going := h.deletions[key]; going != nil {
+		return going
+	}
+	going := &deletion{done: make(chan struct{})}
+	h.deletions[key] = going
+	tell := reference(vc)
+	h.work.Go(func() {
+		going.err = h.host.Delete(h.ctx, key)
+		close(going.done)
+		h.tell(tell)
+	})
+	return going
+}
+
+// endDelete takes the outcome. A deletion that failed is begun anew by the next call.
+func (h *Hosted) endDelete(key string, ended *deletion) (gone bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.deletions[key] == ended {
+		delete(h.deletions, key)
+	}
+	if ended.err != nil {
+		return false, fmt.Errorf("delete control plane %s: %w", key, ended.err)
+	}
+	delete(h.planes, key)
+	h.backoff.DeleteEntry(key)
+	return true, nil
+}

@@ -1,0 +1,163 @@
+// Package provisioner runs the control planes of VirtualClusters inside this process: the way of provisioning that is called
+// Hosted.
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/component-base/version"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+const (
+	// deletePatience is how long a worker waits for a deletion, most of which take less.
+	deletePatience = time.Second
+	// firstBackoff and lastBackoff bound the time before a control plane that ended by itself is started again.
+	firstBackoff = time.Second
+	lastBackoff  = time.Minute
+)
+
+// Hosted runs control planes on a Host. Each is known by the name of its tenant's root namespace.
+type Hosted struct {
+	host   *hosted.Host
+	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+
+	ctx  context.Context // of all goroutines
+	work sync.WaitGroup
+
+	mu        sync.Mutex
+	planes    map[string]*plane    // by cluster key
+	deletions map[string]*deletion // by cluster key
+	backoff   *flowcontrol.Backoff
+}
+
+// plane is a control plane that was started.
+type plane struct {
+	*hosted.ControlPlane
+	// restartedAt is the annotation's value with which it was started.
+	restartedAt string
+}
+
+var (
+	_ provisioner.Provisioner = (*Hosted)(nil)
+	_ provisioner.Notifier    = (*Hosted)(nil)
+)
+
+// New makes a provisioner on the host. What it does in the background ends with ctx; Wait waits for that.
+func New(ctx context.Context, host *hosted.Host) *Hosted {
+	return &Hosted{
+		host:      host,
+		events:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
+		ctx:       ctx,
+		planes:    map[string]*plane{},
+		deletions: map[string]*deletion{},
+		backoff:   flowcontrol.NewBackOff(firstBackoff, lastBackoff),
+	}
+}
+
+// Wait waits until nothing goes on in the background any more. The control planes are the host's to stop.
+func (h *Hosted) Wait() { h.work.Wait() }
+
+// Events tells of control planes that became ready, ended, or are deleted.
+func (h *Hosted) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster] {
+	return h.events
+}
+
+// Ensure starts the control plane if it does not run, and says where it stands.
+func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+	if err := checkSpec(vc.Spec, hostedVersion()); err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := vc.Status.ClusterNamespace
+	if h.deletions[key] != nil {
+		return waiting("The control plane is being deleted"), nil
+	}
+	found := h.planes[key]
+	switch {
+	case found == nil:
+		return h.start(vc)
+	case isClosed(found.Done()):
+		return h.startAgain(vc, found)
+	case found.restartedAt != vc.Annotations[names.RestartedAt]:
+		initiateStop(found.ControlPlane)
+		return waiting("The control plane is stopping, to be started again"), nil
+	case !isClosed(found.Ready()):
+		return waiting("The control plane is starting"), nil
+	}
+	return provisioner.ControlPlane{
+		Ready:      true,
+		Endpoint:   found.Endpoint(),
+		Version:    found.Version().GitVersion,
+		Kubeconfig: found.AdminKubeconfig(),
+	}, nil
+}
+
+func waiting(message string) provisioner.ControlPlane {
+	return provisioner.ControlPlane{Message: message}
+}
+
+// start starts the control plane. The caller holds the lock.
+func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+	key := vc.Status.ClusterNamespace
+	started, err := h.host.Run(hosted.Spec{
+		Name:          key,
+		ServiceCIDR:   vc.Spec.ServiceCIDR,
+		ClusterDomain: vc.Spec.ClusterDomain,
+	})
+	if err != nil {
+		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
+	}
+	h.planes[key] = &plane{ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt]}
+	h.work.Go(func() { h.follow(started, reference(vc)) })
+	return waiting("The control plane is starting"), nil
+}
+
+// startAgain starts a control plane that has ended: at once if it was told to, else after a while and saying why. The caller
+// holds the lock.
+func (h *Hosted) startAgain(vc *tenancyv1alpha1.VirtualCluster, ended *plane) (provisioner.ControlPlane, error) {
+	key := vc.Status.ClusterNamespace
+	if err := ended.Err(); err != nil {
+		now := h.backoff.Clock.Now()
+		if h.backoff.Get(key) == 0 {
+			h.backoff.Next(key, now)
+		}
+		if h.backoff.IsInBackOffSinceUpdate(key, now) {
+			return provisioner.ControlPlane{}, err
+		}
+		h.backoff.Next(key, now)
+	}
+	delete(h.planes, key)
+	return h.start(vc)
+}
+
+// initiateStop has a control plane stop and does not wait for it.
+func initiateStop(running *hosted.ControlPlane) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = running.Stop(ctx) // it says that the control plane still runs; Done tells when it no longer does
+}
+
+// hostedVersion is the version of Kubernetes in this process, such as v1.36.3. A build without stamps knows less of it.
+func hostedVersion() string {
+	return version.Get().GitVersion
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
