@@ -41,6 +41,7 @@ func TestController(t *testing.T) {
 		time.Sleep(time.Second)
 		q.Resume("list")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		want := []string{
 			"watch 0 after 0s",
 			"list -100 after 1s", "list -100 after 1.005s", "list -100 after 1.015s", // two failures
@@ -49,7 +50,6 @@ func TestController(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		synctest.Wait()
 		checkEmpty(t, q)
 		cancel()
 		if err := <-ended; err != nil || !q.ShuttingDown() {
