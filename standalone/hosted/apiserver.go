@@ -157,7 +157,6 @@ func completeOptions(ctx context.Context, spec Spec, creds *credentials, etcd st
 	}
 	// Not earlier: completing would make a self-signed certificate.
 	completed.SecureServing.Listener = in
-	completed.SecureServing.BindPort = in.Addr().(*net.TCPAddr).Port
 	completed.SecureServing.ServerCert.GeneratedCert = creds
 	if errs := completed.Validate(); len(errs) > 0 {
 		return completed, fmt.Errorf("the apiserver's options: %w", utilerrors.NewAggregate(errs))
@@ -174,7 +173,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	o.AllowPrivileged = true // what may run is decided where it runs
 	o.ServiceClusterIPRanges = spec.ServiceCIDR
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
-	o.SecureServing.BindPort = 0
+	o.SecureServing.BindPort, o.SecureServing.Required = 0, false // the inlet has a port
 	// The kubernetes service leads to no address of this process.
 	o.EndpointReconcilerType = string(reconcilers.NoneEndpointReconcilerType)
 

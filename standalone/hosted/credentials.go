@@ -127,7 +127,7 @@ func (c *credentials) renew(now time.Time) error {
 }
 
 func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, create func() (pki.KeyPair, error)) (pki.KeyPair, error) {
-	if data, err := os.ReadFile(path); err == nil {
+	if data, err := readFile(path); err == nil {
 		pair := pki.KeyPair{}
 		pair.CertPEM, pair.KeyPEM = splitPEM(data)
 		if !pki.NeedsRenewal(pair.CertPEM, now) && (fits == nil || fits(parseLeaf(pair.CertPEM))) {

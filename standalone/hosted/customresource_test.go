@@ -39,6 +39,7 @@ func widgetDefinition() *apiextensionsv1.CustomResourceDefinition {
 // customResourcesAreCollected makes a widget that a config map owns, and sees
 // it go with its owner.
 func customResourcesAreCollected(t *testing.T, client kubernetes.Interface, plane *hosted.ControlPlane) {
+	t.Parallel()
 	g := NewWithT(t)
 	definitions, err := apiextensions.NewForConfig(plane.RESTConfig())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -17,7 +17,7 @@ import (
 // readOrMake returns the content of the file, and makes it first if there is
 // none. What is there already is never replaced.
 func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, wrapf(err, "read %s", path)
 	}
@@ -25,6 +25,10 @@ func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
 		return nil, fmt.Errorf("make %s: %w", path, err)
 	}
 	return data, writeFile(path, data)
+}
+
+func readFile(path string) ([]byte, error) {
+	return os.ReadFile(path) //nolint:gosec // the paths are the host's own
 }
 
 // writeFile replaces the file at once and for good, or not at all.

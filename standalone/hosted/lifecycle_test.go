@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -145,4 +146,22 @@ func TestALongDirectoryIsNoObstacle(t *testing.T) {
 	host, err := hosted.Start(t.Context(), options(filepath.Join(t.TempDir(), long)))
 	g.Expect(err).NotTo(HaveOccurred())
 	stopHost(t, host)
+}
+
+func TestAFailedStartIsToldAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pki := filepath.Join(sharedDir, "controlplanes", "broken", "pki")
+	key := filepath.Join(pki, "sa.pub")
+	g.Expect(os.MkdirAll(pki, 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(key, []byte("no key"), 0o600)).To(Succeed())
+
+	plane, err := shared.Run(hosted.Spec{Name: "broken"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(plane.Done()).WithTimeout(soon).Should(BeClosed())
+	g.Expect(plane.Err()).To(MatchError(ContainSubstring(key)))
+	g.Expect(plane.Ready()).NotTo(BeClosed())
+
+	g.Expect(os.Remove(key)).To(Succeed())
+	runReady(t, shared, hosted.Spec{Name: "broken"})
 }

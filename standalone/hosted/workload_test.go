@@ -35,6 +35,7 @@ func podTemplate(labels map[string]string) corev1.PodTemplateSpec {
 }
 
 func deploymentBecomesPods(t *testing.T, client kubernetes.Interface) {
+	t.Parallel()
 	g := NewWithT(t)
 	labels := map[string]string{"app": "web"}
 	replicas := int32(3)
@@ -56,6 +57,7 @@ func deploymentBecomesPods(t *testing.T, client kubernetes.Interface) {
 }
 
 func namespaceGoesAway(t *testing.T, client kubernetes.Interface) {
+	t.Parallel()
 	g := NewWithT(t)
 	namespaces := client.CoreV1().Namespaces()
 	_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "brief"}}, metav1.CreateOptions{})
@@ -72,6 +74,7 @@ func namespaceGoesAway(t *testing.T, client kubernetes.Interface) {
 }
 
 func tokenWorks(t *testing.T, client kubernetes.Interface, plane *hosted.ControlPlane) {
+	t.Parallel()
 	g := NewWithT(t)
 	token, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default",
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -88,6 +91,7 @@ func tokenWorks(t *testing.T, client kubernetes.Interface, plane *hosted.Control
 }
 
 func quotaCounts(t *testing.T, client kubernetes.Interface) {
+	t.Parallel()
 	g := NewWithT(t)
 	_, err := client.CoreV1().ResourceQuotas("default").Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "services"},
