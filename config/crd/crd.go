@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml
+//go:embed tenancy.x-k8s.io_*.yaml
 var manifests embed.FS
 
 // All returns the CustomResourceDefinitions, each call a copy of its own.

@@ -62,17 +62,18 @@ type tenant struct {
 // prober asks apiservers in the background and remembers their last answers.
 type prober struct {
 	ask    func(context.Context, question) *answer
-	jobs   chan job
+	wake   chan struct{} // says that there may be something waiting
 	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	mu      sync.Mutex // guards what follows; never held while waiting
 	tenants map[types.UID]*tenant
+	waiting []job // first come, first served; at most one a tenant
 }
 
 func newProber(ask func(context.Context, question) *answer) *prober {
 	return &prober{
 		ask:     ask,
-		jobs:    make(chan job, inFlight),
+		wake:    make(chan struct{}, 1),
 		events:  make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		tenants: map[types.UID]*tenant{},
 	}
@@ -91,13 +92,33 @@ func (p *prober) look(vc *tenancyv1alpha1.VirtualCluster, q question) *answer {
 	if t.busy || bytes.Equal(t.asked, q.kubeconfig) && time.Since(t.at) < fresh {
 		return t.answer
 	}
-	select {
-	case p.jobs <- job{vc: vc.DeepCopy(), question: q}:
-		t.asked, t.at, t.busy = q.kubeconfig, time.Now(), true
-	default:
-		// So many are waiting that this one is better put at the next look.
-	}
+	t.asked, t.at, t.busy = q.kubeconfig, time.Now(), true
+	p.waiting = append(p.waiting, job{vc: vc.DeepCopy(), question: q})
+	p.signal()
 	return t.answer
+}
+
+// signal wakes run, unless it is about to look anyway.
+func (p *prober) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next takes the question that has waited longest. One signal may stand for several.
+func (p *prober) next() (job, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		return job{}, false
+	}
+	j := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	if len(p.waiting) > 0 {
+		p.signal()
+	}
+	return j, true
 }
 
 // forget drops what is known of a VirtualCluster.
@@ -116,17 +137,22 @@ func (p *prober) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case slots <- struct{}{}:
+		case <-p.wake:
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case j := <-p.jobs:
-			asking.Go(func() {
-				defer func() { <-slots }()
-				p.settle(ctx, j, p.ask(ctx, j.question))
-			})
+		case slots <- struct{}{}:
 		}
+		j, ok := p.next()
+		if !ok {
+			<-slots
+			continue
+		}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			p.settle(ctx, j, p.ask(ctx, j.question))
+		})
 	}
 }
 

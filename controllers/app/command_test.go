@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/rest"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+const kubeconfig = `
+apiVersion: v1
+kind: Config
+current-context: it
+contexts: [{name: it, context: {cluster: super, user: admin}}]
+clusters: [{name: super, cluster: {server: "https://super.example"}}]
+users: [{name: admin, user: {token: t}}]
+`
+
+func TestCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		args []string
+		want Options
+		err  string
+	}{
+		"Defaults": {nil, Options{HealthProbeBindAddress: ":8081"}, ""},
+		"All": {
+			[]string{
+				"--default-provisioner=External", "--leader-elect", "--leader-elect-namespace=vc-system",
+				"--metrics-bind-address=:8443", "--health-probe-bind-address=0", "-v=4",
+			},
+			Options{
+				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
+				LeaderElect:        true, LeaderElectNamespace: "vc-system",
+				MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
+			}, "",
+		},
+		"UnknownFlag":  {[]string{"--no-such-flag"}, Options{}, "unknown flag"},
+		"Argument":     {[]string{"serve"}, Options{}, "unknown command"},
+		"NoKubeconfig": {[]string{"--kubeconfig=" + file + ".missing"}, Options{}, "find the super cluster"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got Options
+			command := newCommand(func(_ context.Context, superCluster *rest.Config, options Options) error {
+				if superCluster.Host != "https://super.example" {
+					t.Errorf("host %s", superCluster.Host)
+				}
+				got = options
+				return nil
+			})
+			command.SetArgs(append([]string{"--kubeconfig=" + file}, tc.args...))
+			err := command.ExecuteContext(context.Background())
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %v, want one line with %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreTypes(logr.Logger{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for kind, ok := range map[tenancyv1alpha1.ProvisionerType]bool{
+		"": true, "Native": true, "Hosted": true, "External": true, "hosted": false, "Magic": false,
+	} {
+		if err := (&Options{DefaultProvisioner: kind}).Validate(); (err == nil) != ok {
+			t.Errorf("%q: %v", kind, err)
+		}
+	}
+}
+
+// TestEmbeddedManagerListensNowhere: the zero value of the options is for a manager inside another process.
+func TestEmbeddedManagerListensNowhere(t *testing.T) {
+	options, err := (&Options{}).manager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Metrics.BindAddress != "0" || options.HealthProbeBindAddress != "0" || options.LeaderElection {
+		t.Errorf("metrics at %s, probes at %s, leader election %v",
+			options.Metrics.BindAddress, options.HealthProbeBindAddress, options.LeaderElection)
+	}
+}

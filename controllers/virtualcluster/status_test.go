@@ -1,0 +1,233 @@
+package virtualcluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+)
+
+// tenant makes a VirtualCluster for tests.
+func tenant(changes ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
+	vc := &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "red", Namespace: "tenants", UID: "uid-of-red", Generation: 3},
+	}
+	for _, change := range changes {
+		change(vc)
+	}
+	return vc
+}
+
+func deleted(vc *tenancyv1alpha1.VirtualCluster) {
+	vc.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+}
+
+func withSyncing(status metav1.ConditionStatus, reason, message string) func(*tenancyv1alpha1.VirtualCluster) {
+	return func(vc *tenancyv1alpha1.VirtualCluster) {
+		vc.Status.Conditions = append(vc.Status.Conditions, syncingCondition(status, reason, message))
+	}
+}
+
+func syncingCondition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{
+		Type: tenancyv1alpha1.ConditionSyncing, Status: status, Reason: reason, Message: message, ObservedGeneration: 2,
+	}
+}
+
+// ours are the manager's two conditions.
+func ours(control metav1.ConditionStatus, reason, message string, ready metav1.ConditionStatus, readyReason, readyMessage string) []metav1.Condition {
+	return []metav1.Condition{
+		{Type: tenancyv1alpha1.ConditionControlPlaneReady, Status: control, Reason: reason, Message: message, ObservedGeneration: 3},
+		{Type: tenancyv1alpha1.ConditionReady, Status: ready, Reason: readyReason, Message: readyMessage, ObservedGeneration: 3},
+	}
+}
+
+var (
+	serves = outcome{controlPlane: provisioner.ControlPlane{Ready: true, Endpoint: "https://red", Version: "v1.36.3"}}
+	broken = outcome{err: errors.New("disk full")}
+	faulty = outcome{err: provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigMissing, "make the Secret")}
+	silent = outcome{err: provisioner.Failf(tenancyv1alpha1.ReasonUnreachable, "no answer")}
+)
+
+func TestStatusOf(t *testing.T) {
+	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
+	const served = "The tenant's apiserver serves"
+	cases := map[string]struct {
+		vc   *tenancyv1alpha1.VirtualCluster
+		in   outcome
+		want tenancyv1alpha1.VirtualClusterStatus
+	}{
+		"Starting": {tenant(), outcome{}, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhasePending, Reason: "Starting", Message: "The control plane is starting",
+			Conditions: ours(no, "Starting", "The control plane is starting", no, "Starting", "The control plane is starting"),
+		}},
+		"StartingWithMessage": {
+			tenant(), outcome{controlPlane: provisioner.ControlPlane{Message: "Waiting for etcd"}},
+			tenancyv1alpha1.VirtualClusterStatus{
+				Phase: tenancyv1alpha1.PhasePending, Reason: "Starting", Message: "Waiting for etcd",
+				Conditions: ours(no, "Starting", "Waiting for etcd", no, "Starting", "Waiting for etcd"),
+			},
+		},
+		"ServesUnsynced": {tenant(), serves, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseRunning, Endpoint: "https://red", Version: "v1.36.3",
+			Reason: "NotSyncing", Message: "The syncer has not reported on this tenant yet",
+			Conditions: ours(yes, "Ready", served, no, "NotSyncing", "The syncer has not reported on this tenant yet"),
+		}},
+		"ServesSynced": {tenant(withSyncing(yes, "Syncing", "fine")), serves, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseRunning, Endpoint: "https://red", Version: "v1.36.3",
+			Reason: "Ready", Message: "The tenant can work",
+			Conditions: append([]metav1.Condition{syncingCondition(yes, "Syncing", "fine")},
+				ours(yes, "Ready", served, yes, "Ready", "The tenant can work")...),
+		}},
+		"ServesParked": {tenant(withSyncing(no, "IdentityChanged", "ask an admin")), serves, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseRunning, Endpoint: "https://red", Version: "v1.36.3",
+			Reason: "IdentityChanged", Message: "ask an admin",
+			Conditions: append([]metav1.Condition{syncingCondition(no, "IdentityChanged", "ask an admin")},
+				ours(yes, "Ready", served, no, "IdentityChanged", "ask an admin")...),
+		}},
+		"Failure": {tenant(), faulty, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseError, Reason: "KubeconfigMissing", Message: "make the Secret",
+			Conditions: ours(no, "KubeconfigMissing", "make the Secret", no, "KubeconfigMissing", "make the Secret"),
+		}},
+		"FailureThatMayPass": {tenant(withSyncing(yes, "Syncing", "fine")), silent, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhasePending, Reason: "Unreachable", Message: "no answer",
+			Conditions: append([]metav1.Condition{syncingCondition(yes, "Syncing", "fine")},
+				ours(no, "Unreachable", "no answer", no, "Unreachable", "no answer")...),
+		}},
+		"Error": {tenant(), broken, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhasePending, Reason: "StartFailed", Message: "disk full",
+			Conditions: ours(no, "StartFailed", "disk full", no, "StartFailed", "disk full"),
+		}},
+		"Terminating": {tenant(deleted), outcome{waitingFor: "the control plane"}, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseTerminating, Reason: "Terminating", Message: "Waiting until it is gone: the control plane",
+			Conditions: ours(no, "Terminating", "Waiting until it is gone: the control plane",
+				no, "Terminating", "Waiting until it is gone: the control plane"),
+		}},
+		"TerminatingWithError": {tenant(deleted), broken, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseTerminating, Reason: "Terminating", Message: "disk full",
+			Conditions: ours(no, "Terminating", "disk full", no, "Terminating", "disk full"),
+		}},
+		"TerminatingWithFailure": {tenant(deleted), faulty, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhaseTerminating, Reason: "KubeconfigMissing", Message: "make the Secret",
+			Conditions: ours(no, "KubeconfigMissing", "make the Secret", no, "KubeconfigMissing", "make the Secret"),
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.ObservedGeneration = 3
+			before := tc.vc.DeepCopy()
+			got := statusOf(tc.vc, tc.in)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, tc.vc); diff != "" {
+				t.Errorf("the VirtualCluster was changed: %s", diff)
+			}
+			tc.vc.Status = got
+			if diff := cmp.Diff(got, statusOf(tc.vc, tc.in)); diff != "" {
+				t.Errorf("the same outcome gave another status: %s", diff)
+			}
+		})
+	}
+}
+
+// TestEndpointIsKept: what is known of a control plane stays known while it is away.
+func TestEndpointIsKept(t *testing.T) {
+	vc := tenant()
+	vc.Status = statusOf(vc, serves)
+	got := statusOf(vc, silent)
+	if got.Endpoint != "https://red" || got.Version != "v1.36.3" {
+		t.Errorf("endpoint %q, version %q", got.Endpoint, got.Version)
+	}
+}
+
+func TestNextLook(t *testing.T) {
+	cases := map[string]struct {
+		in   outcome
+		want time.Duration
+		err  bool
+	}{
+		"Ready":           {serves, 0, false},
+		"ReadyRecheck":    {outcome{controlPlane: provisioner.ControlPlane{Ready: true, RecheckAfter: time.Minute}}, time.Minute, false},
+		"Starting":        {outcome{}, progressRetry, false},
+		"StartingRecheck": {outcome{controlPlane: provisioner.ControlPlane{RecheckAfter: time.Second}}, time.Second, false},
+		"Deleting":        {outcome{waitingFor: "it"}, progressRetry, false},
+		"Failure":         {faulty, failureRetry, false},
+		"WrappedFailure":  {outcome{err: errors.Join(faulty.err)}, failureRetry, false},
+		"Error":           {broken, 0, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := nextLook(tc.in)
+			if want := (reconcile.Result{RequeueAfter: tc.want}); got != want || (err != nil) != tc.err {
+				t.Errorf("got %v and error %v, want %v and error: %v", got, err, want, tc.err)
+			}
+		})
+	}
+}
+
+func TestClip(t *testing.T) {
+	cases := map[string]struct{ in, want string }{
+		"Short":   {"a", "a"},
+		"Lines":   {"a\nb", "a; b"},
+		"Longest": {strings.Repeat("a", maxMessage), strings.Repeat("a", maxMessage)},
+		"Longer":  {strings.Repeat("a", maxMessage+1), strings.Repeat("a", maxMessage-3) + "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := clip(tc.in); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	for i := range 4 {
+		got := clip(strings.Repeat("a", i) + strings.Repeat("ü", maxMessage))
+		if !utf8.ValidString(got) || len(got) > maxMessage {
+			t.Errorf("a character was cut: %q, %d bytes", got[len(got)-8:], len(got))
+		}
+	}
+}
+
+func TestNewsBetween(t *testing.T) {
+	vc := tenant()
+	starting := statusOf(vc, outcome{})
+	failed := statusOf(vc, faulty)
+	unsynced := statusOf(vc, serves)
+	synced := statusOf(tenant(withSyncing(metav1.ConditionTrue, "Syncing", "")), serves)
+	gone := statusOf(tenant(deleted), outcome{waitingFor: "it"})
+	gone2 := statusOf(tenant(deleted), outcome{waitingFor: "something else"})
+	cases := map[string]struct {
+		before, after tenancyv1alpha1.VirtualClusterStatus
+		want          []string
+	}{
+		"New":          {tenancyv1alpha1.VirtualClusterStatus{}, starting, []string{"Normal ControlPlaneStarting Provision"}},
+		"Same":         {starting, starting, nil},
+		"Failed":       {starting, failed, []string{"Warning KubeconfigMissing Provision"}},
+		"Mended":       {failed, unsynced, []string{"Normal ControlPlaneReady Provision"}},
+		"Synced":       {unsynced, synced, []string{"Normal Ready Provision"}},
+		"AllAtOnce":    {starting, synced, []string{"Normal ControlPlaneReady Provision", "Normal Ready Provision"}},
+		"SyncerAway":   {synced, unsynced, nil},
+		"Deleted":      {synced, gone, []string{"Normal Terminating Remove"}},
+		"StillDeleted": {gone, gone2, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, n := range newsBetween(tc.before, tc.after) {
+				got = append(got, n.kind+" "+n.reason+" "+n.action)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
