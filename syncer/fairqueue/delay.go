@@ -6,7 +6,7 @@ import (
 )
 
 // backoff doubles the base with every failure, up to the maximum.
-func (o *Options) backoff(failures int) time.Duration {
+func (o Options) backoff(failures int) time.Duration {
 	doublings := min(failures, 62)
 	if o.BackoffBase > o.BackoffMax>>doublings {
 		return o.BackoffMax

@@ -69,18 +69,17 @@ func (m *model) add(key string, o priorityqueue.AddOpts) {
 	}
 	due, priority := m.now.Add(after), *o.Priority
 	a := m.asks[key]
-	switch {
-	case a == nil:
-		m.asks[key] = &ask{priority: priority, due: due}
-	default:
-		if due.Before(a.due) {
-			a.due = due
-		}
-		if levelOf(priority) < levelOf(a.priority) {
-			a.rank = 0
-		}
-		a.priority = max(priority, a.priority)
+	if a == nil {
+		a = &ask{priority: priority, due: due}
+		m.asks[key] = a
 	}
+	if due.Before(a.due) {
+		a.due = due
+	}
+	if levelOf(priority) < levelOf(a.priority) {
+		a.rank = 0
+	}
+	a.priority = max(priority, a.priority)
 	m.settle()
 }
 
