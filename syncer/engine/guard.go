@@ -65,7 +65,7 @@ func (g *guard) check(ctx context.Context, obj client.Object) error {
 	if ns == nil {
 		return errNoNamespace
 	}
-	if ns.Annotations[names.VCUID] == string(g.uid) {
+	if owner := ns.Annotations[names.VCUID]; owner != "" && owner == string(g.uid) {
 		return nil
 	}
 	g.refused()

@@ -150,8 +150,14 @@ type up struct {
 
 func (d Down[T]) spec() *kind {
 	e := &down{
-		desired: func(t translate.Tenant, obj client.Object) (client.Object, error) { return d.Desired(t, obj.(T)) },
-		merge:   func(super, desired client.Object) { d.Merge(super.(T), desired.(T)) },
+		desired: func(t translate.Tenant, obj client.Object) (client.Object, error) {
+			desired, err := d.Desired(t, obj.(T))
+			if err != nil {
+				return nil, err
+			}
+			return desired, nil
+		},
+		merge: func(super, desired client.Object) { d.Merge(super.(T), desired.(T)) },
 		superKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 			return t.SuperKey(key)
 		},

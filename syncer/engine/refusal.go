@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/reference"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -73,16 +76,16 @@ func (s *session) countUp(ctx context.Context, event *corev1.Event) error {
 // refusalEvent is the event on a tenant's object that does not go down. Its name says which object and what reason, so that
 // the same reason finds it again.
 func refusalEvent(about *corev1.ObjectReference, message string, now time.Time) *corev1.Event {
-	if len(message) > maxMessage {
-		message = message[:maxMessage]
-	}
+	message = cut(message, maxMessage)
 	sum := sha256.Sum256([]byte(string(about.UID) + message))
+	reason := "." + hex.EncodeToString(sum[:8])
+	name := strings.TrimRight(cut(about.Name, validation.DNS1123SubdomainMaxLength-len(reason)), "-.") + reason
 	namespace := about.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
 	return &corev1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: about.Name + "." + hex.EncodeToString(sum[:8])},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: name},
 		InvolvedObject:      *about,
 		Type:                corev1.EventTypeWarning,
 		Reason:              reasonRefused,
@@ -93,4 +96,15 @@ func refusalEvent(about *corev1.ObjectReference, message string, now time.Time) 
 		Source:              corev1.EventSource{Component: "vc-syncer"},
 		ReportingController: "vc-syncer",
 	}
+}
+
+// cut is the beginning of a text of at most so many bytes, without the half of a character.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }

@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// rule is one line of the specification of decide: what is done about the pairs that it matches.
+type rule struct {
+	// tenant and super are absent, present, deleting, or any.
+	tenant, super string
+	// when lists what must hold: names of the conditions below, with "not " before those that must not.
+	when string
+	do   action
+}
+
+// rules are the specification: the first that matches a pair counts. What lives in the tenant and what sits in the super
+// cluster stand side by side, so that a gap or a contradiction shows.
+var rules = []rule{
+	// The super cluster holds nothing.
+	{"absent", "absent", "", nothing},
+	{"any", "absent", "not wanted", nothing},
+	{"any", "absent", "mirrored, started", finish}, // a pod runs once
+	{"deleting", "absent", "mirrored", finish},     // what never ran need not end first
+	{"any", "absent", "", create},
+
+	// Something that is nobody's copy has the name.
+	{"absent", "any", "foreign", nothing},
+	{"any", "any", "foreign, not wanted", nothing},
+	{"any", "any", "foreign", conflict},
+
+	// A copy is on its way out and stays so, whatever the tenant has.
+	{"absent", "deleting", "", nothing},
+	{"any", "deleting", "not wanted", nothing},
+	{"any", "deleting", "not same", nothing},
+
+	// A copy has no reason to be.
+	{"absent", "present", "", remove},
+	{"any", "present", "not wanted", remove},
+	{"any", "present", "not same", remove},
+
+	// Both sides hold the object, and its copy is what runs: an end on either side is the end on both.
+	{"present", "deleting", "mirrored", retire},
+	{"deleting", "present", "mirrored", remove},
+	{"any", "any", "mirrored", update},
+
+	// Both sides hold the object, and the tenant's is what counts.
+	{"any", "deleting", "", nothing}, // made anew when it is gone
+	{"any", "present", "", update},
+}
+
+var (
+	presences  = map[presence]string{absent: "absent", present: "present", deleting: "deleting"}
+	conditions = map[string]func(pair) bool{
+		"wanted":   func(p pair) bool { return p.wanted },
+		"same":     func(p pair) bool { return p.same },
+		"foreign":  func(p pair) bool { return p.foreign },
+		"mirrored": func(p pair) bool { return p.mirrored },
+		"started":  func(p pair) bool { return p.started },
+	}
+)
+
+func (r rule) matches(t *testing.T, p pair) bool {
+	t.Helper()
+	if r.tenant != "any" && r.tenant != presences[p.tenant] || r.super != "any" && r.super != presences[p.super] {
+		return false
+	}
+	if r.when == "" {
+		return true
+	}
+	for condition := range strings.SplitSeq(r.when, ", ") {
+		name, not := strings.CutPrefix(condition, "not ")
+		holds, ok := conditions[name]
+		if !ok {
+			t.Fatalf("rule %+v: no condition is called %q", r, name)
+		}
+		if holds(p) == not {
+			return false
+		}
+	}
+	return true
+}
+
+// allPairs are all combinations, even those that judge never makes.
+func allPairs() []pair {
+	var all []pair
+	sides := []presence{absent, present, deleting}
+	for _, tenant := range sides {
+		for _, super := range sides {
+			for bits := range 1 << 5 {
+				all = append(all, pair{
+					tenant: tenant, super: super,
+					wanted: bits&1 != 0, same: bits&2 != 0, foreign: bits&4 != 0, mirrored: bits&8 != 0, started: bits&16 != 0,
+				})
+			}
+		}
+	}
+	return all
+}
+
+func TestDecideFollowsTheRules(t *testing.T) {
+	used := make([]int, len(rules))
+next:
+	for _, p := range allPairs() {
+		for i, r := range rules {
+			if !r.matches(t, p) {
+				continue
+			}
+			used[i]++
+			if got := decide(p); got != r.do {
+				t.Errorf("%s: %v, want %v, by the rule %+v", p, got, r.do, r)
+			}
+			continue next
+		}
+		t.Errorf("%s: no rule says what to do", p)
+	}
+	for i, n := range used {
+		if n == 0 {
+			t.Errorf("the rule %+v is never reached", rules[i])
+		}
+	}
+}
+
+func TestDecideKeepsItsPromises(t *testing.T) {
+	promises := map[string]func(p pair, a action) bool{
+		"what exists is not created": func(p pair, a action) bool {
+			return a != create || p.super == absent
+		},
+		"nothing is created or changed that the tenant does not have": func(p pair, a action) bool {
+			return p.tenant != absent || a == nothing || a == remove
+		},
+		"nothing is created or changed that does not belong down": func(p pair, a action) bool {
+			return p.wanted || a == nothing || a == remove
+		},
+		"a mirrored object that started is never created again": func(p pair, a action) bool {
+			return a != create || !p.mirrored || !p.started
+		},
+		"nothing is changed or deleted that is not the tenant's": func(p pair, a action) bool {
+			return !p.foreign || p.super == absent || a == nothing || a == conflict
+		},
+		"a conflict is somebody else's object": func(p pair, a action) bool {
+			return a != conflict || p.foreign && p.super != absent
+		},
+		"a copy without a tenant's object goes": func(p pair, a action) bool {
+			return p.tenant != absent || p.super != present || p.foreign || a == remove
+		},
+		"a copy of an earlier object goes, and is not shown as this one's": func(p pair, a action) bool {
+			return p.super == absent || p.foreign || p.same || a == remove || p.super == deleting && a == nothing
+		},
+		"what is being deleted is not deleted again": func(p pair, a action) bool {
+			return (a != remove || p.super == present) && (a != retire || p.tenant == present)
+		},
+		"only what exists is updated": func(p pair, a action) bool {
+			return a != update || p.tenant != absent && p.super != absent && p.same && p.wanted && !p.foreign
+		},
+		"the tenant's objects are deleted only if mirrored, and only after or with their copies": func(p pair, a action) bool {
+			switch a {
+			case retire:
+				return p.mirrored && p.super == deleting && p.same
+			case finish:
+				return p.mirrored && p.super == absent && p.tenant != absent
+			default:
+				return true
+			}
+		},
+	}
+	for name, holds := range promises {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range allPairs() {
+				if a := decide(p); !holds(p, a) {
+					t.Errorf("%s: %v", p, a)
+				}
+			}
+		})
+	}
+}
+
+// TestDecideConverges does what is decided, lets deletions end, and expects that soon nothing is left to be done and that both
+// sides are as they should be.
+func TestDecideConverges(t *testing.T) {
+	for _, start := range allPairs() {
+		if !start.possible() {
+			continue
+		}
+		p, history := start, []string{start.String()}
+		for steps := 0; ; steps++ {
+			if steps > 6 {
+				t.Errorf("does not come to rest:\n%s", strings.Join(history, "\n"))
+				break
+			}
+			a := decide(p)
+			next := p.after(a)
+			if next == p {
+				if !p.settled(a) {
+					t.Errorf("comes to rest with %v, where it should not:\n%s", a, strings.Join(history, "\n"))
+				}
+				break
+			}
+			history = append(history, fmt.Sprintf("%v: %s", a, next))
+			p = next
+		}
+	}
+}
+
+// possible says whether judge can see a pair.
+func (p pair) possible() bool {
+	switch {
+	case p.super == absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
+		p.tenant == absent && (p.wanted || p.same || p.started):
+		return false
+	}
+	return true
+}
+
+// after is a pair after an action, or, where there is nothing to do about it, after a deletion has ended.
+func (p pair) after(a action) pair {
+	switch a {
+	case create:
+		p.super, p.same, p.started = present, true, p.mirrored
+	case remove:
+		p.super = deleting
+	case retire:
+		p.tenant = deleting
+	case finish:
+		p.tenant, p.wanted, p.started = absent, false, false
+	case nothing, update, conflict:
+		switch {
+		case p.super == deleting:
+			p.super, p.same, p.foreign = absent, false, false
+		case p.tenant == deleting && !p.mirrored:
+			p.tenant, p.wanted, p.same = absent, false, false
+		}
+	}
+	return p
+}
+
+// settled says whether a pair for which this is decided may stay as it is.
+func (p pair) settled(a action) bool {
+	switch {
+	case p.super == absent:
+		return a == nothing && (p.tenant == absent || !p.wanted)
+	case p.foreign && p.tenant != absent && p.wanted:
+		return a == conflict
+	case p.foreign:
+		return a == nothing
+	}
+	return a == update && p.tenant == present && p.super == present && p.same && p.wanted
+}
+
+func (p pair) String() string {
+	var held []string
+	for _, name := range []string{"wanted", "same", "foreign", "mirrored", "started"} {
+		if conditions[name](p) {
+			held = append(held, name)
+		}
+	}
+	return fmt.Sprintf("tenant %s, super %s [%s]", presences[p.tenant], presences[p.super], strings.Join(held, " "))
+}
+
+func (a action) String() string {
+	return [...]string{"nothing", "create", "update", "remove", "retire", "finish", "conflict"}[a]
+}

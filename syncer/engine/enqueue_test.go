@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestRequest(t *testing.T) {
+	r := Request{Cluster: "team-71a1c3-blue", Kind: "Pod", Key: webKey}
+	if got := r.Lane(); got != "team-71a1c3-blue" {
+		t.Errorf("the lane is %q", got)
+	}
+	if got, want := r.String(), "team-71a1c3-blue: Pod default/web"; got != want {
+		t.Errorf("the request is %q, want %q", got, want)
+	}
+}
+
+func TestReferencesOf(t *testing.T) {
+	silent := rich()
+	silent.References = func(*corev1.Pod) []Reference { return nil }
+	tests := map[string]struct {
+		kind  *kind
+		want  []Reference
+		index []string
+	}{
+		"of a kind that refers to something": {
+			rich().spec(), []Reference{{Kind: "Secret", Name: "web"}}, []string{"Secret/web"},
+		},
+		"of an object that refers to nothing": {silent.spec(), nil, []string{}},
+		"of a kind that refers to nothing":    {plain.spec(), nil, nil},
+		"of a kind that does not go down":     {Up[*corev1.Pod]{}.spec(), nil, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, references(tt.kind, named("web"))); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+			if tt.index == nil {
+				return
+			}
+			if diff := cmp.Diff(tt.index, referenceIndex(tt.kind)(named("web"))); diff != "" {
+				t.Errorf("index (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestIndexValues: what is put into an index is what is looked for, and differs for what differs.
+func TestIndexValues(t *testing.T) {
+	if referenceValue("Secret", "a") == referenceValue("ConfigMap", "a") || referenceValue("Secret", "a") == referenceValue("Secret", "b") {
+		t.Error("two references have one value")
+	}
+	if nodeValue("blue", "n") == nodeValue("green", "n") || nodeValue("blue", "n") == nodeValue("blue", "m") {
+		t.Error("two tenants' nodes have one value")
+	}
+}
+
+func TestStand(t *testing.T) {
+	deleted := named("web")
+	deleted.DeletionTimestamp = ptr.To(metav1.Now())
+	tests := map[string]struct {
+		obj  client.Object
+		want presence
+	}{
+		"no object":           {nil, absent},
+		"an object":           {named("web"), present},
+		"an object that goes": {deleted, deleting},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := stand(tt.obj); got != tt.want {
+				t.Errorf("it is %s, want %s", presences[got], presences[tt.want])
+			}
+		})
+	}
+}
+
+func TestHandler(t *testing.T) {
+	var got []string
+	all := handler{
+		add: func(obj client.Object, initial bool) {
+			got = append(got, "add "+obj.GetName())
+			if initial {
+				got = append(got, "at first")
+			}
+		},
+		update: func(was, now client.Object) { got = append(got, "update "+was.GetName()+" to "+now.GetName()) },
+		remove: func(obj client.Object) { got = append(got, "remove "+obj.GetName()) },
+	}
+	tests := map[string]struct {
+		event func(handler)
+		want  []string
+	}{
+		"an object of the first list": {func(h handler) { h.OnAdd(named("a"), true) }, []string{"add a", "at first"}},
+		"a new object":                {func(h handler) { h.OnAdd(named("a"), false) }, []string{"add a"}},
+		"a change":                    {func(h handler) { h.OnUpdate(named("a"), named("b")) }, []string{"update a to b"}},
+		"an end":                      {func(h handler) { h.OnDelete(named("a")) }, []string{"remove a"}},
+		"an end that nobody saw": {
+			func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: named("a")}) }, []string{"remove a"},
+		},
+		"an end of which nothing is known": {func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a"}) }, nil},
+		"what is no object is ignored": {
+			func(h handler) {
+				h.OnAdd("a", false)
+				h.OnUpdate("a", named("b"))
+				h.OnUpdate(named("a"), "b")
+				h.OnDelete("a")
+			}, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			tt.event(all)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			tt.event(handler{}) // has no functions, and must not call any
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// namespaceOfVC is a namespace that carries the UID of a VirtualCluster; none if it is empty.
+func namespaceOfVC(name, uid string) *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if uid != "" {
+		ns.Annotations = map[string]string{names.VCUID: uid}
+	}
+	return ns
+}
+
+// guardOf is the guard of a tenant over a super cluster of these namespaces, and the number of writes that it refused. It has
+// no client: a write that it lets through panics.
+func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *guard, refused *int) {
+	refused = new(int)
+	return &guard{
+		uid: uid,
+		namespace: func(_ context.Context, name string) (*corev1.Namespace, error) {
+			for _, ns := range namespaces {
+				if ns.Name == name {
+					return ns, nil
+				}
+			}
+			return nil, nil
+		},
+		refused: func() { *refused++ },
+	}, refused
+}
+
+func TestGuardCheck(t *testing.T) {
+	pod := func(namespace string) client.Object {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	}
+	super := []*corev1.Namespace{
+		namespaceOfVC("blue-default", "blue-uid"),
+		namespaceOfVC("green-default", "green-uid"),
+		namespaceOfVC("kube-system", ""),
+		namespaceOfVC("empty", ""),
+	}
+	super[3].Annotations = map[string]string{names.VCUID: ""}
+	super[2].Labels = map[string]string{names.VCUID: "blue-uid"} // labels do not say whose it is
+
+	tests := map[string]struct {
+		uid     types.UID
+		obj     client.Object
+		want    error
+		refused int
+	}{
+		"in its own namespace":                         {"blue-uid", pod("blue-default"), nil, 0},
+		"in another tenant's":                          {"blue-uid", pod("green-default"), errForeign, 1},
+		"in one of nobody's":                           {"blue-uid", pod("kube-system"), errForeign, 1},
+		"in one that is not there":                     {"blue-uid", pod("blue-other"), errNoNamespace, 0},
+		"in one that was a predecessor's":              {"blue-uid-2", pod("blue-default"), errForeign, 1},
+		"outside of namespaces":                        {"blue-uid", pod(""), errNoNamespace, 0},
+		"its own namespace":                            {"blue-uid", namespaceOfVC("blue-default", "blue-uid"), nil, 0},
+		"another tenant's namespace":                   {"blue-uid", namespaceOfVC("green-default", "green-uid"), errForeign, 1},
+		"a namespace of nobody's":                      {"blue-uid", namespaceOfVC("kube-system", ""), errForeign, 1},
+		"a namespace is what it is, not what is known": {"blue-uid", namespaceOfVC("blue-default", "green-uid"), errForeign, 1},
+		"nobody, in a namespace of nobody's":           {"", pod("kube-system"), errForeign, 1},
+		"nobody, in a namespace that names nobody":     {"", pod("empty"), errForeign, 1},
+		"nobody, a namespace of nobody's":              {"", namespaceOfVC("kube-system", ""), errForeign, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			g, refused := guardOf(tt.uid, super...)
+			if err := g.check(t.Context(), tt.obj); !errors.Is(err, tt.want) {
+				t.Errorf("check says %v, want %v", err, tt.want)
+			}
+			if *refused != tt.refused {
+				t.Errorf("%d refused writes were counted, want %d", *refused, tt.refused)
+			}
+		})
+	}
+}
+
+func TestGuardThatCannotSeeNamespacesRefuses(t *testing.T) {
+	broken := errors.New("broken")
+	g := &guard{uid: "blue-uid", namespace: func(context.Context, string) (*corev1.Namespace, error) { return nil, broken }}
+	if err := g.check(t.Context(), version("1")); !errors.Is(err, broken) {
+		t.Errorf("check says %v, want %v", err, broken)
+	}
+}
+
+// TestGuardStopsEveryWrite: a write that came through would panic for want of a client.
+func TestGuardStopsEveryWrite(t *testing.T) {
+	own := version("1")
+	own.Namespace = "blue-default"
+	foreign := version("1")
+	foreign.Namespace = "green-default"
+	writes := map[string]func(context.Context, *guard) error{
+		"create": func(ctx context.Context, g *guard) error { return g.create(ctx, foreign) },
+		"remove": func(ctx context.Context, g *guard) error { return g.remove(ctx, foreign, nil) },
+		"patch":  func(ctx context.Context, g *guard) error { return g.patch(ctx, foreign, foreign) },
+		"patch, although it claims to be elsewhere": func(ctx context.Context, g *guard) error {
+			return g.patch(ctx, own, foreign)
+		},
+		"patch of another's namespace, although it would become the tenant's": func(ctx context.Context, g *guard) error {
+			return g.patch(ctx, namespaceOfVC("green-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
+		},
+		"remove another's namespace": func(ctx context.Context, g *guard) error {
+			return g.remove(ctx, namespaceOfVC("green-default", "green-uid"), nil)
+		},
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			g, refused := guardOf("blue-uid", namespaceOfVC("blue-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
+			if err := write(t.Context(), g); !errors.Is(err, errForeign) {
+				t.Errorf("the guard says %v, want %v", err, errForeign)
+			}
+			if *refused != 1 {
+				t.Errorf("%d refused writes were counted, want 1", *refused)
+			}
+		})
+	}
+}

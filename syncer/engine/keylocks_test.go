@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestKeyLocksLetOneIn(t *testing.T) {
+	var locks keyLocks
+	var workers sync.WaitGroup
+	inside := 0 // has no lock but theirs: the race detector looks on
+	for range 16 {
+		workers.Go(func() {
+			for range 100 {
+				unlock := locks.lock("Pod", webKey)
+				if inside++; inside != 1 {
+					t.Errorf("%d are inside at once", inside)
+				}
+				inside--
+				unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if len(locks.held) != 0 {
+		t.Errorf("%d locks are left when all are free", len(locks.held))
+	}
+}
+
+// TestKeyLocksOfDifferentObjectsDoNotWait would hang if they did.
+func TestKeyLocksOfDifferentObjectsDoNotWait(t *testing.T) {
+	var locks keyLocks
+	defer locks.lock("Pod", webKey)()
+	defer locks.lock("Service", webKey)()
+	defer locks.lock("Pod", client.ObjectKey{Namespace: "other", Name: "web"})()
+	if len(locks.held) != 3 {
+		t.Errorf("%d locks are held, want 3", len(locks.held))
+	}
+}

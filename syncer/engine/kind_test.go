@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// plain is a kind of which only what has to be set is.
+var plain = Down[*corev1.Pod]{
+	Name:   "Pod",
+	Object: &corev1.Pod{},
+	List:   &corev1.PodList{},
+	Desired: func(t translate.Tenant, tenant *corev1.Pod) (*corev1.Pod, error) {
+		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + t.Name}}, nil
+	},
+	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
+}
+
+// rich is a kind of which everything is set.
+func rich() Down[*corev1.Pod] {
+	k := plain
+	k.OnDemand, k.Adopt = true, true
+	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
+		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
+	}
+	k.TenantKey = func(super *corev1.Pod) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.Name} }
+	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
+	k.Skip = func(tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
+	k.References = func(tenant *corev1.Pod) []Reference { return []Reference{{Kind: "Secret", Name: tenant.Name}} }
+	k.Status = func(t translate.Tenant, tenant, super *corev1.Pod) {
+		tenant.Status.Message = super.Status.Message + " for " + t.Name
+	}
+	k.Same = func(a, b *corev1.Pod) bool { return a.Status.Message == b.Status.Message }
+	k.Mirror = &Mirror[*corev1.Pod]{
+		Started: func(tenant *corev1.Pod) bool { return tenant.Name == "started" },
+		Node:    func(pod *corev1.Pod) string { return pod.Spec.NodeName },
+		Bound: func(pod *corev1.Pod, node string) *corev1.Pod {
+			pod = pod.DeepCopy()
+			pod.Spec.NodeName = node
+			return pod
+		},
+		GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },
+	}
+	return k
+}
+
+func named(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+var tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue"}
+
+func TestDownDefaults(t *testing.T) {
+	k := plain.spec()
+	d := k.down
+	if k.name != "Pod" || k.up != nil || d == nil {
+		t.Fatalf("the kind is %+v", k)
+	}
+	key := client.ObjectKey{Namespace: "default", Name: "web"}
+	superKey := client.ObjectKey{Namespace: "team-71a1c3-blue-default", Name: "web"}
+	if got := d.superKey(tenantBlue, key); got != superKey {
+		t.Errorf("the super key of %v is %v, want %v", key, got, superKey)
+	}
+	super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: superKey.Namespace, Name: superKey.Name, Annotations: map[string]string{names.Namespace: "default"},
+	}}
+	if got := d.tenantKey(super); got != key {
+		t.Errorf("the tenant's key is %v, want %v", got, key)
+	}
+	if d.replace(named("old"), named("new")) || d.skip(named("skipped")) {
+		t.Error("something is replaced or skipped that nobody asked for")
+	}
+	if d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt {
+		t.Errorf("something is set that nobody set: %+v", d)
+	}
+}
+
+func TestDownErasure(t *testing.T) {
+	d := rich().spec().down
+
+	desired, err := d.desired(tenantBlue, named("web"))
+	if want := (&corev1.Pod{Spec: corev1.PodSpec{Hostname: "web of blue"}}); err != nil || !cmp.Equal(want, desired) {
+		t.Errorf("desired is %v, %v; want %v", desired, err, want)
+	}
+	merged := named("web")
+	d.merge(merged, desired)
+	if merged.Spec.Hostname != "web of blue" {
+		t.Errorf("merged is %v", merged)
+	}
+	key := client.ObjectKey{Namespace: "default", Name: "web"}
+	if got, want := d.superKey(tenantBlue, key), (client.ObjectKey{Namespace: "blue", Name: "super-web"}); got != want {
+		t.Errorf("the super key is %v, want %v", got, want)
+	}
+	if got, want := d.tenantKey(named("web")), (client.ObjectKey{Name: "tenant-web"}); got != want {
+		t.Errorf("the tenant's key is %v, want %v", got, want)
+	}
+	if !d.replace(named("old"), named("new")) || d.replace(named("new"), named("old")) {
+		t.Error("Replace does not get what there is and what is desired, in this order")
+	}
+	if !d.skip(named("skipped")) || d.skip(named("web")) {
+		t.Error("Skip is not asked")
+	}
+	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.references(named("web"))); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+	if !d.onDemand || !d.adopt {
+		t.Errorf("onDemand is %t, adopt %t, want both", d.onDemand, d.adopt)
+	}
+
+	tenant, super := named("web"), named("web")
+	super.Status.Message = "fine"
+	d.status(tenantBlue, tenant, super)
+	if tenant.Status.Message != "fine for blue" || super.Status.Message != "fine" {
+		t.Errorf("after Status the tenant's says %q, the copy %q", tenant.Status.Message, super.Status.Message)
+	}
+	if d.same(tenant, super) || !d.same(super, super.DeepCopy()) {
+		t.Error("Same is not asked")
+	}
+}
+
+func TestMirrorErasure(t *testing.T) {
+	m := rich().spec().down.mirror
+	if !m.started(named("started")) || m.started(named("web")) {
+		t.Error("Started is not asked")
+	}
+	pod := named("web")
+	if got := m.bound(pod, "node-1"); m.node(got) != "node-1" || m.node(pod) != "" {
+		t.Errorf("bound is on node %q, and was on %q", m.node(got), m.node(pod))
+	}
+	if m.grace(pod) != nil {
+		t.Errorf("the grace period is %d, want none", *m.grace(pod))
+	}
+	pod.DeletionGracePeriodSeconds = ptr.To[int64](5)
+	if got := m.grace(pod); got == nil || *got != 5 {
+		t.Errorf("the grace period is %v, want 5", got)
+	}
+}
+
+// TestNothingIsANilInterface: a nil pointer of a kind's own type is not taken for an object.
+func TestNothingIsANilInterface(t *testing.T) {
+	why := errors.New("no")
+	failing := plain
+	failing.Desired = func(translate.Tenant, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
+	if got, err := failing.spec().down.desired(tenantBlue, named("web")); got != nil || !errors.Is(err, why) {
+		t.Errorf("desired is %#v with error %v, want nil with %v", got, err, why)
+	}
+
+	hiding := Up[*corev1.Event]{Desired: func(View, *corev1.Event) *corev1.Event { return nil }}
+	if got := hiding.spec().up.desired(View{}, &corev1.Event{}); got != nil {
+		t.Errorf("what is shown is %#v, want nil", got)
+	}
+	untyped := Up[client.Object]{Desired: func(View, client.Object) client.Object { return nil }}
+	if got := untyped.spec().up.desired(View{}, &corev1.Event{}); got != nil {
+		t.Errorf("what is shown of an object of any type is %#v, want nil", got)
+	}
+}
+
+func TestUpErasure(t *testing.T) {
+	shown := Up[*corev1.Node]{
+		Name:   "Node",
+		Object: &corev1.Node{},
+		List:   &corev1.NodeList{},
+		Desired: func(v View, super *corev1.Node) *corev1.Node {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: super.Name + " in " + v.Namespace}}
+		},
+		Merge:   func(tenant, desired *corev1.Node) { tenant.Labels = desired.Labels },
+		Status:  func(tenant, desired *corev1.Node) { tenant.Status = desired.Status },
+		Node:    true,
+		Expires: true,
+	}
+	k := shown.spec()
+	if k.name != "Node" || k.down != nil || !k.up.node || !k.up.expires {
+		t.Errorf("the kind is %+v", k)
+	}
+	got := k.up.desired(View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	if got == nil || got.GetName() != "n in default" {
+		t.Errorf("what is shown is %v", got)
+	}
+
+	tenant := &corev1.Node{}
+	desired := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}},
+		Status:     corev1.NodeStatus{Phase: corev1.NodeRunning},
+	}
+	k.up.merge(tenant, desired)
+	if tenant.Labels["a"] != "1" || tenant.Status.Phase != "" {
+		t.Errorf("after Merge the tenant's node is %v", tenant)
+	}
+	k.up.status(tenant, desired)
+	if tenant.Status.Phase != corev1.NodeRunning {
+		t.Errorf("after Status the tenant's node is %v", tenant)
+	}
+
+	shown.Status, shown.Node, shown.Expires = nil, false, false
+	if k := shown.spec(); k.up.status != nil || k.up.node || k.up.expires {
+		t.Errorf("something is set that nobody set: %+v", k.up)
+	}
+}
+
+func TestFreshIsEmptyAndItsOwn(t *testing.T) {
+	k := plain.spec()
+	a := k.fresh()
+	a.SetName("web")
+	if b := k.fresh(); b.GetName() != "" || k.object.GetName() != "" {
+		t.Errorf("after one object was named, a fresh one is called %q, the kind's own %q", b.GetName(), k.object.GetName())
+	}
+	if _, ok := a.(*corev1.Pod); !ok {
+		t.Errorf("a fresh object is a %T", a)
+	}
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// version is the object default/web at a resource version.
+func version(rv string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: rv}}
+}
+
+var webKey = client.ObjectKey{Namespace: "default", Name: "web"}
+
+func TestRecentLatest(t *testing.T) {
+	put, assume, gone := (*recent).put, (*recent).assume, (*recent).remove
+	const none = "none"
+	tests := map[string]struct {
+		write   func(*recent, string, client.Object)
+		written string
+		cached  string
+		want    string
+	}{
+		"nothing was written":                                  {nil, "", "5", "5"},
+		"nothing was written, and nothing is there":            {nil, "", none, none},
+		"the cache does not show a new object yet":             {put, "5", none, "5"},
+		"the cache does not show a change yet":                 {put, "5", "4", "5"},
+		"the cache shows just what was written":                {put, "5", "5", "cached"},
+		"the cache is ahead":                                   {put, "5", "6", "6"},
+		"more digits are a later version":                      {put, "9", "10", "10"},
+		"fewer digits are an earlier version":                  {put, "10", "9", "10"},
+		"what cannot be compared is the cache's":               {put, "5", "opaque", "opaque"},
+		"what was written without a version is not waited for": {put, "", "5", "5"},
+
+		"what is assumed is later than its version": {assume, "5", "5", "written"},
+		"the cache has got past what is assumed":    {assume, "5", "6", "6"},
+		"the cache is behind what is assumed":       {assume, "5", "4", "5"},
+		"an assumption that cannot be compared":     {assume, "opaque", "5", "5"},
+
+		"what is gone for good is not there":                   {gone, "5", "5", none},
+		"what is gone for good is not there in the past":       {gone, "5", "4", none},
+		"what is gone for good, and the cache knows":           {gone, "5", none, none},
+		"what was made anew under the name of what is gone is": {gone, "5", "7", "7"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRecent()
+			written := version(tt.written)
+			if tt.write != nil {
+				tt.write(r, "Pod", written)
+			}
+			var cached client.Object
+			if tt.cached != none {
+				cached = version(tt.cached)
+			}
+			got := r.latest("Pod", webKey, cached)
+			switch tt.want {
+			case none:
+				if got != nil {
+					t.Errorf("latest is %v, want none, as a nil interface", got)
+				}
+			case "cached":
+				if got != cached {
+					t.Errorf("latest is %v, want the cache's", got)
+				}
+			case "written":
+				if got != client.Object(written) {
+					t.Errorf("latest is %v, want what was written", got)
+				}
+			default:
+				if got == nil || got.GetResourceVersion() != tt.want {
+					t.Errorf("latest is %v, want version %s", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestRecentSeen(t *testing.T) {
+	put, assume, gone := (*recent).put, (*recent).assume, (*recent).remove
+	tests := map[string]struct {
+		write          func(*recent, string, client.Object)
+		written, event string
+		dropped        bool
+	}{
+		"an older event is not what was written":    {put, "5", "4", false},
+		"the event of the write":                    {put, "5", "5", true},
+		"a later event":                             {put, "5", "6", true},
+		"an event that cannot be compared":          {put, "5", "opaque", true},
+		"the version that an assumption began from": {assume, "5", "5", false},
+		"the event of what was assumed":             {assume, "5", "6", true},
+		"the last version of what is gone":          {gone, "5", "5", false},
+		"the end of what is gone":                   {gone, "5", "6", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRecent()
+			tt.write(r, "Pod", version(tt.written))
+			r.seen("Pod", version(tt.event))
+			if dropped := len(r.written) == 0; dropped != tt.dropped {
+				t.Errorf("what was written is dropped: %t, want %t", dropped, tt.dropped)
+			}
+		})
+	}
+}
+
+func TestRecentKeepsObjectsApart(t *testing.T) {
+	r := newRecent()
+	r.put("Pod", version("5"))
+	other := client.ObjectKey{Namespace: "other", Name: "web"}
+	if got := r.latest("Service", webKey, nil); got != nil {
+		t.Errorf("a service of that name is %v", got)
+	}
+	if got := r.latest("Pod", other, nil); got != nil {
+		t.Errorf("a pod of that name in another namespace is %v", got)
+	}
+	r.seen("Service", version("6"))
+	r.forget("Service", webKey)
+	r.forget("Pod", other)
+	if got := r.latest("Pod", webKey, nil); got == nil {
+		t.Error("the pod was dropped because of another object")
+	}
+}
+
+func TestRecentForget(t *testing.T) {
+	r := newRecent()
+	r.put("Pod", version("5"))
+	r.forget("Pod", webKey)
+	if got := r.latest("Pod", webKey, nil); got != nil {
+		t.Errorf("after it was forgotten, the object is %v", got)
+	}
+	r.forget("Pod", webKey)
+}
+
+func TestRecentKeepsTheLastWrite(t *testing.T) {
+	r := newRecent()
+	r.put("Pod", version("5"))
+	r.put("Pod", version("7"))
+	if got := r.latest("Pod", webKey, version("6")); got.GetResourceVersion() != "7" {
+		t.Errorf("latest is version %s, want 7", got.GetResourceVersion())
+	}
+	r.remove("Pod", version("7"))
+	r.put("Pod", version("9"))
+	if got := r.latest("Pod", webKey, version("7")); got == nil || got.GetResourceVersion() != "9" {
+		t.Errorf("what was made anew is %v, want version 9", got)
+	}
+}
+
+// TestRecentOutlivesNoCutOff: an event that overtook the answer to its write never comes again.
+func TestRecentOutlivesNoCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecent()
+		r.put("Pod", version("5"))
+		time.Sleep(lifetime)
+		if got := r.latest("Pod", webKey, nil); got == nil {
+			t.Error("a write is dropped before its time")
+		}
+		time.Sleep(time.Nanosecond)
+		if got := r.latest("Pod", webKey, nil); got != nil {
+			t.Errorf("after its time the object is still %v", got)
+		}
+		r.put("Service", version("1"))
+		if len(r.written) != 1 {
+			t.Errorf("%d writes are held, want the last alone", len(r.written))
+		}
+	})
+}
+
+// TestRecentConcurrently: what a writer has put and nobody has seen is what it gets, whatever others do. For the race detector
+// above all.
+func TestRecentConcurrently(t *testing.T) {
+	r := newRecent()
+	var workers sync.WaitGroup
+	for w := range 8 {
+		workers.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			kind := fmt.Sprint("Kind", w)
+			for i := 1; i < 500; i++ {
+				r.put(kind, version(fmt.Sprint(2*i)))
+				if got := r.latest(kind, webKey, version(fmt.Sprint(2*i-1))); got.GetResourceVersion() != fmt.Sprint(2*i) {
+					t.Errorf("latest is version %s, want %d", got.GetResourceVersion(), 2*i)
+				}
+				// Everybody also has a hand in one object.
+				switch rv := fmt.Sprint(1 + random.IntN(100)); random.IntN(5) {
+				case 0:
+					r.put("Pod", version(rv))
+				case 1:
+					r.assume("Pod", version(rv))
+				case 2:
+					r.remove("Pod", version(rv))
+				case 3:
+					r.seen("Pod", version(rv))
+				default:
+					r.latest("Pod", webKey, version(rv))
+				}
+				r.seen(kind, version(fmt.Sprint(2*i)))
+			}
+		})
+	}
+	workers.Wait()
+	r.forget("Pod", webKey)
+	if len(r.written) != 0 {
+		t.Errorf("%d writes are held after all were seen", len(r.written))
+	}
+}

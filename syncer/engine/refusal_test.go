@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestRefused(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	pod := schema.GroupKind{Kind: "Pod"}
+	terminating := apierrors.NewForbidden(pods, "web", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+
+	tests := map[string]struct {
+		err     error
+		refused bool
+	}{
+		"no error":               {nil, false},
+		"invalid":                {apierrors.NewInvalid(pod, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}), true},
+		"forbidden":              {apierrors.NewForbidden(pods, "web", errors.New("exceeded quota")), true},
+		"bad request":            {apierrors.NewBadRequest("cannot be decoded"), true},
+		"too large":              {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
+		"method not supported":   {apierrors.NewMethodNotSupported(pods, "create"), true},
+		"somebody else's name":   {errForeign, true},
+		"wrapped":                {fmt.Errorf("creating: %w", errForeign), true},
+		"wrapped API error":      {fmt.Errorf("creating: %w", apierrors.NewBadRequest("x")), true},
+		"namespace terminating":  {terminating, false},
+		"namespace not there":    {errNoNamespace, false},
+		"conflict":               {apierrors.NewConflict(pods, "web", errors.New("changed")), false},
+		"not found":              {apierrors.NewNotFound(pods, "web"), false},
+		"already exists":         {apierrors.NewAlreadyExists(pods, "web"), false},
+		"server timeout":         {apierrors.NewServerTimeout(pods, "create", 1), false},
+		"timeout":                {apierrors.NewTimeoutError("etcd", 1), false},
+		"too many requests":      {apierrors.NewTooManyRequests("later", 1), false},
+		"internal error":         {apierrors.NewInternalError(errors.New("boom")), false},
+		"service unavailable":    {apierrors.NewServiceUnavailable("down"), false},
+		"our credentials failed": {apierrors.NewUnauthorized("who are you"), false},
+		"no answer":              {errors.New("connection refused"), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := refused(tt.err)
+			var why refusal
+			if is := errors.As(got, &why); is != tt.refused {
+				t.Errorf("%v is a refusal: %t, want %t", tt.err, is, tt.refused)
+			}
+			if !errors.Is(got, tt.err) {
+				t.Errorf("%v does not lead to its cause %v", got, tt.err)
+			}
+			if !tt.refused && got != tt.err { //nolint:errorlint // the very same error is expected
+				t.Errorf("%v became %v", tt.err, got)
+			}
+		})
+	}
+}
+
+func TestRefusalEvent(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	about := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7",
+	}
+	got := refusalEvent(about, "no", now)
+	want := &corev1.Event{
+		// echo -n web-uidno | sha256sum
+		ObjectMeta:          metav1.ObjectMeta{Namespace: "default", Name: "web.c2c9891e4bc3fe36"},
+		InvolvedObject:      *about,
+		Type:                "Warning",
+		Reason:              "SyncRefused",
+		Message:             "no",
+		FirstTimestamp:      metav1.NewTime(now),
+		LastTimestamp:       metav1.NewTime(now),
+		Count:               1,
+		Source:              corev1.EventSource{Component: "vc-syncer"},
+		ReportingController: "vc-syncer",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefusalEventName: the same reason of the same object finds its event again; another does not.
+func TestRefusalEventName(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
+	name := refusalEvent(&about, "no", now).Name
+
+	changed := about
+	changed.ResourceVersion = "8"
+	if got := refusalEvent(&changed, "no", now.Add(time.Hour)).Name; got != name {
+		t.Errorf("the same reason, later, is event %s, want %s", got, name)
+	}
+	if got := refusalEvent(&about, "never", now).Name; got == name {
+		t.Errorf("another reason is the same event %s", got)
+	}
+	anew := about
+	anew.UID = "another-uid"
+	if got := refusalEvent(&anew, "no", now).Name; got == name {
+		t.Errorf("another object of that name has the same event %s", got)
+	}
+	end := strings.Repeat("x", maxMessage)
+	if a, b := refusalEvent(&about, end+"a", now), refusalEvent(&about, end+"b", now); a.Name != b.Name {
+		t.Errorf("reasons that read the same have the events %s and %s", a.Name, b.Name)
+	}
+}
+
+func TestRefusalEventNamespace(t *testing.T) {
+	about := &corev1.ObjectReference{Kind: "Namespace", Name: "prod", UID: "ns-uid"}
+	got := refusalEvent(about, "no", time.Time{})
+	if got.Namespace != "default" || got.InvolvedObject.Namespace != "" {
+		t.Errorf("the event of a cluster-scoped object is in %q, about one in %q; want it in default, about one in none",
+			got.Namespace, got.InvolvedObject.Namespace)
+	}
+}
+
+func TestRefusalEventOfALongName(t *testing.T) {
+	for name, object := range map[string]string{
+		"as long as may be": strings.Repeat("n", 253),
+		"cut behind a dot":  strings.Repeat("n", 235) + "." + strings.Repeat("n", 17),
+		"cut behind a dash": strings.Repeat("n", 234) + "-.n" + strings.Repeat("n", 16),
+		"just short enough": strings.Repeat("n", 236),
+		"just not":          strings.Repeat("n", 237),
+		"of one letter":     "n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := refusalEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, "no", time.Time{})
+			if wrong := validation.IsDNS1123Subdomain(got.Name); len(wrong) > 0 {
+				t.Errorf("%q, of %d characters, is no name of an event: %q", got.Name, len(got.Name), wrong)
+			}
+			if head := object[:min(len(object), 200)]; !strings.HasPrefix(got.Name, head) {
+				t.Errorf("%q does not begin with the object's name", got.Name)
+			}
+			if got.InvolvedObject.Name != object {
+				t.Errorf("the event is about %q, want %q", got.InvolvedObject.Name, object)
+			}
+		})
+	}
+}
+
+func TestRefusalEventMessage(t *testing.T) {
+	fill := func(n int) string { return strings.Repeat("x", n) }
+	tests := map[string]struct{ message, want string }{
+		"empty":                                {"", ""},
+		"of just the length that may be":       {fill(1024), fill(1024)},
+		"longer":                               {fill(1025), fill(1024)},
+		"a character of two bytes on the edge": {fill(1023) + "é" + fill(9), fill(1023)},
+		"a character of two bytes before it":   {fill(1022) + "é" + fill(9), fill(1022) + "é"},
+		"a character of four bytes on it":      {fill(1021) + "🙂" + fill(9), fill(1021)},
+		"a character of four bytes before it":  {fill(1020) + "🙂" + fill(9), fill(1020) + "🙂"},
+		"characters of three bytes":            {strings.Repeat("語", 400), strings.Repeat("語", 341)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := refusalEvent(&corev1.ObjectReference{Name: "web"}, tt.message, time.Time{}).Message
+			if got != tt.want {
+				t.Errorf("the message has %d bytes and ends in %q, want %d", len(got), got[max(0, len(got)-8):], len(tt.want))
+			}
+			if !utf8.ValidString(got) {
+				t.Errorf("the message ends in half a character: %q", got[len(got)-4:])
+			}
+		})
+	}
+}
+
+// FuzzCut: what is cut is the beginning of what was given, as much of it as there is room for, and whole characters.
+func FuzzCut(f *testing.F) {
+	f.Add("", 0)
+	f.Add("語語", 4)
+	f.Add("\xff\xff\xff", 2)
+	f.Add("\x80\x80\x80\x80\x80", 3)
+	f.Fuzz(func(t *testing.T, text string, most int) {
+		if most < 0 {
+			t.Skip("not a length")
+		}
+		got := cut(text, most)
+		switch {
+		case len(got) > most:
+			t.Errorf("cut(%q, %d) = %q, which is too long", text, most, got)
+		case !strings.HasPrefix(text, got):
+			t.Errorf("cut(%q, %d) = %q, which is something else", text, most, got)
+		case utf8.ValidString(text) && !utf8.ValidString(got):
+			t.Errorf("cut(%q, %d) = %q, which ends in half a character", text, most, got)
+		case utf8.ValidString(text) && len(got) < min(len(text), most-utf8.UTFMax+1):
+			t.Errorf("cut(%q, %d) = %q, which is too short", text, most, got)
+		}
+	})
+}
