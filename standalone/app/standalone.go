@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 
@@ -45,8 +43,7 @@ type Instance struct {
 type standalone struct {
 	opts     Options
 	dir      *datadir.Dir
-	log      logr.Logger
-	logFile  *os.File
+	log      *logs
 	progress *progress
 }
 
@@ -61,10 +58,10 @@ func Run(ctx context.Context, opts Options, out io.Writer, use func(context.Cont
 		return err
 	}
 	defer func() { err = errors.Join(err, s.dir.Close()) }()
-	if s.log, s.logFile, err = openLog(s.dir.File(logFile), opts.Verbosity); err != nil {
+	if s.log, err = openLogs(s.dir.File(logFile), opts.Verbosity); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.logFile.Close()) }()
+	defer func() { err = errors.Join(err, s.log.close()) }()
 	return s.run(ctx, use)
 }
 
@@ -100,7 +97,7 @@ func (s *standalone) hostOptions() hosted.Options {
 		Port:          s.opts.choosePort(s.dir.Port()),
 		Default:       superName,
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
-		Log:           s.log,
+		Log:           s.log.Logger,
 	}
 }
 
@@ -113,7 +110,7 @@ func (s *standalone) stop(crew *crew, host *hosted.Host) error {
 	defer cancel()
 	err = errors.Join(err, host.Stop(ctx))
 	if err == nil {
-		s.progress.step("stopped", "the data stays in "+s.dir.Path())
+		s.progress.step("stopped", "everything")
 	}
 	return err
 }

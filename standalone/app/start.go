@@ -76,7 +76,7 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 
 func (s *standalone) startNodes(ctx context.Context, crew *crew, super *rest.Config) error {
 	// They play on after the start, so they get the crew's context, and the start's to be waited for.
-	err := nodes.Run(crew.ctx, super, s.opts.Nodes, s.logFile)
+	err := nodes.Run(crew.ctx, super, s.opts.Nodes, s.log.file)
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
@@ -113,7 +113,7 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 		return nil
 	}
 	options := s.opts.SyncerOptions
-	options.Logger = s.log
+	options.Logger = s.log.Logger
 	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)

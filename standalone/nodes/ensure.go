@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ func ensureNode(ctx context.Context, nodes typedcorev1.NodeInterface, i int, kub
 	if apierrors.IsNotFound(err) {
 		node, err = nodes.Create(ctx, newNode(i), metav1.CreateOptions{})
 	}
+	if err == nil && admit(node) {
+		node, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
+	}
 	if err != nil {
 		return fmt.Errorf("make node %s: %w", nameOf(i), err)
 	}
@@ -46,6 +50,14 @@ func ensureNode(ctx context.Context, nodes typedcorev1.NodeInterface, i int, kub
 		return fmt.Errorf("describe node %s: %w", node.Name, err)
 	}
 	return nil
+}
+
+// admit takes away the taint that an apiserver puts on every new node, and says whether it was there. Usually the controller
+// of nodes' lifecycles does that; the super cluster has none.
+func admit(node *corev1.Node) bool {
+	before := len(node.Spec.Taints)
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	return len(node.Spec.Taints) < before
 }
 
 // removeBeyond removes our nodes with a number over count, and the pods on them, which nobody else would end.

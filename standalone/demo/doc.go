@@ -1,0 +1,3 @@
+// Package demo shows on a running super cluster what tenants are: two of them work under the same names side by side, and
+// leave nothing behind. It uses nothing but what users have, kubeconfigs and the API.
+package demo
