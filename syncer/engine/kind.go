@@ -7,7 +7,8 @@ import (
 )
 
 // Kind is one type of object and how it flows between a tenant and the super cluster: a [Down] or an [Up]. Its functions are
-// pure. They get objects out of shared caches and change none of them, except for those documented to be copies.
+// pure. They get objects out of shared caches and change none of them, except for those documented to be copies; a new object
+// shares no memory with one of theirs, for the client writes the answers of servers into it.
 type Kind interface {
 	spec() *kind
 }

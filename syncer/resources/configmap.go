@@ -28,7 +28,8 @@ func ConfigMap() engine.Kind {
 			}
 		},
 		Desired: func(_ translate.Tenant, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-			return &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: tenant.Immutable}, nil
+			own := tenant.DeepCopy()
+			return &corev1.ConfigMap{Data: own.Data, BinaryData: own.BinaryData, Immutable: own.Immutable}, nil
 		},
 		Merge: func(super, desired *corev1.ConfigMap) {
 			super.Data, super.BinaryData, super.Immutable = desired.Data, desired.BinaryData, desired.Immutable

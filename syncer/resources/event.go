@@ -28,7 +28,8 @@ func Event() engine.Kind {
 func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
 	about := super.InvolvedObject
 	obj := v.Lookup(about.Kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name})
-	if obj == nil {
+	if obj == nil || obj.GetNamespace() != v.Namespace {
+		// An event lies in the namespace of what it is about.
 		return nil
 	}
 	event := super.DeepCopy()

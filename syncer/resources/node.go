@@ -27,13 +27,13 @@ func Node() engine.Kind {
 }
 
 func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
-	status := &super.Status
+	spec, status := super.Spec.DeepCopy(), &super.Status
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: map[string]string{}},
-		Spec:       corev1.NodeSpec{Unschedulable: super.Spec.Unschedulable, Taints: super.Spec.Taints},
+		Spec:       corev1.NodeSpec{Unschedulable: spec.Unschedulable, Taints: spec.Taints},
 		Status: corev1.NodeStatus{
-			Capacity:    status.Capacity,
-			Allocatable: status.Allocatable,
+			Capacity:    status.Capacity.DeepCopy(),
+			Allocatable: status.Allocatable.DeepCopy(),
 			Conditions:  timelessConditions(status.Conditions),
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture:            status.NodeInfo.Architecture,

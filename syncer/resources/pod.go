@@ -1,6 +1,9 @@
 package resources
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,29 +45,39 @@ func scheduled(pod *corev1.Pod) bool {
 func boundPod(pod *corev1.Pod, node string) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.NodeName = node
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			c.Status = corev1.ConditionTrue
-			return pod
-		}
+	if scheduled(pod) {
+		return pod
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+	unscheduled := func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }
+	pod.Status.Conditions = append(slices.DeleteFunc(pod.Status.Conditions, unscheduled), corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 	})
 	return pod
 }
 
-// mergePod takes what can be changed in a pod that exists (Pod update validation): images, the deadline, and tolerations that
-// are added.
+// mergePod takes what can be changed in a pod that exists (Pod update validation): images, the deadline, tolerations that are
+// added or last longer, and, while gates keep it from being scheduled, fewer gates and a narrower choice of nodes.
 func mergePod(super, desired *corev1.Pod) {
 	mergeImages(super.Spec.Containers, desired.Spec.Containers)
 	mergeImages(super.Spec.InitContainers, desired.Spec.InitContainers)
 	super.Spec.ActiveDeadlineSeconds = desired.Spec.ActiveDeadlineSeconds
 	for _, t := range desired.Spec.Tolerations {
-		if !hasToleration(super.Spec.Tolerations, t) {
-			super.Spec.Tolerations = append(super.Spec.Tolerations, t)
-		}
+		mergeToleration(&super.Spec, t)
 	}
+	if len(super.Spec.SchedulingGates) > 0 {
+		mergeGated(&super.Spec, &desired.Spec)
+	}
+}
+
+// mergeGated takes what can be changed in a pod that waits for its gates. A node selector can only grow.
+func mergeGated(super, desired *corev1.PodSpec) {
+	super.SchedulingGates = slices.DeleteFunc(super.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
+		return !slices.Contains(desired.SchedulingGates, gate)
+	})
+	if super.NodeSelector == nil {
+		super.NodeSelector = map[string]string{}
+	}
+	maps.Copy(super.NodeSelector, desired.NodeSelector)
 }
 
 func mergeImages(super, desired []corev1.Container) {
@@ -79,13 +92,18 @@ func mergeImages(super, desired []corev1.Container) {
 	}
 }
 
-func hasToleration(in []corev1.Toleration, t corev1.Toleration) bool {
-	for i := range in {
-		if in[i].MatchToleration(&t) {
-			return true
-		}
+// mergeToleration adds a toleration, or changes how long one that is there lasts.
+func mergeToleration(super *corev1.PodSpec, t corev1.Toleration) {
+	same := func(have corev1.Toleration) bool { return semanticEqual(have, t) }
+	if slices.ContainsFunc(super.Tolerations, same) {
+		return
 	}
-	return false
+	alike := func(have corev1.Toleration) bool { return have.MatchToleration(&t) }
+	if i := slices.IndexFunc(super.Tolerations, alike); i >= 0 {
+		super.Tolerations[i] = t
+		return
+	}
+	super.Tolerations = append(super.Tolerations, t)
 }
 
 // podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status

@@ -161,9 +161,7 @@ func (r *references) addVolume(v *corev1.Volume) {
 	if v.Secret != nil {
 		r.add("Secret", v.Secret.SecretName)
 	}
-	if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
-		r.add("Secret", v.CSI.NodePublishSecretRef.Name)
-	}
+	r.addDriver(v)
 	if v.Projected == nil {
 		return
 	}
@@ -174,6 +172,22 @@ func (r *references) addVolume(v *corev1.Volume) {
 		if s.Secret != nil {
 			r.add("Secret", s.Secret.Name)
 		}
+	}
+}
+
+// addDriver adds the secret by which the driver of a volume gets at it.
+func (r *references) addDriver(v *corev1.Volume) {
+	switch {
+	case v.CSI != nil && v.CSI.NodePublishSecretRef != nil:
+		r.add("Secret", v.CSI.NodePublishSecretRef.Name)
+	case v.ISCSI != nil && v.ISCSI.SecretRef != nil:
+		r.add("Secret", v.ISCSI.SecretRef.Name)
+	case v.FlexVolume != nil && v.FlexVolume.SecretRef != nil:
+		r.add("Secret", v.FlexVolume.SecretRef.Name)
+	case v.Cinder != nil && v.Cinder.SecretRef != nil:
+		r.add("Secret", v.Cinder.SecretRef.Name)
+	case v.AzureFile != nil:
+		r.add("Secret", v.AzureFile.SecretName)
 	}
 }
 

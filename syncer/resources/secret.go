@@ -32,7 +32,8 @@ func desiredSecret(_ translate.Tenant, tenant *corev1.Secret) (*corev1.Secret, e
 	if kind == corev1.SecretTypeServiceAccountToken {
 		kind = corev1.SecretTypeOpaque
 	}
-	return &corev1.Secret{Type: kind, Data: tenant.Data, Immutable: tenant.Immutable}, nil
+	own := tenant.DeepCopy()
+	return &corev1.Secret{Type: kind, Data: own.Data, Immutable: own.Immutable}, nil
 }
 
 func sameSecret(a, b *corev1.Secret) bool {

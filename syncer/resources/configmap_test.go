@@ -1,0 +1,116 @@
+package resources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+func TestConfigMapGoesDown(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	if !k.OnDemand || k.Adopt {
+		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt)
+	}
+	tenant := &corev1.ConfigMap{
+		ObjectMeta: meta("settings"),
+		Data:       map[string]string{"a": "1"},
+		BinaryData: map[string][]byte{"b": {2}},
+		Immutable:  ptr.To(true),
+	}
+	want := &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: ptr.To(true)}
+	got, err := k.Desired(blue, tenant)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestConfigMapKeys: the tenant's root CA makes way for the super cluster's, and its copy leads back to it.
+func TestConfigMapKeys(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	for tenantName, superName := range map[string]string{
+		"settings":                "settings",
+		"kube-root-ca.crt":        "tenant-kube-root-ca.crt",
+		"tenant-kube-root-ca.crt": "tenant-tenant-kube-root-ca.crt",
+	} {
+		tenant := &corev1.ConfigMap{ObjectMeta: meta(tenantName)}
+		super := down(t, k, tenant)
+		if got, want := client.ObjectKeyFromObject(super), (client.ObjectKey{Namespace: superDefault, Name: superName}); got != want {
+			t.Errorf("%s goes down as %s, want %s", tenantName, got, want)
+		}
+		if got, want := k.TenantKey(super), client.ObjectKeyFromObject(tenant); got != want {
+			t.Errorf("%s leads back to %s, want %s", superName, got, want)
+		}
+	}
+}
+
+func TestConfigMapMerge(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	super := &corev1.ConfigMap{
+		ObjectMeta: superMeta("settings"),
+		Data:       map[string]string{"a": "edited", "gone": "1"},
+		BinaryData: map[string][]byte{"gone": {1}},
+	}
+	k.Merge(super, &corev1.ConfigMap{Data: map[string]string{"a": "1"}, Immutable: ptr.To(true)})
+	want := &corev1.ConfigMap{
+		ObjectMeta: superMeta("settings"), Data: map[string]string{"a": "1"}, Immutable: ptr.To(true),
+	}
+	if diff := cmp.Diff(want, super); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigMapReplace(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	one := func(immutable *bool) *corev1.ConfigMap {
+		return &corev1.ConfigMap{Data: map[string]string{"a": "1"}, BinaryData: map[string][]byte{"b": {1}}, Immutable: immutable}
+	}
+	data, binary := one(ptr.To(true)), one(ptr.To(true))
+	data.Data["a"] = "2"
+	binary.BinaryData["b"] = []byte{2}
+	labelled := one(ptr.To(true))
+	labelled.Labels = map[string]string{"a": "1"}
+	mutable := one(nil)
+	mutable.Data["a"] = "2"
+
+	tests := map[string]struct {
+		super, desired *corev1.ConfigMap
+		want           bool
+	}{
+		"what can be changed is changed":                   {one(nil), data, false},
+		"what says that it can be changed is changed":      {one(ptr.To(false)), data, false},
+		"what becomes immutable is changed":                {one(nil), one(ptr.To(true)), false},
+		"what is immutable and the same stays":             {one(ptr.To(true)), one(ptr.To(true)), false},
+		"its metadata can be changed":                      {one(ptr.To(true)), labelled, false},
+		"immutable data that differs":                      {one(ptr.To(true)), data, true},
+		"immutable binary data that differs":               {one(ptr.To(true)), binary, true},
+		"what was immutable and is made anew without":      {one(ptr.To(true)), one(nil), true},
+		"what was immutable and is made anew, differently": {one(ptr.To(true)), mutable, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k.Replace(tt.super, tt.desired); got != tt.want {
+				t.Errorf("Replace = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestConfigMapOfNoTenant: what is not a copy leads to no namespace.
+func TestConfigMapOfNoTenant(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: superDefault, Name: "kube-root-ca.crt"}}
+	if got := k.TenantKey(own); got.Namespace != "" {
+		t.Errorf("the super cluster's root CA leads to %s", got)
+	}
+	own.Annotations = map[string]string{names.Namespace: "default"}
+	if got := k.TenantKey(own); got.Namespace != "default" {
+		t.Errorf("a copy leads to %s", got)
+	}
+}

@@ -1,0 +1,187 @@
+package resources
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// blue is the tenant of these tests.
+var blue = translate.Tenant{
+	Key:       "team-71a1c3-blue",
+	Name:      "blue",
+	Namespace: "team",
+	UID:       "vc-uid",
+	RootUID:   "root-uid",
+	Weight:    1,
+}
+
+// superDefault is the super cluster's namespace of blue's default namespace.
+const superDefault = "team-71a1c3-blue-default"
+
+// kindOf is a kind with its own type.
+func kindOf[K engine.Kind](t *testing.T, k engine.Kind) K {
+	t.Helper()
+	typed, ok := k.(K)
+	if !ok {
+		t.Fatalf("the kind is a %T", k)
+	}
+	return typed
+}
+
+// meta is the metadata of a tenant's object.
+func meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "default", Name: name, UID: "tenant-uid"}
+}
+
+// superMeta is the metadata of its copy.
+func superMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: superDefault, Name: name, UID: "super-uid"}
+}
+
+// down is the copy that the engine makes of a tenant's object: what the kind desires, and the metadata.
+func down[T client.Object](t *testing.T, k engine.Down[T], tenant T) T {
+	t.Helper()
+	desired, err := k.Desired(blue, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(tenant)
+	superKey := blue.SuperKey(key)
+	if k.SuperKey != nil {
+		superKey = k.SuperKey(blue, key)
+	}
+	translate.Merge(desired, blue.Down(tenant, superKey))
+	desired.SetNamespace(superKey.Namespace)
+	desired.SetName(superKey.Name)
+	return desired
+}
+
+// clone is a deep copy with its own type.
+func clone[T client.Object](obj T) T { return obj.DeepCopyObject().(T) }
+
+// unchanged fails the test if an object is not what it was.
+func unchanged(t *testing.T, what string, before, after client.Object) {
+	t.Helper()
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("%s changed (-before +after):\n%s", what, diff)
+	}
+}
+
+// fill sets whatever an object can hold: no pointer, slice or map is left nil, so that whatever is shared is found.
+func fill[T client.Object](obj T) T {
+	fillValue(reflect.ValueOf(obj).Elem(), 0)
+	return obj
+}
+
+// deepest is as deep as fill goes: the API's types do not nest deeper, but for JSON schemas.
+const deepest = 20
+
+func fillValue(v reflect.Value, depth int) {
+	if depth > deepest {
+		return
+	}
+	switch v.Interface().(type) {
+	case resource.Quantity:
+		v.Set(reflect.ValueOf(resource.MustParse("1500m")))
+		return
+	case metav1.Time:
+		v.Set(reflect.ValueOf(metav1.Unix(1700000000, 0)))
+		return
+	case metav1.MicroTime:
+		v.Set(reflect.ValueOf(metav1.NewMicroTime(metav1.Unix(1700000000, 0).Time)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint("text-", depth))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillValue(v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 4)) // with room, as an append needs to write into what is shared
+		for i := range v.Len() {
+			fillValue(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillValue(key, depth+1)
+		fillValue(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillValue(v.Field(i), depth+1)
+			}
+		}
+	default:
+		panic(fmt.Sprintf("the API has no fields of type %s", v.Type()))
+	}
+}
+
+// scribble writes into all the memory that an object can reach.
+func scribble(obj client.Object) { scribbleValue(reflect.ValueOf(obj)) }
+
+func scribbleValue(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			scribbleValue(v.Elem())
+			v.Elem().SetZero()
+		}
+	case reflect.Slice:
+		v = v.Slice(0, v.Cap())
+		for i := range v.Len() {
+			scribbleValue(v.Index(i))
+			v.Index(i).SetZero()
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			scribbleValue(v.MapIndex(key))
+		}
+		v.Clear()
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				scribbleValue(v.Field(i))
+			}
+		}
+	default: // is held by value
+	}
+}
+
+// lookup finds a tenant's objects by kind and super key.
+func lookup(objects map[string]client.Object) func(string, client.ObjectKey) client.Object {
+	return func(kind string, key client.ObjectKey) client.Object { return objects[kind+" "+key.String()] }
+}
+
+// tenantPod is a pod as the tenant's apiserver leaves it.
+func tenantPod(change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: meta("web"),
+		Spec: corev1.PodSpec{
+			ServiceAccountName: "default",
+			Containers:         []corev1.Container{{Name: "app", Image: "nginx:1"}},
+		},
+	}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}

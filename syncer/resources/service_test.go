@@ -1,0 +1,298 @@
+package resources
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// service is a service with a spec.
+func service(spec corev1.ServiceSpec) *corev1.Service {
+	return &corev1.Service{ObjectMeta: meta("web"), Spec: spec}
+}
+
+// http is a port, and the node port that one side gave to it.
+func http(nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{
+		Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(8080), NodePort: nodePort,
+	}
+}
+
+var selector = map[string]string{"app.kubernetes.io/name": "web"}
+
+func TestServiceGoesDown(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	if k.OnDemand || k.Adopt {
+		t.Errorf("on demand %t, adopt %t; want neither", k.OnDemand, k.Adopt)
+	}
+	tests := map[string]struct{ tenant, want corev1.ServiceSpec }{
+		"the super cluster gives the cluster IPs": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, Selector: selector, Ports: []corev1.ServicePort{http(0)},
+				ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7"}, SessionAffinity: corev1.ServiceAffinityClientIP,
+			},
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, Selector: selector, Ports: []corev1.ServicePort{http(0)},
+				SessionAffinity: corev1.ServiceAffinityClientIP,
+			},
+		},
+		"the super cluster gives the node ports": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http(30001), {Port: 443, NodePort: 30002}},
+				HealthCheckNodePort: 30003, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			},
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http(0), {Port: 443}},
+				ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
+			},
+		},
+		"headless stays headless": {
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", ClusterIPs: []string{"None"}},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: "None", ClusterIPs: []string{"None"}},
+		},
+		"an external name": {
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
+		},
+		"an external name has no cluster IP, not even none": {
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com", ClusterIP: "None"},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := service(tt.tenant)
+			tenant.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+			got, err := k.Desired(blue, tenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &corev1.Service{Spec: tt.want}
+			want.Labels = map[string]string{"arktos.futurewei.com/network": "default"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("copy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestServiceWithExternalIPsIsRefused(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	tenant := service(corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ExternalIPs: []string{"192.0.2.1"}})
+	if got, err := k.Desired(blue, tenant); !errors.Is(err, errExternalIPs) {
+		t.Errorf("desired is %v with error %v, want %v", got, err, errExternalIPs)
+	}
+}
+
+// TestServiceFindsItsPods: whatever a selector of the tenant names is on the pods' copies.
+func TestServiceFindsItsPods(t *testing.T) {
+	services := kindOf[engine.Down[*corev1.Service]](t, Service())
+	pods := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for _, key := range []string{"app", "k8s-app", "app.kubernetes.io/name", "statefulset.kubernetes.io/pod-name", "example.com/x"} {
+		tenant := service(corev1.ServiceSpec{Selector: map[string]string{key: "web"}})
+		pod := tenantPod(func(p *corev1.Pod) { p.Labels = map[string]string{key: "web"} })
+		s := down(t, services, tenant)
+		if p := down(t, pods, pod); !labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(p.Labels)) {
+			t.Errorf("the copy's selector %v does not match the pod's copy's labels %v", s.Spec.Selector, p.Labels)
+		}
+	}
+}
+
+func TestNetworkOfAService(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	tenant := service(corev1.ServiceSpec{})
+	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
+		t.Errorf("the network of a service that names none is %q", got)
+	}
+	tenant.Labels = map[string]string{"arktos.futurewei.com/network": "mine"}
+	if got := down(t, k, tenant).Labels[networkLabel]; got != "mine" {
+		t.Errorf("the network of a service that names one is %q", got)
+	}
+}
+
+func TestServiceOfTheApiserverStays(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	tests := map[string]struct {
+		namespace, name string
+		want            bool
+	}{
+		"the apiserver's":               {"default", "kubernetes", true},
+		"another of the same namespace": {"default", "web", false},
+		"of the same name elsewhere":    {"prod", "kubernetes", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: tt.name}}
+			if got := k.Skip(tenant); got != tt.want {
+				t.Errorf("Skip = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestServiceMerge(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	ip := func(spec corev1.ServiceSpec) corev1.ServiceSpec {
+		spec.ClusterIP, spec.ClusterIPs = "10.0.0.5", []string{"10.0.0.5", "fd00::5"}
+		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+		spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+		return spec
+	}
+	ports := func(ports ...corev1.ServicePort) []corev1.ServicePort { return ports }
+	moved := http(0)
+	moved.Port = 81
+	renamed := http(0)
+	renamed.Name = "web"
+	renamedHere := renamed
+	renamedHere.NodePort = 31001
+	udp := http(0)
+	udp.Protocol = corev1.ProtocolUDP
+
+	tests := map[string]struct {
+		super, tenant, want corev1.ServiceSpec
+	}{
+		"cluster IPs are kept": {
+			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
+			corev1.ServiceSpec{
+				Type: "ClusterIP", Ports: ports(http(0)), ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7"},
+				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
+			},
+			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
+		},
+		"selector and ports change": {
+			ip(corev1.ServiceSpec{Type: "ClusterIP", Selector: map[string]string{"old": "1"}, Ports: ports(http(0))}),
+			corev1.ServiceSpec{Type: "ClusterIP", Selector: selector, Ports: ports(moved, udp)},
+			ip(corev1.ServiceSpec{Type: "ClusterIP", Selector: selector, Ports: ports(moved, udp)}),
+		},
+		"what the super cluster changed is put back": {
+			ip(corev1.ServiceSpec{Type: "ClusterIP", ExternalIPs: []string{"192.0.2.1"}, PublishNotReadyAddresses: true}),
+			corev1.ServiceSpec{Type: "ClusterIP"},
+			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
+		},
+		"node ports are kept, also of a port that is called otherwise": {
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "NodePort", Ports: ports(renamed)},
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(renamedHere)}),
+		},
+		"the tenant's node ports do not count": {
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(30007))},
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
+		},
+		"node ports follow their ports, not their places": {
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(corev1.ServicePort{Port: 443, NodePort: 31002}, http(31001))}),
+			corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(0), corev1.ServicePort{Port: 443})},
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001), corev1.ServicePort{Port: 443, NodePort: 31002})}),
+		},
+		"a new port, or the same of another protocol, gets a node port of its own": {
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "NodePort", Ports: ports(moved, udp)},
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(moved, udp)}),
+		},
+		"the port of the health check is kept": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 30003, Ports: ports(http(0))},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
+		},
+		"what becomes a plain service gives its node ports back": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))},
+			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
+		},
+		"what becomes an external name gives its addresses back": {
+			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
+			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"},
+			corev1.ServiceSpec{
+				Type: "ExternalName", ExternalName: "example.com",
+				// These the apiserver clears with the type.
+				IPFamilies:     []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+				IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
+			},
+		},
+		"what was an external name gets addresses": {
+			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"},
+			corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "10.96.0.7", Ports: ports(http(0))},
+			corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))},
+		},
+		"headless stays headless": {
+			corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "None", ClusterIPs: []string{"None"}},
+			corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "None", ClusterIPs: []string{"None"}, Selector: selector},
+			corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "None", ClusterIPs: []string{"None"}, Selector: selector},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			super := &corev1.Service{ObjectMeta: superMeta("web"), Spec: tt.super}
+			desired, err := k.Desired(blue, service(tt.tenant))
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Merge(super, desired)
+			if diff := cmp.Diff(&corev1.Service{ObjectMeta: superMeta("web"), Spec: tt.want}, super); diff != "" {
+				t.Errorf("copy (-want +got):\n%s", diff)
+			}
+			once := super.DeepCopy()
+			k.Merge(super, desired)
+			unchanged(t, "the copy, by a second merge,", once, super)
+		})
+	}
+}
+
+func TestServiceReplace(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	plain := corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "10.0.0.5"}
+	asked := corev1.ServiceSpec{Type: "ClusterIP"}
+	none := corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "None"}
+	external := corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"}
+	tests := map[string]struct {
+		super, desired corev1.ServiceSpec
+		want           bool
+	}{
+		"a plain service":                  {plain, asked, false},
+		"a headless service":               {none, none, false},
+		"a plain one becomes headless":     {plain, none, true},
+		"a headless one becomes plain":     {none, asked, true},
+		"a plain one becomes external":     {plain, external, false},
+		"an external one becomes plain":    {external, asked, false},
+		"an external one becomes headless": {external, none, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k.Replace(service(tt.super), service(tt.desired)); got != tt.want {
+				t.Errorf("Replace = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestServiceStatusComesUp(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	address := corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}
+	tenant, super := service(corev1.ServiceSpec{ClusterIP: "10.96.0.7"}), service(corev1.ServiceSpec{ClusterIP: "10.0.0.5"})
+	super.Status = corev1.ServiceStatus{LoadBalancer: address, Conditions: []metav1.Condition{{Type: "x"}}}
+
+	was := tenant.DeepCopy()
+	k.Status(blue, tenant, super)
+	if k.Same(was, tenant) {
+		t.Error("a new address is the same as none")
+	}
+	was.Status.LoadBalancer = address
+	unchanged(t, "more than the load balancer's addresses", was, tenant)
+	if !k.Same(was, tenant) {
+		t.Error("an address is not the same as itself")
+	}
+
+	super.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	k.Status(blue, tenant, super)
+	if len(tenant.Status.LoadBalancer.Ingress) != 0 {
+		t.Errorf("addresses that are gone are still %v", tenant.Status.LoadBalancer.Ingress)
+	}
+}
