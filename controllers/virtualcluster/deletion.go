@@ -55,6 +55,10 @@ func (r *Reconciler) tearDown(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 	if waitingFor, err = r.removeTenantNamespaces(ctx, vc, key); waitingFor != "" || err != nil {
 		return waitingFor, err
 	}
+	if isTerminating(root) {
+		// The control plane went before it, and is asked for again once more after it.
+		return "namespace " + key, nil
+	}
 	if waitingFor, err = r.removeControlPlane(ctx, vc, root); waitingFor != "" || err != nil || root == nil {
 		return waitingFor, err
 	}
