@@ -9,12 +9,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
@@ -37,8 +39,24 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := checkAPI(mgr.GetRESTMapper()); err != nil {
+			return err
+		}
 		return mgr.Start(ctx)
 	})
+}
+
+// checkAPI says at once what a manager without its API would say after minutes of trying.
+func checkAPI(mapper meta.RESTMapper) error {
+	kind := tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster")
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("the super cluster does not know %s: install the CRDs in config/crd", kind.GroupKind())
+	}
+	if err != nil {
+		return fmt.Errorf("look for the tenancy API in the super cluster: %w", err)
+	}
+	return nil
 }
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
