@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -91,6 +93,7 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 		Reconciler:              e,
 		MaxConcurrentReconciles: opts.Workers,
 		ReconciliationTimeout:   opts.Timeout,
+		SkipNameValidation:      ptr.To(true), // several syncers may run in one process
 		Logger:                  mgr.GetLogger().WithName("syncer"),
 		LogConstructor: func(r *Request) logr.Logger {
 			if r == nil {
@@ -173,23 +176,23 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	err := s.sync(ctx, req, k)
+	err := s.sync(ctx, k, req.Key)
 	if s.ctx.Err() != nil {
 		// The tenant went away meanwhile; what is left of it is not ours any more.
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, err
+	var why refusal
+	if !errors.As(err, &why) {
+		s.refusals.clear(k.name, req.Key)
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: s.refusals.next(k.name, req.Key)}, s.report(ctx, k, req.Key, why)
 }
 
-// sync carries one object, and tells the tenant if the super cluster refuses it.
-func (s *session) sync(ctx context.Context, req Request, k *kind) error {
+// sync carries one object.
+func (s *session) sync(ctx context.Context, k *kind, key client.ObjectKey) error {
 	if k.up != nil {
-		return s.syncUp(ctx, k, req.Key)
+		return s.syncUp(ctx, k, key)
 	}
-	err := s.syncDown(ctx, k, req.Key)
-	var why refusal
-	if errors.As(err, &why) {
-		return errors.Join(err, s.report(ctx, k, req.Key, why))
-	}
-	return err
+	return s.syncDown(ctx, k, key)
 }

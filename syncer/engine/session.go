@@ -31,6 +31,8 @@ type session struct {
 
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
+	// refusals are the objects that the super cluster does not take.
+	refusals refusals
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
 }
