@@ -1,0 +1,116 @@
+package resources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// superEvent is an event about the copy of the pod default/web.
+func superEvent() *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: superDefault, Name: "web.1", UID: "event-uid", ResourceVersion: "7",
+			Labels: map[string]string{"its": "own"}, Annotations: map[string]string{"its": "own"},
+		},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: superDefault, Name: "web", UID: "super-uid", ResourceVersion: "8",
+			FieldPath: "spec.containers{app}",
+		},
+		Related:        &corev1.ObjectReference{Kind: "Node", Name: "control-plane"},
+		Type:           corev1.EventTypeWarning,
+		Reason:         "Failed",
+		Message:        "cannot pull for " + superDefault + "/web of " + blue.Key,
+		Action:         "Pulling " + blue.Key,
+		Count:          3,
+		FirstTimestamp: metav1.Unix(1, 0),
+		LastTimestamp:  metav1.Unix(2, 0),
+		Source:         corev1.EventSource{Component: "kubelet", Host: "node-1"},
+	}
+}
+
+func TestEventComesUp(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	if k.Node || !k.Expires || k.Status != nil {
+		t.Errorf("the kind is %+v; want one that expires, and has no status", k)
+	}
+	pod := &corev1.Pod{ObjectMeta: meta("web")}
+	view := engine.View{
+		Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{"Pod " + superDefault + "/web": pod}),
+	}
+	want := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web.1"},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "tenant-uid", FieldPath: "spec.containers{app}",
+		},
+		Type:           corev1.EventTypeWarning,
+		Reason:         "Failed",
+		Message:        "cannot pull for default/web of blue",
+		Action:         "Pulling blue",
+		Count:          3,
+		FirstTimestamp: metav1.Unix(1, 0),
+		LastTimestamp:  metav1.Unix(2, 0),
+		Source:         corev1.EventSource{Component: "kubelet", Host: "node-1"},
+	}
+	if diff := cmp.Diff(want, k.Desired(view, superEvent())); diff != "" {
+		t.Errorf("the tenant's event (-want +got):\n%s", diff)
+	}
+}
+
+// TestEventAboutARenamedObject: the tenant's name counts, where it differs from the copy's.
+func TestEventAboutARenamedObject(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	super := superEvent()
+	super.InvolvedObject.Kind, super.InvolvedObject.Name = "ConfigMap", movedRootCA
+	view := engine.View{Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{
+		"ConfigMap " + superDefault + "/" + movedRootCA: &corev1.ConfigMap{ObjectMeta: meta(rootCA)},
+	})}
+	if got := k.Desired(view, super); got == nil || got.InvolvedObject.Name != rootCA {
+		t.Errorf("the tenant's event is %v, want one about %s", got, rootCA)
+	}
+}
+
+func TestEventOfNoConcern(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	elsewhere := &corev1.Pod{ObjectMeta: meta("web")}
+	elsewhere.Namespace = "prod"
+	tests := map[string]map[string]client.Object{
+		"the object is not known":            nil,
+		"one of another kind has the name":   {"Secret " + superDefault + "/web": &corev1.Secret{ObjectMeta: meta("web")}},
+		"one of another namespace has it":    {"Pod another/web": &corev1.Pod{ObjectMeta: meta("web")}},
+		"the object is in another namespace": {"Pod " + superDefault + "/web": elsewhere},
+		"the object is in no namespace":      {"Pod " + superDefault + "/web": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web"}}},
+	}
+	for name, known := range tests {
+		t.Run(name, func(t *testing.T) {
+			view := engine.View{Tenant: blue, Namespace: "default", Lookup: lookup(known)}
+			if got := k.Desired(view, superEvent()); got != nil {
+				t.Errorf("the tenant is shown %v", got)
+			}
+		})
+	}
+}
+
+// TestEventMerge: an event that comes again counts up, and stays the tenant's object that it is.
+func TestEventMerge(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	tenant := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web.1", UID: "tenant-event-uid", ResourceVersion: "9"},
+		Count:      3, Message: "old", Related: &corev1.ObjectReference{Name: "x"},
+	}
+	desired := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web.1"},
+		Count:      4, Message: "new", LastTimestamp: metav1.Unix(3, 0),
+	}
+	want := desired.DeepCopy()
+	want.ObjectMeta = *tenant.ObjectMeta.DeepCopy()
+	k.Merge(tenant, desired)
+	if diff := cmp.Diff(want, tenant); diff != "" {
+		t.Errorf("the tenant's event (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,120 @@
+package resources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// superNode is a node as a kubelet reports it.
+func superNode() *corev1.Node {
+	node := fill(&corev1.Node{})
+	node.Name = "node-1"
+	node.Labels = map[string]string{
+		"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64",
+		"node.kubernetes.io/instance-type": "large",
+		"topology.kubernetes.io/zone":      "z", "topology.kubernetes.io/region": "r",
+		"node-role.kubernetes.io/worker": "", "example.com/rack": "7", "beta.kubernetes.io/os": "linux",
+		"topology.kubernetes.io": "no prefix", "tenancy.x-k8s.io/from-super": "forged",
+	}
+	return node
+}
+
+// TestVirtualNode: of all that a node says, a tenant sees this and nothing more; above all no address, annotation, image,
+// volume or identity of the machine.
+func TestVirtualNode(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	if !k.Node || k.Expires {
+		t.Errorf("the kind is %+v; want one of nodes, which does not expire", k)
+	}
+	half := resource.MustParse("1500m")
+	at := metav1.Unix(1700000000, 0)
+	taint := corev1.Taint{Key: "text-4", Value: "text-4", Effect: "text-4", TimeAdded: &at}
+	condition := corev1.NodeCondition{Type: "text-4", Status: "text-4", Reason: "text-4", Message: "text-4", LastTransitionTime: at}
+	want := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{
+			"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64",
+			"node.kubernetes.io/instance-type": "large",
+			"topology.kubernetes.io/zone":      "z", "topology.kubernetes.io/region": "r",
+		}},
+		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{taint, taint}},
+		Status: corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{"text-3": half},
+			Allocatable: corev1.ResourceList{"text-3": half},
+			Conditions:  []corev1.NodeCondition{condition, condition},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: "text-3", OperatingSystem: "text-3", OSImage: "text-3", KernelVersion: "text-3",
+				ContainerRuntimeVersion: "text-3", KubeletVersion: "text-3",
+			},
+		},
+	}
+	if diff := cmp.Diff(want, k.Desired(engine.View{}, superNode())); diff != "" {
+		t.Errorf("virtual node (-want +got):\n%s", diff)
+	}
+}
+
+// TestVirtualNodeIgnoresHeartbeats: a request to every tenant every few minutes would say nothing.
+func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
+	tests := map[string]struct {
+		change func(*corev1.Node)
+		same   bool
+	}{
+		"a heartbeat":               {func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.Unix(9, 0) }, true},
+		"an annotation":             {func(n *corev1.Node) { n.Annotations["volumes.kubernetes.io/x"] = "1" }, true},
+		"an image":                  {func(n *corev1.Node) { n.Status.Images = nil }, true},
+		"an address":                {func(n *corev1.Node) { n.Status.Addresses = nil }, true},
+		"a volume":                  {func(n *corev1.Node) { n.Status.VolumesInUse = nil }, true},
+		"a label that is not shown": {func(n *corev1.Node) { n.Labels["example.com/rack"] = "8" }, true},
+		"a label that is shown":     {func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "y" }, false},
+		"a condition":               {func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"when it changed":           {func(n *corev1.Node) { n.Status.Conditions[0].LastTransitionTime = metav1.Unix(9, 0) }, false},
+		"what is free":              {func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("1") }, false},
+		"a taint":                   {func(n *corev1.Node) { n.Spec.Taints = nil }, false},
+		"a cordon":                  {func(n *corev1.Node) { n.Spec.Unschedulable = false }, false},
+		"a new kubelet":             {func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.37.0" }, false},
+	}
+	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			was, now := superNode(), superNode()
+			tt.change(now)
+			if got := semanticEqual(k.Desired(engine.View{}, was), k.Desired(engine.View{}, now)); got != tt.same {
+				t.Errorf("the tenant sees the same: %t, want %t", got, tt.same)
+			}
+		})
+	}
+}
+
+// TestNodeMerge: what the tenant's own controllers note on the node stays; what the super cluster says is put back.
+func TestNodeMerge(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	tenant := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "node-1", UID: "tenant-uid",
+			Labels:      map[string]string{"edited": "1"},
+			Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"},
+		},
+		Spec:   corev1.NodeSpec{PodCIDR: "10.1.0.0/24", Taints: []corev1.Taint{{Key: "edited"}}, Unschedulable: true},
+		Status: corev1.NodeStatus{Phase: corev1.NodePending, Addresses: []corev1.NodeAddress{{Address: "192.0.2.1"}}},
+	}
+	desired := k.Desired(engine.View{}, superNode())
+	desired.Spec.Unschedulable = false
+
+	merged := tenant.DeepCopy()
+	k.Merge(merged, desired)
+	want := tenant.DeepCopy()
+	want.Labels, want.Spec.Taints, want.Spec.Unschedulable = desired.Labels, desired.Spec.Taints, false
+	if diff := cmp.Diff(want, merged); diff != "" {
+		t.Errorf("after Merge (-want +got):\n%s", diff)
+	}
+	k.Status(merged, desired)
+	want.Status = desired.Status
+	if diff := cmp.Diff(want, merged); diff != "" {
+		t.Errorf("after Status (-want +got):\n%s", diff)
+	}
+}

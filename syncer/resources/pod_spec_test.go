@@ -1,0 +1,380 @@
+package resources
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// from is a variable of a container.
+func from(source corev1.EnvVarSource) corev1.EnvVar {
+	return corev1.EnvVar{Name: "X", ValueFrom: &source}
+}
+
+// field is a field of the pod.
+func field(path string) *corev1.ObjectFieldSelector {
+	return &corev1.ObjectFieldSelector{FieldPath: path}
+}
+
+func configMap(name string) corev1.LocalObjectReference {
+	return corev1.LocalObjectReference{Name: name}
+}
+
+// volumes makes volumes of their sources.
+func volumes(sources ...corev1.VolumeSource) []corev1.Volume {
+	out := make([]corev1.Volume, len(sources))
+	for i, s := range sources {
+		out[i] = corev1.Volume{Name: string(rune('a' + i)), VolumeSource: s}
+	}
+	return out
+}
+
+const (
+	rootCA      = "kube-root-ca.crt"
+	movedRootCA = "tenant-kube-root-ca.crt"
+
+	namespaceNote = "metadata.annotations['tenancy.x-k8s.io/namespace']"
+	uidNote       = "metadata.annotations['tenancy.x-k8s.io/uid']"
+)
+
+func TestPodSpecGoesDown(t *testing.T) {
+	token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}
+	ca := func(name string) corev1.VolumeProjection {
+		return corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: configMap(name)}}
+	}
+	item := func(path string) corev1.VolumeProjection {
+		return corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{
+			Items: []corev1.DownwardAPIVolumeFile{{Path: "x", FieldRef: field(path)}},
+		}}
+	}
+	secret := corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: configMap("s")}}
+	projected := func(sources ...corev1.VolumeProjection) []corev1.Volume {
+		return volumes(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}})
+	}
+
+	tests := map[string]struct{ tenant, want func(*corev1.PodSpec) }{
+		"what is common to both sides is copied": {
+			func(s *corev1.PodSpec) {
+				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
+				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, ptr.To[int64](5)
+				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
+				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+			},
+			func(s *corev1.PodSpec) {
+				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
+				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, ptr.To[int64](5)
+				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
+				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+			},
+		},
+		"no token of the super cluster is mounted, whatever the tenant says": {
+			func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = ptr.To(true) }, nil,
+		},
+		"the old name of the service account is dropped": {
+			func(s *corev1.PodSpec) { s.DeprecatedServiceAccount = "default" }, nil,
+		},
+		"priority is the tenant's own": {
+			func(s *corev1.PodSpec) {
+				s.PriorityClassName, s.Priority = "system-node-critical", ptr.To[int32](2000001000)
+				s.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority)
+			}, nil,
+		},
+		"ephemeral containers cannot be created": {
+			func(s *corev1.PodSpec) { s.EphemeralContainers = make([]corev1.EphemeralContainer, 1) }, nil,
+		},
+		"tokens are taken out of projected volumes": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = projected(token, ca(rootCA), secret, token, item("metadata.namespace"))
+			},
+			func(s *corev1.PodSpec) { s.Volumes = projected(ca(movedRootCA), secret, item(namespaceNote)) },
+		},
+		"a volume of a token alone is left empty": {
+			func(s *corev1.PodSpec) { s.Volumes = projected(token) },
+			func(s *corev1.PodSpec) { s.Volumes = projected() },
+		},
+		"so are the super cluster's trust bundles and certificates": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = projected(
+					corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "x"}}, secret,
+					corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: "x"}},
+				)
+			},
+			func(s *corev1.PodSpec) { s.Volumes = projected(secret) },
+		},
+		"the root CA is found under its other name": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: configMap(rootCA)}})
+				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: configMap(rootCA)}}}
+				s.Containers[0].Env = []corev1.EnvVar{
+					from(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: configMap(rootCA), Key: "ca.crt"}}),
+				}
+			},
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: configMap(movedRootCA)}})
+				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: configMap(movedRootCA)}}}
+				s.Containers[0].Env = []corev1.EnvVar{
+					from(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: configMap(movedRootCA), Key: "ca.crt"}}),
+				}
+			},
+		},
+		"other config maps, and secrets of that name, keep theirs": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(
+					corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: configMap("settings")}},
+					corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: rootCA}},
+				)
+				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: configMap(rootCA)}}}
+			},
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(
+					corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: configMap("settings")}},
+					corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: rootCA}},
+				)
+				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: configMap(rootCA)}}}
+			},
+		},
+		"the pod sees its own namespace and UID, in variables": {
+			func(s *corev1.PodSpec) {
+				s.Containers[0].Env = []corev1.EnvVar{
+					from(corev1.EnvVarSource{FieldRef: field("metadata.namespace")}),
+					from(corev1.EnvVarSource{FieldRef: field("metadata.uid")}),
+					from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
+					from(corev1.EnvVarSource{FieldRef: field("metadata.labels['metadata.uid']")}),
+					{Name: "PLAIN", Value: "metadata.namespace"},
+				}
+				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: field("metadata.uid")})}}}
+			},
+			func(s *corev1.PodSpec) {
+				s.Containers[0].Env = []corev1.EnvVar{
+					from(corev1.EnvVarSource{FieldRef: field(namespaceNote)}),
+					from(corev1.EnvVarSource{FieldRef: field(uidNote)}),
+					from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
+					from(corev1.EnvVarSource{FieldRef: field("metadata.labels['metadata.uid']")}),
+					{Name: "PLAIN", Value: "metadata.namespace"},
+				}
+				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: field(uidNote)})}}}
+			},
+		},
+		"and in volumes, of which some items are no fields": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "ns", FieldRef: field("metadata.namespace")},
+					{Path: "uid", FieldRef: field("metadata.uid")},
+					{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
+				}}})
+			},
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "ns", FieldRef: field(namespaceNote)},
+					{Path: "uid", FieldRef: field(uidNote)},
+					{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
+				}}})
+			},
+		},
+	}
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant, want := tenantPod(), tenantPod()
+			tt.tenant(&tenant.Spec)
+			if tt.want != nil {
+				tt.want(&want.Spec)
+			}
+			want.Spec.AutomountServiceAccountToken = ptr.To(false)
+			want.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{
+				"arktos.futurewei.com/network": "default", "tenancy.x-k8s.io/cluster": "team-71a1c3-blue",
+			}}
+			got, err := k.Desired(blue, tenant)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+				t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestPodCarriesWhatItsFieldsRead: the annotations that stand for fields are on the copy, with the tenant's values.
+func TestPodCarriesWhatItsFieldsRead(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	copied := down(t, k, tenantPod(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Env = []corev1.EnvVar{
+			from(corev1.EnvVarSource{FieldRef: field("metadata.namespace")}),
+			from(corev1.EnvVarSource{FieldRef: field("metadata.uid")}),
+		}
+	}))
+	for i, want := range []string{"default", "tenant-uid"} {
+		path := copied.Spec.Containers[0].Env[i].ValueFrom.FieldRef.FieldPath
+		key := strings.TrimSuffix(strings.TrimPrefix(path, "metadata.annotations['"), "']")
+		if got := copied.Annotations[key]; got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestNetworkOfAPod(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	tenant := tenantPod()
+	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
+		t.Errorf("the network of a pod that names none is %q", got)
+	}
+	tenant.Labels = map[string]string{"arktos.futurewei.com/network": "mine", "tenancy.x-k8s.io/cluster": "forged"}
+	copied := down(t, k, tenant)
+	if got := copied.Labels[networkLabel]; got != "mine" {
+		t.Errorf("the network of a pod that names one is %q", got)
+	}
+	if got := copied.Labels["tenancy.x-k8s.io/cluster"]; got != blue.Key {
+		t.Errorf("the tenant of a pod that claims another is %q", got)
+	}
+}
+
+func TestPodThatNamesItsNodeIsRefused(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: status})
+		}
+	}
+	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
+	tests := map[string]struct {
+		pod     *corev1.Pod
+		refused bool
+	}{
+		"without a node":                {tenantPod(), false},
+		"on a node by itself":           {tenantPod(onNode), true},
+		"on a node, and not scheduled":  {tenantPod(onNode, condition(corev1.PodScheduled, corev1.ConditionFalse)), true},
+		"on a node, ready all the same": {tenantPod(onNode, condition(corev1.PodReady, corev1.ConditionTrue)), true},
+		"bound to its node":             {tenantPod(onNode, condition(corev1.PodScheduled, corev1.ConditionTrue)), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := k.Desired(blue, tt.pod)
+			switch {
+			case tt.refused:
+				if !errors.Is(err, errNodeName) {
+					t.Errorf("the error is %v, want %v", err, errNodeName)
+				}
+			case err != nil:
+				t.Error(err)
+			case got.Spec.NodeName != "":
+				t.Errorf("the copy is on node %q, which is the scheduler's to choose", got.Spec.NodeName)
+			}
+		})
+	}
+}
+
+func TestPodReferences(t *testing.T) {
+	required := engine.Reference{Kind: "ServiceAccount", Name: "default", Required: true}
+	secret := func(name string) engine.Reference { return engine.Reference{Kind: "Secret", Name: name} }
+	settings := func(name string) engine.Reference { return engine.Reference{Kind: "ConfigMap", Name: name} }
+	ref := func(name string) *corev1.LocalObjectReference { return &corev1.LocalObjectReference{Name: name} }
+	everywhere := func(name string) corev1.Container {
+		return corev1.Container{
+			EnvFrom: []corev1.EnvFromSource{
+				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: *ref(name + "-all")}},
+				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: *ref(name + "-all")}},
+			},
+			Env: []corev1.EnvVar{
+				{Name: "PLAIN", Value: "x"},
+				from(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: *ref(name + "-key")}}),
+				from(corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: *ref(name + "-key")}}),
+				from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
+			},
+		}
+	}
+
+	tests := map[string]struct {
+		spec func(*corev1.PodSpec)
+		want []engine.Reference
+	}{
+		"the service account alone is required": {
+			func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}} },
+			[]engine.Reference{required, secret("registry")},
+		},
+		"a pod without a service account": {
+			func(s *corev1.PodSpec) { s.ServiceAccountName = "" }, nil,
+		},
+		"config maps and secrets of volumes": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(
+					corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: *ref("c")}},
+					corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
+					corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+						{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: *ref("pc")}},
+						{Secret: &corev1.SecretProjection{LocalObjectReference: *ref("ps")}},
+						{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}},
+					}}},
+					corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+				)
+			},
+			[]engine.Reference{required, settings("c"), secret("s"), settings("pc"), secret("ps")},
+		},
+		"the tenant's own root CA, by the tenant's name": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: *ref(rootCA)}})
+			},
+			[]engine.Reference{required, settings(rootCA)},
+		},
+		"secrets by which drivers get at volumes": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(
+					corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{NodePublishSecretRef: ref("csi")}},
+					corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{SecretRef: ref("iscsi")}},
+					corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{SecretRef: ref("flex")}},
+					corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{SecretRef: ref("cinder")}},
+					corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "azure"}},
+				)
+			},
+			[]engine.Reference{required, secret("csi"), secret("iscsi"), secret("flex"), secret("cinder"), secret("azure")},
+		},
+		"drivers that need no secret": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(
+					corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}, corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}},
+					corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{}}, corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{}},
+				)
+			},
+			[]engine.Reference{required},
+		},
+		"variables of containers, first of those that start first": {
+			func(s *corev1.PodSpec) {
+				s.InitContainers, s.Containers = []corev1.Container{everywhere("init")}, []corev1.Container{everywhere("app")}
+			},
+			[]engine.Reference{
+				required,
+				settings("init-all"), secret("init-all"), settings("init-key"), secret("init-key"),
+				settings("app-all"), secret("app-all"), settings("app-key"), secret("app-key"),
+			},
+		},
+		"each once, and one of each kind": {
+			func(s *corev1.PodSpec) {
+				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "default"}, {Name: "default"}, {}}
+				s.Volumes = volumes(
+					corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "default"}},
+					corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: *ref("default")}},
+				)
+				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: *ref("default")}}}
+			},
+			[]engine.Reference{required, secret("default"), settings("default")},
+		},
+	}
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := tenantPod()
+			tt.spec(&pod.Spec)
+			if diff := cmp.Diff(tt.want, k.References(pod), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
