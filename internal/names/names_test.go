@@ -150,6 +150,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q is no valid key: %q", key, wrong)
 		}
 	}
+	if AdminKubeconfigSecret != "admin-kubeconfig" || AdminKubeconfigKey != "admin-kubeconfig" {
+		t.Errorf("the admin kubeconfig is at %s in %s", AdminKubeconfigKey, AdminKubeconfigSecret)
+	}
 }
 
 // label is what a name of a namespace looks like, written down a second time.
