@@ -92,11 +92,23 @@ func (r *Reconciler) removeTenantNamespaces(ctx context.Context, vc *tenancyv1al
 		return "", err
 	}
 	for i := range left {
-		if err := r.deleteNamespace(ctx, &left[i]); err != nil {
+		if err := r.removeTenantNamespace(ctx, &left[i]); err != nil {
 			return "", err
 		}
 	}
 	return describe(left), nil
+}
+
+// removeTenantNamespace deletes a namespace of the tenant, and its pods before it: a namespace that still has pods when the
+// super cluster begins to empty it is left alone for half their grace period before it is looked at again.
+func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev1.Namespace) error {
+	if isTerminating(namespace) {
+		return nil
+	}
+	if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace.Name)); err != nil {
+		return fmt.Errorf("delete pods of namespace %s: %w", namespace.Name, err)
+	}
+	return r.deleteNamespace(ctx, namespace)
 }
 
 // listTenantNamespaces lists the tenant's namespaces but for the root. Labels find them; the UID says whose they are.

@@ -116,6 +116,9 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 		return refused(err)
 	}
 	s.superRecent.put(k.name, desired)
+	if !k.down.onDemand {
+		s.wake(k, o.tenant)
+	}
 	return nil
 }
 

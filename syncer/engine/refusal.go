@@ -54,11 +54,15 @@ func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, why
 		return err
 	}
 	event := refusalEvent(about, s.identity().Text(why.Error(), key.Namespace), time.Now())
-	err = s.client.Create(ctx, event)
-	if apierrors.IsAlreadyExists(err) {
+	switch err := s.client.Create(ctx, event); {
+	case apierrors.IsAlreadyExists(err):
 		return s.countUp(ctx, event)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// Nobody will look for it there.
+		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // countUp counts one more of an event that exists.

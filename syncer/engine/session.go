@@ -117,7 +117,7 @@ func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Name
 	return obj.(*corev1.Namespace), nil
 }
 
-// ensure makes sure that the copy of an object exists, and says whether it does.
+// ensure makes sure that the copy of an object exists, and says whether it does. One that is being deleted does not count.
 func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
 	k := s.kinds[name]
 	if k == nil {
@@ -125,13 +125,13 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 	}
 	superKey := k.down.superKey(s.identity(), key)
 	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil {
-		return super != nil, err
+		return stand(super) == present, err
 	}
 	if err := s.syncDown(ctx, k, key); err != nil {
 		return false, err
 	}
 	super, err := s.superObject(ctx, k, superKey)
-	return super != nil, err
+	return stand(super) == present, err
 }
 
 // referred says whether an object of the tenant refers to this one.

@@ -188,7 +188,7 @@ func (s *session) wake(k *kind, obj client.Object) {
 		s.eachIn(obj.GetName(), again)
 		return
 	}
-	if k.down == nil || obj.GetNamespace() == "" {
+	if k.down == nil || k.down.mirror != nil || obj.GetNamespace() == "" {
 		return
 	}
 	// Reading a cache that has synced does not fail; were it to, the objects would be tried again at their next event.

@@ -117,7 +117,7 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 	Entry("a provisioner that this manager has not", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerNative },
 		tenancyv1alpha1.ReasonProvisionerUnavailable, "Hosted"),
 	Entry("a namespace so long that the key is too long", func(vc *tenancyv1alpha1.VirtualCluster) {
-		vc.Namespace = "a-very-long-namespace-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
+		vc.Namespace = "a-namespace-with-a-very-long-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
 	}, tenancyv1alpha1.ReasonNameTooLong, "shorter"),
 	Entry("a kubeconfig Secret that does not exist", func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, "no-such-secret") },
 		tenancyv1alpha1.ReasonKubeconfigMissing, "no-such-secret"),
