@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -63,7 +62,7 @@ func TestIndexValues(t *testing.T) {
 
 func TestStand(t *testing.T) {
 	deleted := named("web")
-	deleted.DeletionTimestamp = ptr.To(metav1.Now())
+	deleted.DeletionTimestamp = new(metav1.Now())
 	tests := map[string]struct {
 		obj  client.Object
 		want presence

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -139,7 +138,7 @@ func TestMirrorErasure(t *testing.T) {
 	if m.grace(pod) != nil {
 		t.Errorf("the grace period is %d, want none", *m.grace(pod))
 	}
-	pod.DeletionGracePeriodSeconds = ptr.To[int64](5)
+	pod.DeletionGracePeriodSeconds = new(int64(5))
 	if got := m.grace(pod); got == nil || *got != 5 {
 		t.Errorf("the grace period is %v, want 5", got)
 	}

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -41,8 +40,8 @@ func TestPatchNamesTheObjectByItsUID(t *testing.T) {
 		},
 		"large numbers keep every digit": {
 			func(p *corev1.Pod) {
-				p.Spec.Tolerations = []corev1.Toleration{{TolerationSeconds: ptr.To[int64](9223372036854775807)}}
-				p.Spec.Priority = ptr.To[int32](-2147483648)
+				p.Spec.Tolerations = []corev1.Toleration{{TolerationSeconds: new(int64(9223372036854775807))}}
+				p.Spec.Priority = new(int32(-2147483648))
 			}, client.MergeFrom(was),
 			`{"metadata":{"uid":"web-uid"},"spec":{"priority":-2147483648,` +
 				`"tolerations":[{"tolerationSeconds":9223372036854775807}]}}`,

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -22,9 +21,9 @@ func TestConfigMapGoesDown(t *testing.T) {
 		ObjectMeta: meta("settings"),
 		Data:       map[string]string{"a": "1"},
 		BinaryData: map[string][]byte{"b": {2}},
-		Immutable:  ptr.To(true),
+		Immutable:  new(true),
 	}
-	want := &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: ptr.To(true)}
+	want := &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: new(true)}
 	got, err := k.Desired(blue, tenant)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
@@ -57,9 +56,9 @@ func TestConfigMapMerge(t *testing.T) {
 		Data:       map[string]string{"a": "edited", "gone": "1"},
 		BinaryData: map[string][]byte{"gone": {1}},
 	}
-	k.Merge(super, &corev1.ConfigMap{Data: map[string]string{"a": "1"}, Immutable: ptr.To(true)})
+	k.Merge(super, &corev1.ConfigMap{Data: map[string]string{"a": "1"}, Immutable: new(true)})
 	want := &corev1.ConfigMap{
-		ObjectMeta: superMeta("settings"), Data: map[string]string{"a": "1"}, Immutable: ptr.To(true),
+		ObjectMeta: superMeta("settings"), Data: map[string]string{"a": "1"}, Immutable: new(true),
 	}
 	if diff := cmp.Diff(want, super); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
@@ -71,10 +70,10 @@ func TestConfigMapReplace(t *testing.T) {
 	one := func(immutable *bool) *corev1.ConfigMap {
 		return &corev1.ConfigMap{Data: map[string]string{"a": "1"}, BinaryData: map[string][]byte{"b": {1}}, Immutable: immutable}
 	}
-	data, binary := one(ptr.To(true)), one(ptr.To(true))
+	data, binary := one(new(true)), one(new(true))
 	data.Data["a"] = "2"
 	binary.BinaryData["b"] = []byte{2}
-	labelled := one(ptr.To(true))
+	labelled := one(new(true))
 	labelled.Labels = map[string]string{"a": "1"}
 	mutable := one(nil)
 	mutable.Data["a"] = "2"
@@ -84,14 +83,14 @@ func TestConfigMapReplace(t *testing.T) {
 		want           bool
 	}{
 		"what can be changed is changed":                   {one(nil), data, false},
-		"what says that it can be changed is changed":      {one(ptr.To(false)), data, false},
-		"what becomes immutable is changed":                {one(nil), one(ptr.To(true)), false},
-		"what is immutable and the same stays":             {one(ptr.To(true)), one(ptr.To(true)), false},
-		"its metadata can be changed":                      {one(ptr.To(true)), labelled, false},
-		"immutable data that differs":                      {one(ptr.To(true)), data, true},
-		"immutable binary data that differs":               {one(ptr.To(true)), binary, true},
-		"what was immutable and is made anew without":      {one(ptr.To(true)), one(nil), true},
-		"what was immutable and is made anew, differently": {one(ptr.To(true)), mutable, true},
+		"what says that it can be changed is changed":      {one(new(false)), data, false},
+		"what becomes immutable is changed":                {one(nil), one(new(true)), false},
+		"what is immutable and the same stays":             {one(new(true)), one(new(true)), false},
+		"its metadata can be changed":                      {one(new(true)), labelled, false},
+		"immutable data that differs":                      {one(new(true)), data, true},
+		"immutable binary data that differs":               {one(new(true)), binary, true},
+		"what was immutable and is made anew without":      {one(new(true)), one(nil), true},
+		"what was immutable and is made anew, differently": {one(new(true)), mutable, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

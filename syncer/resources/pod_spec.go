@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -24,7 +23,7 @@ func desiredPod(t translate.Tenant, tenant *corev1.Pod) (*corev1.Pod, error) {
 	spec := tenant.Spec.DeepCopy()
 	spec.NodeName = ""
 	// A tenant's pod has no business with the super cluster's apiserver.
-	spec.AutomountServiceAccountToken = ptr.To(false)
+	spec.AutomountServiceAccountToken = new(false)
 	spec.DeprecatedServiceAccount = ""
 	// Priority is a matter between pods of one cluster; a class of the tenant means nothing in the other, or too much.
 	spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = "", nil, nil

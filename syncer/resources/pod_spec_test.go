@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -65,29 +64,29 @@ func TestPodSpecGoesDown(t *testing.T) {
 		"what is common to both sides is copied": {
 			func(s *corev1.PodSpec) {
 				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
-				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, ptr.To[int64](5)
+				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, new(int64(5))
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 			},
 			func(s *corev1.PodSpec) {
 				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
-				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, ptr.To[int64](5)
+				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, new(int64(5))
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 			},
 		},
 		"no token of the super cluster is mounted, whatever the tenant says": {
-			func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = ptr.To(true) }, nil,
+			func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) }, nil,
 		},
 		"the old name of the service account is dropped": {
 			func(s *corev1.PodSpec) { s.DeprecatedServiceAccount = "default" }, nil,
 		},
 		"priority is the tenant's own": {
 			func(s *corev1.PodSpec) {
-				s.PriorityClassName, s.Priority = "system-node-critical", ptr.To[int32](2000001000)
-				s.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority)
+				s.PriorityClassName, s.Priority = "system-node-critical", new(int32(2000001000))
+				s.PreemptionPolicy = new(corev1.PreemptLowerPriority)
 			}, nil,
 		},
 		"ephemeral containers cannot be created": {
@@ -191,7 +190,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 			if tt.want != nil {
 				tt.want(&want.Spec)
 			}
-			want.Spec.AutomountServiceAccountToken = ptr.To(false)
+			want.Spec.AutomountServiceAccountToken = new(false)
 			want.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{
 				"arktos.futurewei.com/network": "default", "tenancy.x-k8s.io/cluster": "team-71a1c3-blue",
 			}}

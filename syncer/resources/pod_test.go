@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -30,7 +29,7 @@ func TestPodFlowsBothWays(t *testing.T) {
 func TestPodMerge(t *testing.T) {
 	forever := corev1.Toleration{Key: "a", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
 	minute, hour := forever, forever
-	minute.TolerationSeconds, hour.TolerationSeconds = ptr.To[int64](60), ptr.To[int64](3600)
+	minute.TolerationSeconds, hour.TolerationSeconds = new(int64(60)), new(int64(3600))
 	other := corev1.Toleration{Key: "b", Operator: corev1.TolerationOpExists}
 	gates := func(names ...string) []corev1.PodSchedulingGate {
 		var out []corev1.PodSchedulingGate
@@ -61,7 +60,7 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "nginx:2"}, {Name: "injected", Image: "proxy:1"}}},
 		},
 		"the deadline changes": {
-			corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: ptr.To[int64](9)}, corev1.PodSpec{ActiveDeadlineSeconds: ptr.To[int64](9)},
+			corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
 		},
 		"tolerations are added": {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{forever}},
@@ -105,7 +104,7 @@ func TestPodMerge(t *testing.T) {
 		},
 		"what cannot be changed stays": {
 			corev1.PodSpec{
-				NodeName: "node-1", ServiceAccountName: "default", Hostname: "web", Priority: ptr.To[int32](0),
+				NodeName: "node-1", ServiceAccountName: "default", Hostname: "web", Priority: new(int32(0)),
 				Volumes:    volumes(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}),
 				Containers: []corev1.Container{{Name: "app", Image: "nginx:1", Command: []string{"old"}}},
 			},
@@ -114,7 +113,7 @@ func TestPodMerge(t *testing.T) {
 				Containers: []corev1.Container{{Name: "app", Image: "nginx:1", Command: []string{"new"}}},
 			},
 			corev1.PodSpec{
-				NodeName: "node-1", ServiceAccountName: "default", Hostname: "web", Priority: ptr.To[int32](0),
+				NodeName: "node-1", ServiceAccountName: "default", Hostname: "web", Priority: new(int32(0)),
 				Volumes:    volumes(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}),
 				Containers: []corev1.Container{{Name: "app", Image: "nginx:1", Command: []string{"old"}}},
 			},
@@ -163,12 +162,12 @@ func TestPodStatusComesUp(t *testing.T) {
 		"what a reader looks at": {
 			corev1.PodStatus{
 				Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, HostIP: "192.0.2.1",
-				StartTime: ptr.To(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
+				StartTime: new(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
 				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}},
 			},
 			corev1.PodStatus{
 				Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, HostIP: "192.0.2.1",
-				StartTime: ptr.To(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
+				StartTime: new(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
 				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}},
 			},
 		},
@@ -312,7 +311,7 @@ func TestSamePodStatus(t *testing.T) {
 		"the phase":                        {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, false},
 		"a restart":                        {func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
 		"an address":                       {func(s *corev1.PodStatus) { s.PodIP = "10.1.0.1" }, false},
-		"when the pod started":             {func(s *corev1.PodStatus) { s.StartTime = ptr.To(metav1.Unix(9, 0)) }, false},
+		"when the pod started":             {func(s *corev1.PodStatus) { s.StartTime = new(metav1.Unix(9, 0)) }, false},
 	}
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
@@ -426,7 +425,7 @@ func TestPodMirror(t *testing.T) {
 		t.Errorf("the grace period of a pod that is not being deleted is %d", *got)
 	}
 	deleted := tenantPod(func(p *corev1.Pod) {
-		p.DeletionGracePeriodSeconds, p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](5), ptr.To[int64](30)
+		p.DeletionGracePeriodSeconds, p.Spec.TerminationGracePeriodSeconds = new(int64(5)), new(int64(30))
 	})
 	if got := m.GracePeriodSeconds(deleted); got == nil || *got != 5 {
 		t.Errorf("the grace period of a pod that is being deleted is %v, want 5", got)

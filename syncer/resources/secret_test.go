@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -20,8 +19,8 @@ func TestSecretGoesDown(t *testing.T) {
 		tenant, want *corev1.Secret
 	}{
 		"data and type": {
-			&corev1.Secret{ObjectMeta: meta("s"), Type: corev1.SecretTypeTLS, Data: data, Immutable: ptr.To(true)},
-			&corev1.Secret{Type: corev1.SecretTypeTLS, Data: data, Immutable: ptr.To(true)},
+			&corev1.Secret{ObjectMeta: meta("s"), Type: corev1.SecretTypeTLS, Data: data, Immutable: new(true)},
+			&corev1.Secret{Type: corev1.SecretTypeTLS, Data: data, Immutable: new(true)},
 		},
 		"a service account's token is opaque": {
 			&corev1.Secret{ObjectMeta: meta("s"), Type: corev1.SecretTypeServiceAccountToken, Data: data},
@@ -51,9 +50,9 @@ func TestSecretMerge(t *testing.T) {
 	super := &corev1.Secret{
 		ObjectMeta: superMeta("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {9}, "gone": {1}},
 	}
-	k.Merge(super, &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {1}}, Immutable: ptr.To(true)})
+	k.Merge(super, &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {1}}, Immutable: new(true)})
 	want := &corev1.Secret{
-		ObjectMeta: superMeta("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {1}}, Immutable: ptr.To(true),
+		ObjectMeta: superMeta("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {1}}, Immutable: new(true),
 	}
 	if diff := cmp.Diff(want, super); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
@@ -65,7 +64,7 @@ func TestSecretReplace(t *testing.T) {
 	one := func(kind corev1.SecretType, value byte, immutable *bool) *corev1.Secret {
 		return &corev1.Secret{Type: kind, Data: map[string][]byte{"a": {value}}, Immutable: immutable}
 	}
-	opaque, tls, yes := corev1.SecretTypeOpaque, corev1.SecretTypeTLS, ptr.To(true)
+	opaque, tls, yes := corev1.SecretTypeOpaque, corev1.SecretTypeTLS, new(true)
 	tests := map[string]struct {
 		super, desired *corev1.Secret
 		want           bool

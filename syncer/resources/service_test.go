@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -143,7 +142,7 @@ func TestServiceMerge(t *testing.T) {
 	ip := func(spec corev1.ServiceSpec) corev1.ServiceSpec {
 		spec.ClusterIP, spec.ClusterIPs = "10.0.0.5", []string{"10.0.0.5", "fd00::5"}
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-		spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+		spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyPreferDualStack)
 		return spec
 	}
 	ports := func(ports ...corev1.ServicePort) []corev1.ServicePort { return ports }
@@ -163,7 +162,7 @@ func TestServiceMerge(t *testing.T) {
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
 			corev1.ServiceSpec{
 				Type: "ClusterIP", Ports: ports(http(0)), ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7"},
-				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
+				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
 			},
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
 		},
@@ -214,7 +213,7 @@ func TestServiceMerge(t *testing.T) {
 				Type: "ExternalName", ExternalName: "example.com",
 				// These the apiserver clears with the type.
 				IPFamilies:     []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
-				IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
+				IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
 			},
 		},
 		"what was an external name gets addresses": {

@@ -2,7 +2,6 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -17,7 +16,7 @@ func ServiceAccount() engine.Kind {
 		List:   &corev1.ServiceAccountList{},
 		Adopt:  true,
 		Desired: func(translate.Tenant, *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
-			return &corev1.ServiceAccount{AutomountServiceAccountToken: ptr.To(false)}, nil
+			return &corev1.ServiceAccount{AutomountServiceAccountToken: new(false)}, nil
 		},
 		Merge: func(super, desired *corev1.ServiceAccount) {
 			super.AutomountServiceAccountToken = desired.AutomountServiceAccountToken

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -20,9 +19,9 @@ func TestServiceAccountIsAName(t *testing.T) {
 		ObjectMeta:                   meta("default"),
 		Secrets:                      []corev1.ObjectReference{{Name: "token"}},
 		ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "registry"}},
-		AutomountServiceAccountToken: ptr.To(true),
+		AutomountServiceAccountToken: new(true),
 	})
-	want := &corev1.ServiceAccount{AutomountServiceAccountToken: ptr.To(false)}
+	want := &corev1.ServiceAccount{AutomountServiceAccountToken: new(false)}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
@@ -30,7 +29,7 @@ func TestServiceAccountIsAName(t *testing.T) {
 
 func TestServiceAccountMerge(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
-	for name, was := range map[string]*bool{"unset": nil, "mounted": ptr.To(true), "not mounted": ptr.To(false)} {
+	for name, was := range map[string]*bool{"unset": nil, "mounted": new(true), "not mounted": new(false)} {
 		t.Run(name, func(t *testing.T) {
 			super := &corev1.ServiceAccount{
 				ObjectMeta:                   superMeta("default"),
@@ -44,7 +43,7 @@ func TestServiceAccountMerge(t *testing.T) {
 			k.Merge(super, desired)
 			want := &corev1.ServiceAccount{
 				ObjectMeta:                   superMeta("default"),
-				AutomountServiceAccountToken: ptr.To(false),
+				AutomountServiceAccountToken: new(false),
 				ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "the-super-cluster-s-own"}},
 			}
 			if diff := cmp.Diff(want, super); diff != "" {

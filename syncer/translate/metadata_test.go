@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -138,7 +137,7 @@ func TestDown(t *testing.T) {
 			blue, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "default", Name: "web", UID: "web-uid",
 				OwnerReferences: []metav1.OwnerReference{{
-					APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-uid", Controller: ptr.To(true),
+					APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-uid", Controller: new(true),
 				}},
 			}},
 			stampedLabels(nil),
@@ -166,8 +165,8 @@ func TestDown(t *testing.T) {
 func TestDownTakesNothingElse(t *testing.T) {
 	obj := object(pairs{"a": "1"}, nil)
 	obj.Finalizers = []string{"example.com/hold"}
-	obj.GenerateName, obj.SelfLink, obj.ResourceVersion, obj.Generation = "web-", "/web", "7", 3
-	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To[int64](5)
+	obj.GenerateName, obj.ResourceVersion, obj.Generation = "web-", "7", 3
+	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(5))
 	obj.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	want := blue.Down(object(pairs{"a": "1"}, nil), superKey)
 	if diff := cmp.Diff(want, blue.Down(obj, superKey)); diff != "" {
