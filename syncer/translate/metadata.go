@@ -64,8 +64,7 @@ func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
 	meta.Annotations[names.UID] = string(obj.GetUID())
 	meta.Annotations[names.Namespace] = cmp.Or(obj.GetNamespace(), obj.GetName())
 	if owners := obj.GetOwnerReferences(); len(owners) > 0 {
-		// Owner references cannot fail to marshal: they are strings and booleans.
-		data, _ := json.Marshal(owners)
+		data, _ := json.Marshal(owners) //nolint:errchkjson // strings and booleans cannot fail
 		meta.Annotations[names.OwnerReferences] = string(data)
 	}
 }
