@@ -10,10 +10,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
+	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
 func main() {
-	os.Exit(app.Main(provisioners))
+	os.Exit(process.Main(app.NewCommand(provisioners)))
 }
 
 // provisioners are those that need nothing but the super cluster.

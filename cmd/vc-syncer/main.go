@@ -2,17 +2,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
 func main() {
-	if err := app.NewCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "vc-syncer:", err)
-		os.Exit(1)
-	}
+	os.Exit(process.Main(app.NewCommand()))
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
 const kubeconfig = `
@@ -35,7 +35,7 @@ func TestCommand(t *testing.T) {
 		want Options
 		err  string
 	}{
-		"Defaults": {nil, Options{HealthProbeBindAddress: ":8081"}, ""},
+		"Defaults": {nil, Options{Options: process.Defaults()}, ""},
 		"All": {
 			[]string{
 				"--default-provisioner=External", "--leader-elect", "--leader-elect-namespace=vc-system",
@@ -43,8 +43,10 @@ func TestCommand(t *testing.T) {
 			},
 			Options{
 				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
-				LeaderElect:        true, LeaderElectNamespace: "vc-system",
-				MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
+				Options: process.Options{
+					LeaderElect: true, LeaderElectNamespace: "vc-system",
+					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
+				},
 			}, "",
 		},
 		"UnknownFlag":  {[]string{"--no-such-flag"}, Options{}, "unknown flag"},
@@ -98,16 +100,5 @@ func TestEmbeddedManagerListensNowhere(t *testing.T) {
 	if options.Metrics.BindAddress != "0" || options.HealthProbeBindAddress != "0" || options.LeaderElection {
 		t.Errorf("metrics at %s, probes at %s, leader election %v",
 			options.Metrics.BindAddress, options.HealthProbeBindAddress, options.LeaderElection)
-	}
-}
-
-func TestCheckAPI(t *testing.T) {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	if err := checkAPI(mapper); err == nil || !strings.Contains(err.Error(), "install the CRDs") {
-		t.Errorf("got %v, want what to install", err)
-	}
-	mapper.Add(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"), meta.RESTScopeNamespace)
-	if err := checkAPI(mapper); err != nil {
-		t.Error(err)
 	}
 }

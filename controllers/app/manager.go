@@ -1,31 +1,22 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
-	"github.com/virtualcluster/virtualcluster/internal/version"
+	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
-const (
-	// name is the component's, in events, field ownership and user agents.
-	name = "vc-manager"
-	// off turns a listener of controller-runtime off.
-	off = "0"
-)
+// name is the component's, in events, field ownership and user agents.
+const name = "vc-manager"
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -44,14 +35,14 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(clientConfig(superCluster), managerOptions)
+	mgr, err := manager.New(process.ClientConfig(superCluster, name), managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	if err := addControllers(mgr, options, provisioners); err != nil {
 		return nil, err
 	}
-	return mgr, addChecks(mgr)
+	return mgr, process.AddChecks(mgr)
 }
 
 // addControllers adds what the manager is for.
@@ -73,16 +64,6 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	return nil
 }
 
-func addChecks(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("add health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("add readiness check: %w", err)
-	}
-	return nil
-}
-
 // manager makes controller-runtime's options of ours.
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
@@ -95,28 +76,7 @@ func (o *Options) manager() (manager.Options, error) {
 	if err != nil {
 		return manager.Options{}, fmt.Errorf("set up cache: %w", err)
 	}
-	return manager.Options{
-		Scheme:                        scheme,
-		Logger:                        o.Logger,
-		Cache:                         cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()},
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              name,
-		LeaderElectionNamespace:       o.LeaderElectNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		HealthProbeBindAddress:        cmp.Or(o.HealthProbeBindAddress, off),
-		Metrics: metricsserver.Options{
-			BindAddress:    cmp.Or(o.MetricsBindAddress, off),
-			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
-		},
-		// A process may hold several managers, as tests do.
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	}, nil
-}
-
-// clientConfig turns client-side rate limits off: the super cluster's priority and fairness is the better judge.
-func clientConfig(superCluster *rest.Config) *rest.Config {
-	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
-	c.QPS = -1
-	return c
+	m := o.Manager(name, scheme)
+	m.Cache = cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()}
+	return m, nil
 }

@@ -90,7 +90,8 @@ func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.
 		return nil
 	}
 	here := provisioner.New(crew.ctx, host)
-	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, Logger: s.log.WithName("vc-manager")}
+	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted}
+	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
 		elsewhere := external.New(mgr.GetAPIReader())
 		return contract.Registry{

@@ -11,17 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
@@ -29,8 +25,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
+// name is the program's, in user agents and as its lease.
+const name = "vc-syncer"
+
 // New makes a syncer for the super cluster. It runs with the manager that is returned.
 func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manager, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -40,7 +42,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	tenants := provider.New(scheme, counter.Wrap(requests.Tenant))
-	mgr, err := mcmanager.New(clientConfig(super, counter), tenants, managerOptions(scheme, opts))
+	managerOptions := opts.Manager(name, scheme)
+	managerOptions.Cache = cacheOptions()
+	config := process.ClientConfig(super, name)
+	config.Wrap(counter.Wrap(requests.Super))
+	mgr, err := mcmanager.New(config, tenants, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
@@ -56,16 +62,16 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+	return mgr, process.AddChecks(mgr)
 }
 
 // Run runs a syncer until ctx ends.
 func Run(ctx context.Context, super *rest.Config, opts Options) error {
 	mgr, err := New(ctx, super, opts)
 	if err != nil {
+		return err
+	}
+	if err := process.CheckAPI(mgr.GetLocalManager().GetRESTMapper()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -80,31 +86,6 @@ func newScheme() (*runtime.Scheme, error) {
 		return nil, fmt.Errorf("registering the tenancy kinds: %w", err)
 	}
 	return scheme, nil
-}
-
-// clientConfig lets the syncer send as fast as it works: the fair queue limits it, and the apiserver's priority and fairness.
-func clientConfig(super *rest.Config, counter *requests.Counter) *rest.Config {
-	cfg := rest.CopyConfig(super)
-	cfg.QPS = -1
-	cfg.Wrap(counter.Wrap(requests.Super))
-	rest.AddUserAgent(cfg, "vc-syncer")
-	return cfg
-}
-
-func managerOptions(scheme *runtime.Scheme, opts Options) manager.Options {
-	return manager.Options{
-		Scheme:                  scheme,
-		Logger:                  opts.Logger.WithName("vc-syncer"),
-		Cache:                   cacheOptions(),
-		Metrics:                 metricsserver.Options{BindAddress: opts.MetricsAddress},
-		HealthProbeBindAddress:  opts.HealthAddress,
-		LeaderElection:          opts.LeaderElect,
-		LeaderElectionID:        "vc-syncer",
-		LeaderElectionNamespace: opts.LeaderElectNamespace,
-		// Another syncer may take over at once: this one stops its workers before it gives up the lease.
-		LeaderElectionReleaseOnCancel: true,
-		Controller:                    config.Controller{SkipNameValidation: ptr.To(true)},
-	}
 }
 
 // cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.

@@ -1,46 +1,30 @@
 package app
 
 import (
-	"flag"
-	"fmt"
+	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
-// NewCommand makes the command vc-syncer. The main of a plugin author calls it as ours does.
+// NewCommand makes the vc-syncer command. The main of a plugin author calls it as ours does.
 func NewCommand() *cobra.Command {
-	opts := DefaultOptions()
-	kubeconfig := ""
-	logging := textlogger.NewConfig()
-	cmd := &cobra.Command{
-		Use:           "vc-syncer",
-		Short:         "Carry the objects of all tenants between their control planes and the super cluster",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Logger = textlogger.NewLogger(logging)
-			klog.SetLogger(opts.Logger)
-			ctrl.SetLogger(opts.Logger)
-			if err := opts.Validate(); err != nil {
-				return err
-			}
-			super, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-			if err != nil {
-				return fmt.Errorf("reading the kubeconfig of the super cluster (--kubeconfig): %w", err)
-			}
-			return Run(cmd.Context(), super, opts)
+	return newCommand(Run)
+}
+
+// newCommand makes the command around what it runs, so that its flags can be tested alone.
+func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
+	options := DefaultOptions()
+	options.Options = process.Defaults()
+	return process.Command{
+		Name:     name,
+		Short:    "Carries the objects of all tenants between their control planes and the super cluster",
+		Options:  &options.Options,
+		AddFlags: options.AddFlags,
+		Run: func(ctx context.Context, super *rest.Config) error {
+			return run(ctx, super, options)
 		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "the kubeconfig of the super cluster; by default the one that the pod runs in")
-	opts.AddFlags(flags)
-	verbosity := flag.NewFlagSet("", flag.ContinueOnError)
-	logging.AddFlags(verbosity)
-	flags.AddGoFlagSet(verbosity)
-	return cmd
+	}.Cobra()
 }

@@ -17,3 +17,7 @@ package app
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=vc-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=vc-system
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=vc-system
+
+// Metrics for those who may see them.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

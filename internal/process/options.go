@@ -1,0 +1,111 @@
+// Package process is what the long-running programs have in common: how they are started, find the super cluster, log, elect a
+// leader, and show their metrics and health.
+package process
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/version"
+)
+
+// off turns a listener of controller-runtime off.
+const off = "0"
+
+// Options say how a program runs. The zero value is good for one inside another process: no ports, no leader election.
+type Options struct {
+	// LeaderElect lets one of several replicas work at a time.
+	LeaderElect bool
+	// LeaderElectNamespace holds the Lease of the leader; by default the namespace that the program runs in.
+	LeaderElectNamespace string
+	// MetricsBindAddress serves metrics over HTTPS to those whom the super cluster authorizes; empty or 0 for not at all.
+	MetricsBindAddress string
+	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at all.
+	HealthProbeBindAddress string
+	// Logger is where the program logs to.
+	Logger logr.Logger
+}
+
+// Defaults are the options of a program that has a process of its own.
+func Defaults() Options { return Options{HealthProbeBindAddress: ":8081"} }
+
+// AddFlags binds the options to flags; what they hold is the flags' default.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
+	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
+		"namespace of the leader's Lease (default: the namespace that the program runs in)")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
+		"address that serves metrics over HTTPS to authorized clients, such as :8443; 0 turns it off")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
+		"address that serves /healthz and /readyz, such as :8081; 0 turns it off")
+}
+
+// Manager makes controller-runtime's options of ours, for the program of that name.
+func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
+	return manager.Options{
+		Scheme:                        scheme,
+		Logger:                        o.Logger,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              name,
+		LeaderElectionNamespace:       o.LeaderElectNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        cmp.Or(o.HealthProbeBindAddress, off),
+		Metrics: metricsserver.Options{
+			BindAddress:    cmp.Or(o.MetricsBindAddress, off),
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		// A process may hold several managers, as tests do.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	}
+}
+
+// ClientConfig is the configuration of the super cluster's clients. It turns client-side rate limits off: the super cluster's
+// priority and fairness is the better judge.
+func ClientConfig(superCluster *rest.Config, name string) *rest.Config {
+	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
+	c.QPS = -1
+	return c
+}
+
+// Checker is the part of a manager that health checks are added to.
+type Checker interface {
+	AddHealthzCheck(name string, check healthz.Checker) error
+	AddReadyzCheck(name string, check healthz.Checker) error
+}
+
+// AddChecks adds what tells that the process answers.
+func AddChecks(mgr Checker) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
+	return nil
+}
+
+// CheckAPI says at once what a program without its API would say after minutes of trying.
+func CheckAPI(mapper meta.RESTMapper) error {
+	kind := tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster")
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("the super cluster does not know %s: install the CRDs in config/crd", kind.GroupKind())
+	}
+	if err != nil {
+		return fmt.Errorf("look for the tenancy API in the super cluster: %w", err)
+	}
+	return nil
+}

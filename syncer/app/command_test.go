@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/internal/process"
+)
+
+func TestFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{"clusters": [{"name": "super", "cluster": {"server": "https://super.example"}}],
+		"contexts": [{"name": "it", "context": {"cluster": "super"}}], "current-context": "it"}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got Options
+	command := newCommand(func(_ context.Context, super *rest.Config, options Options) error {
+		if super.Host != "https://super.example" {
+			t.Errorf("the super cluster is %s", super.Host)
+		}
+		got = options
+		return nil
+	})
+	command.SetArgs([]string{
+		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--leader-elect", "--health-probe-bind-address=0",
+	})
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := Options{Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"the defaults are good": {func(*Options) {}, ""},
+		"no worker":             {func(o *Options) { o.Workers = 0 }, "--workers"},
+		"no cap":                {func(o *Options) { o.TenantCap = -1 }, "--tenant-cap"},
+		"hardly any time":       {func(o *Options) { o.Timeout = time.Millisecond }, "--timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			tc.change(&o)
+			err := o.Validate()
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
