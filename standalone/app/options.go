@@ -54,7 +54,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Listen, "listen", o.Listen, "IP address to serve the apiservers on")
 	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one and keeps it")
 	flags.Lookup("port").DefValue = fmt.Sprintf("the last one, or %d", defaultPort)
-	flags.BoolVar(&o.Manager, "manager", o.Manager, "run vc-manager in this process")
+	flags.BoolVar(&o.Manager, "manager", o.Manager, "run vc-manager in this process; without it, no tenant's control plane does")
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.addSyncerFlags(flags)

@@ -37,7 +37,7 @@ func Play(ctx context.Context, super *rest.Config, dataDir string, out io.Writer
 	if err := s.openShops(ctx, red, blue); err != nil {
 		return err
 	}
-	s.tell("the tenants are apart:")
+	s.tellf("the tenants are apart:")
 	if err := apart(ctx, admin, red, blue, func(line string) { _, _ = fmt.Fprintln(out, "    "+line) }); err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func Play(ctx context.Context, super *rest.Config, dataDir string, out io.Writer
 	return s.removeTenants(ctx, red, blue)
 }
 
-// tell says what has happened, and when.
-func (s *stage) tell(format string, args ...any) {
+// tellf says what has happened, and when.
+func (s *stage) tellf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.out, "%6.1f s  %s\n", time.Since(s.begun).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -63,7 +63,7 @@ func (s *stage) createTenants(ctx context.Context) (red, blue *Tenant, err error
 		if tenants[i], err = s.admin.Connect(ctx, tenant.Name); err != nil {
 			return nil, nil, err
 		}
-		s.tell("tenant %s is ready: it has a kube-apiserver of its own", tenant.Name)
+		s.tellf("tenant %s is ready: it has a kube-apiserver of its own", tenant.Name)
 	}
 	return tenants[0], tenants[1], nil
 }
@@ -81,7 +81,7 @@ func (s *stage) openShops(ctx context.Context, tenants ...*Tenant) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.tell("both applied the same Deployment, Service, ConfigMap and Secret in the same namespace, each with its own kubeconfig:")
+	s.tellf("both applied the same Deployment, Service, ConfigMap and Secret in the same namespace, each with its own kubeconfig:")
 	_, _ = fmt.Fprintln(s.out)
 	if err := writeTable(s.out, slices.Concat(rows...)); err != nil {
 		return fmt.Errorf("write the table: %w", err)
@@ -153,7 +153,7 @@ func (s *stage) change(ctx context.Context, one, other *Tenant) error {
 			return err
 		}
 	}
-	s.tell("%s scaled its Deployment to %d, %s deleted its own: %d and 0 pods, on both sides", one.Name, scaled, other.Name, scaled)
+	s.tellf("%s scaled its Deployment to %d, %s deleted its own: %d and 0 pods, on both sides", one.Name, scaled, other.Name, scaled)
 	return nil
 }
 
@@ -183,6 +183,6 @@ func (s *stage) removeTenants(ctx context.Context, tenants ...*Tenant) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.tell("both are deleted: no namespace, no key in etcd and no file of them is left")
+	s.tellf("both are deleted: no namespace, no key in etcd and no file of them is left")
 	return nil
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 )
@@ -34,5 +35,5 @@ func millis(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
-	return fmt.Sprint(d.Milliseconds())
+	return strconv.FormatInt(d.Milliseconds(), 10)
 }

@@ -87,9 +87,11 @@ func TestRefusesWhatItCannotDo(t *testing.T) {
 	vc := virtualCluster("blue")
 	vc.Spec.KubernetesVersion = "v1.2"
 	_, err := ways.Ensure(t.Context(), vc)
-	g := NewWithT(t)
-	g.Expect(contract.AsFailure(err)).NotTo(BeNil())
-	g.Expect(contract.AsFailure(err).Reason).To(Equal(tenancyv1alpha1.ReasonUnsupportedVersion))
+	failure := contract.AsFailure(err)
+	if failure == nil {
+		t.Fatalf("got %v, want a failure", err)
+	}
+	NewWithT(t).Expect(failure.Reason).To(Equal(tenancyv1alpha1.ReasonUnsupportedVersion))
 }
 
 // start makes a provisioner on a host of its own. At the end nothing of it may go on.

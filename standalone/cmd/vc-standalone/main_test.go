@@ -52,6 +52,7 @@ func TestLife(t *testing.T) {
 	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(nodesOf(t, client)).To(ConsistOf("node-1", "node-2"))
+	runPod(t, client)
 	stopped(t, second, syscall.SIGINT)
 }
 

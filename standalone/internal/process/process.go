@@ -45,7 +45,11 @@ func Start(ctx context.Context, args ...string) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the test binary: %w", err)
 	}
-	p := &Process{cmd: exec.CommandContext(ctx, self, args...), ready: make(chan struct{}), done: make(chan struct{})}
+	p := &Process{
+		cmd:   exec.CommandContext(ctx, self, args...), //nolint:gosec // the test that runs it says what to run
+		ready: make(chan struct{}),
+		done:  make(chan struct{}),
+	}
 	p.cmd.Env = append(os.Environ(), childVariable+"=1")
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()

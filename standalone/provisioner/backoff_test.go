@@ -1,0 +1,63 @@
+package provisioner
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
+	testingclock "k8s.io/utils/clock/testing"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+// TestControlPlaneThatEndsByItself is about one whose apiserver gives up: the error is told until its time has come, and
+// then it is started again.
+func TestControlPlaneThatEndsByItself(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir := t.TempDir()
+	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	clock := testingclock.NewFakeClock(time.Now())
+	h := New(ctx, host)
+	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
+	defer func() {
+		cancel()
+		h.Wait()
+		<-host.Done()
+	}()
+
+	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "red"}}
+	vc.Status.ClusterNamespace = "default-0-red"
+	breakSigningKey(t, filepath.Join(dir, "controlplanes", vc.Status.ClusterNamespace, "pki"))
+	broken, err := host.Run(hosted.Spec{Name: vc.Status.ClusterNamespace})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(broken.Done(), time.Minute).Should(BeClosed())
+	h.planes[vc.Status.ClusterNamespace] = &plane{ControlPlane: broken}
+
+	for range 3 {
+		_, err = h.Ensure(ctx, vc)
+		g.Expect(err).To(MatchError(broken.Err()))
+	}
+	clock.Step(2 * firstBackoff)
+	state, err := h.Ensure(ctx, vc)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state.Message).To(ContainSubstring("starting"))
+}
+
+// breakSigningKey leaves a key that no apiserver can start with.
+func breakSigningKey(t *testing.T, pki string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll(pki, 0o700)).To(Succeed())
+	for _, file := range []string{"sa.key", "sa.pub"} {
+		g.Expect(os.WriteFile(filepath.Join(pki, file), []byte("broken"), 0o600)).To(Succeed())
+	}
+}
