@@ -82,7 +82,9 @@ func ClientConfig(superCluster *rest.Config, name string) *rest.Config {
 
 // Checker is the part of a manager that health checks are added to.
 type Checker interface {
+	// AddHealthzCheck adds a check of whether the process lives.
 	AddHealthzCheck(name string, check healthz.Checker) error
+	// AddReadyzCheck adds a check of whether it can work.
 	AddReadyzCheck(name string, check healthz.Checker) error
 }
 

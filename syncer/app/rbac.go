@@ -8,7 +8,8 @@ package app
 // +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters/status,verbs=patch
 
 // What flows down.
-// +kubebuilder:rbac:groups="",resources=namespaces;serviceaccounts;configmaps;secrets;services;pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=namespaces;serviceaccounts;services;pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch;create;patch;delete
 
 // What flows up.
 // +kubebuilder:rbac:groups="",resources=nodes;events,verbs=get;list;watch

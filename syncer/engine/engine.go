@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -93,7 +92,7 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 		Reconciler:              e,
 		MaxConcurrentReconciles: opts.Workers,
 		ReconciliationTimeout:   opts.Timeout,
-		SkipNameValidation:      ptr.To(true), // several syncers may run in one process
+		SkipNameValidation:      new(true), // several syncers may run in one process
 		Logger:                  mgr.GetLogger().WithName("syncer"),
 		LogConstructor: func(r *Request) logr.Logger {
 			if r == nil {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -32,11 +31,11 @@ func (s *session) request(k *kind, key client.ObjectKey) Request {
 }
 
 func (s *session) enqueue(r Request, priority int) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, r)
+	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
 }
 
 func (s *session) enqueueLater(r Request, after time.Duration) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priorityLow), After: after}, r)
+	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priorityLow), After: after}, r)
 }
 
 // references are what an object refers to; none for a kind that refers to nothing.

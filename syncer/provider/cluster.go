@@ -40,7 +40,9 @@ type Cluster struct {
 var _ cluster.Cluster = (*Cluster)(nil)
 
 // newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes.
-func newCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper, changed func()) (*Cluster, error) {
+func newCluster(
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper, changed func(),
+) (*Cluster, error) {
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
 	c.health = &health{ctx: ctx, changed: changed, probe: c.probe}
 	httpClient, err := newHTTPClient(ctx, config, c.health.wrap)

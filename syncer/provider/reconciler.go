@@ -70,8 +70,7 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 // follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands.
 func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	err := p.connect(ctx, vc)
-	var why problem
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[problem](err); ok {
 		err = errors.Join(err, p.report(ctx, vc, false, why.reason, why.message))
 		if why.reason == tenancyv1alpha1.ReasonKubeconfigInvalid {
 			// Only another Secret mends that, and its event leads here again.

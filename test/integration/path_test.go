@@ -77,7 +77,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 
 	It("gives the super cluster's pods no token of the super cluster", func(ctx SpecContext) {
 		for _, p := range pods(ctx, super.Client, red.Super(ns)) {
-			Expect(p.Spec.AutomountServiceAccountToken).To(Equal(ptr.To(false)))
+			Expect(p.Spec.AutomountServiceAccountToken).To(Equal(new(false)))
 			for _, v := range p.Spec.Volumes {
 				if v.Projected == nil {
 					continue
