@@ -57,14 +57,13 @@ func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
 // Text takes the super cluster's names out of a text that the tenant will read: the namespace of the object that the text is
 // about becomes the tenant's, and what else begins with the cluster key loses it.
 func (t Tenant) Text(text, namespace string) string {
-	super := t.SuperNamespace(namespace)
-	// A long key is cut in the names of namespaces, so that they do not contain it.
-	if !strings.Contains(text, t.Key) && (super == "" || !strings.Contains(text, super)) {
+	if text == "" {
 		return text
 	}
-	return strings.NewReplacer(
-		super, namespace,
-		t.Key+"-", "",
-		t.Key, t.Name,
-	).Replace(text)
+	pairs := []string{t.Key + "-", "", t.Key, t.Name}
+	if namespace != "" {
+		// A long key is cut in the names of namespaces, so this one may not contain it.
+		pairs = append([]string{t.SuperNamespace(namespace), namespace}, pairs...)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
