@@ -23,6 +23,8 @@ GO_BUILD    := go build -buildvcs=false
 # Empty: with the race detector the apiservers in standalone's tests are several times slower. STANDALONE_RACE=1 turns it on.
 STANDALONE_RACE ?=
 TEST_TIMEOUT    ?= 10m
+# How many pods the benchmark of one pod's way measures.
+BENCH_PODS      ?= 200
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml'
 RACE_PACKAGES = $(shell go list ./... | grep -v '^$(MODULE)/test/')
@@ -77,14 +79,24 @@ test-unit: ## Run the root module's tests with the race detector
 test-standalone: ## Run the tests of the control planes in one process
 	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
 
+# The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
 .PHONY: test-integration
-test-integration: build ## Run the tests of the whole path against bin/vc-standalone
-	if [ -d test/integration ]; then \
-		VC_STANDALONE=$(BIN)/vc-standalone go test -count=1 -timeout 20m ./test/integration/...; fi
+test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
+	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone KUBE_CACHE_MUTATION_DETECTOR=true \
+		go test -race -count=1 -timeout 20m ./test/integration/...
 
 .PHONY: bench
-bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(RACE_PACKAGES)
+bench: build ## Run the benchmarks: queue, one pod's way, readiness, memory
+	go test -run '^$$' -bench . -benchmem ./syncer/...
+	VC_STANDALONE=$(BIN)/vc-standalone go test -run '^$$' -bench . -benchtime $(BENCH_PODS)x -timeout 30m -v ./test/bench
+	cd standalone && go test -run '^$$' -bench Ready -benchtime 10x -timeout 30m ./bench
+	cd standalone && go test -run '^$$' -bench Memory -benchtime 1x -timeout 30m ./bench
+
+.PHONY: bench-smoke
+bench-smoke: build ## Run every benchmark once, to see that it works
+	go test -run '^$$' -bench . -benchtime 1x ./syncer/...
+	VC_STANDALONE=$(BIN)/vc-standalone go test -run '^$$' -bench . -benchtime 2x -timeout 10m ./test/bench
+	cd standalone && go test -run '^$$' -bench Ready -benchtime 1x -timeout 10m ./bench
 
 .PHONY: lint
 lint: lint-generated lint-format lint-code ## Check the code: linters, formatting, generated files up to date

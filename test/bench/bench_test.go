@@ -93,24 +93,6 @@ func BenchmarkPod(b *testing.B) {
 	requests(b, removed.Since(made), "deletion")
 }
 
-// BenchmarkReady measures from the creation of a VirtualCluster until it is Ready.
-func BenchmarkReady(b *testing.B) {
-	s := start(b)
-	var took []time.Duration
-	b.ResetTimer()
-	for i := range b.N {
-		vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("ready-%d", i),
-		}}
-		begun := time.Now()
-		_, err := s.super.NewTenant(b.Context(), vc)
-		must(b, err)
-		took = append(took, time.Since(begun))
-	}
-	b.StopTimer()
-	percentiles(b, took, "ready")
-}
-
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
