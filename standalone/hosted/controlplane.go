@@ -168,7 +168,7 @@ func (c *ControlPlane) takeTurn(ctx context.Context) (func(), error) {
 
 // watch waits for the end, and renews certificates meanwhile.
 func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers *manager) error {
-	renewal := time.NewTicker(renewalInterval)
+	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
 	for {
 		select {

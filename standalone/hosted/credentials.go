@@ -20,10 +20,13 @@ import (
 
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
-	leafValidity      = 365 * 24 * time.Hour
-	// renewalInterval is how often a running control plane looks whether its
-	// certificates near their end.
-	renewalInterval = 12 * time.Hour
+	// defaultValidity is how long certificates live if nothing is said.
+	defaultValidity = 365 * 24 * time.Hour
+	// longestRenewalInterval is how often a running control plane looks
+	// whether its certificates near their end, at least.
+	longestRenewalInterval = 12 * time.Hour
+	// looksInALife is how often it looks while a certificate lives, at least.
+	looksInALife = 12
 
 	mastersGroup = "system:masters"
 )
@@ -37,17 +40,18 @@ type credentials struct {
 	signingKey []byte
 	dnsNames   []string
 	ips        []net.IP
+	validity   time.Duration
 
 	mu                     sync.RWMutex
 	admin, server, kubelet pki.KeyPair
 }
 
 // loadCredentials finds the credentials in dir, and makes what is missing.
-func loadCredentials(dir string, dnsNames []string, ips []net.IP) (*credentials, error) {
+func loadCredentials(dir string, dnsNames []string, ips []net.IP, validity time.Duration) (*credentials, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the PKI: %w", err)
 	}
-	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips}
+	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: validity}
 	ca, err := readOrMake(c.path("ca.pem"), newAuthorityPEM)
 	if err != nil {
 		return nil, err
@@ -60,6 +64,11 @@ func loadCredentials(dir string, dnsNames []string, ips []net.IP) (*credentials,
 		return nil, err
 	}
 	return c, c.renew(time.Now())
+}
+
+// renewalInterval is how often to look whether a certificate nears its end.
+func (c *credentials) renewalInterval() time.Duration {
+	return min(longestRenewalInterval, c.validity/looksInALife)
 }
 
 func newAuthorityPEM() ([]byte, error) {
@@ -101,7 +110,7 @@ func (c *credentials) renew(now time.Time) error {
 	defer c.mu.Unlock()
 	client := func(name string) func() (pki.KeyPair, error) {
 		return func() (pki.KeyPair, error) {
-			return c.authority.Client(name, []string{mastersGroup}, leafValidity, now)
+			return c.authority.Client(name, []string{mastersGroup}, c.validity, now)
 		}
 	}
 	leaves := []struct {
@@ -113,7 +122,7 @@ func (c *credentials) renew(now time.Time) error {
 		{"admin.pem", &c.admin, client("admin"), nil},
 		{"kubelet-client.pem", &c.kubelet, client("kube-apiserver-kubelet-client"), nil},
 		{"server.pem", &c.server, func() (pki.KeyPair, error) {
-			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, leafValidity, now)
+			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, c.validity, now)
 		}, c.servesNames},
 	}
 	for _, leaf := range leaves {

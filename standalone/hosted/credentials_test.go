@@ -12,7 +12,7 @@ import (
 
 func load(t *testing.T, dir string, dnsNames ...string) *credentials {
 	t.Helper()
-	c, err := loadCredentials(dir, dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)})
+	c, err := loadCredentials(dir, dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)}, defaultValidity)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -52,7 +52,7 @@ func TestOnlyCertificatesAreRenewed(t *testing.T) {
 	g.Expect(c.renew(time.Now())).To(Succeed())
 	g.Expect(c.admin).To(Equal(admin), "a young certificate is kept")
 
-	g.Expect(c.renew(time.Now().Add(leafValidity * 9 / 10))).To(Succeed())
+	g.Expect(c.renew(time.Now().Add(defaultValidity * 9 / 10))).To(Succeed())
 	g.Expect(c.admin).NotTo(Equal(admin))
 	g.Expect(c.server).NotTo(Equal(server))
 	g.Expect(c.authority).To(Equal(ca))
@@ -73,7 +73,17 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ca.pem")
 	g.Expect(os.WriteFile(path, []byte("half a file"), 0o600)).To(Succeed())
-	_, err := loadCredentials(dir, []string{"a"}, nil)
+	_, err := loadCredentials(dir, []string{"a"}, nil, defaultValidity)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
+}
+
+func TestCertificatesLiveAsLongAsTheyShould(t *testing.T) {
+	g := NewWithT(t)
+	day := 24 * time.Hour
+	c, err := loadCredentials(t.TempDir(), []string{"a"}, nil, day)
+	g.Expect(err).NotTo(HaveOccurred())
+	cert := parseLeaf(c.adminPair().CertPEM)
+	g.Expect(cert.NotAfter).To(BeTemporally("~", time.Now().Add(day), time.Minute))
+	g.Expect(c.renewalInterval()).To(BeNumerically("<", day/3), "or a certificate could end between two looks")
 }

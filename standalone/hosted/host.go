@@ -159,7 +159,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	creds, err := loadCredentials(h.pkiDir(spec.Name), dnsNames, ips)
+	creds, err := loadCredentials(h.pkiDir(spec.Name), dnsNames, ips, spec.CertificateValidity)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	netutils "k8s.io/utils/net"
@@ -34,6 +35,9 @@ type Spec struct {
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string
+	// CertificateValidity is how long certificates live, a year by default.
+	// They are renewed before they end; the authority lives ten years.
+	CertificateValidity time.Duration
 }
 
 func (s Spec) withDefaults() Spec {
@@ -42,6 +46,9 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.ClusterDomain == "" {
 		s.ClusterDomain = defaultClusterDomain
+	}
+	if s.CertificateValidity == 0 {
+		s.CertificateValidity = defaultValidity
 	}
 	if s.Controllers == nil {
 		s.Controllers = TenantControllers()

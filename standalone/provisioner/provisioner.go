@@ -24,6 +24,10 @@ const (
 	// firstBackoff and lastBackoff bound the time before a control plane that ended by itself is started again.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
+	// recheck is how often a control plane that runs is looked at.
+	recheck = time.Hour
+
+	day = 24 * time.Hour
 )
 
 // Hosted runs control planes on a Host. Each is known by the name of its tenant's root namespace.
@@ -100,6 +104,8 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		Endpoint:   found.Endpoint(),
 		Version:    found.Version().GitVersion,
 		Kubeconfig: found.AdminKubeconfig(),
+		// The kubeconfig's certificate is renewed without an event.
+		RecheckAfter: recheck,
 	}, nil
 }
 
@@ -114,6 +120,8 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		Name:          key,
 		ServiceCIDR:   vc.Spec.ServiceCIDR,
 		ClusterDomain: vc.Spec.ClusterDomain,
+
+		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
 	})
 	if err != nil {
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
