@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestRefusedObjectsWaitLongerEachTime(t *testing.T) {
+	var r refusals
+	var got []time.Duration
+	for range 9 {
+		got = append(got, r.next("Pod", webKey))
+	}
+	s := time.Second
+	want := []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s, 60 * s}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefusedObjectsWaitEachForItself(t *testing.T) {
+	var r refusals
+	other := client.ObjectKey{Namespace: "other", Name: "web"}
+	r.clear("Pod", webKey) // was never refused
+	r.next("Pod", webKey)
+	if got := r.next("Service", webKey); got != refusedFirst {
+		t.Errorf("a service of that name waits %s", got)
+	}
+	if got := r.next("Pod", other); got != refusedFirst {
+		t.Errorf("a pod of that name in another namespace waits %s", got)
+	}
+	r.clear("Service", webKey)
+	if got := r.next("Pod", webKey); got != 2*refusedFirst {
+		t.Errorf("after another was accepted, the pod waits %s", got)
+	}
+	r.clear("Pod", webKey)
+	if got := r.next("Pod", webKey); got != refusedFirst {
+		t.Errorf("after it was accepted, the pod waits %s", got)
+	}
+	r.clear("Pod", webKey)
+	r.clear("Pod", other)
+	if len(r.delay) != 0 {
+		t.Errorf("%d objects are remembered that nobody refuses", len(r.delay))
+	}
+}
