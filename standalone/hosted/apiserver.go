@@ -69,7 +69,15 @@ func startAPIServer(ctx context.Context, spec Spec, creds *credentials, etcd str
 	return s, nil
 }
 
-func buildServer(config *app.Config) (func(context.Context) error, error) {
+// buildServer turns a configuration into what runs it. Upstream panics where
+// it cannot build a storage, as without etcd; that is the end of this control
+// plane and not of the process.
+func buildServer(config *app.Config) (run func(context.Context) error, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("build the apiserver: %v", reason)
+		}
+	}()
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete the apiserver's configuration: %w", err)
