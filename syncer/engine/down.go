@@ -155,21 +155,32 @@ func (s *session) desired(k *kind, o objects) (client.Object, error) {
 	return desired, nil
 }
 
-// takeOver looks at the object that has the name of a copy: our own, which the cache does not show yet, is left to its event;
-// one that the super cluster made by itself is adopted if the kind allows; any other is a conflict.
+// takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
+// robbed of its labels; one that the super cluster made by itself, which is adopted if the kind allows; or somebody else's.
 func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired client.Object) error {
-	found := k.fresh()
-	if err := s.super.GetAPIReader().Get(ctx, o.superKey, found); err != nil {
-		return client.IgnoreNotFound(err)
+	found, err := s.liveCopy(ctx, k, o.superKey)
+	if err != nil || found == nil {
+		return err
 	}
-	switch cluster := translate.OriginOf(found).Cluster; {
-	case cluster == s.identity().Key:
+	switch origin := translate.OriginOf(found); {
+	case origin.Cluster == s.identity().Key:
 		s.superRecent.put(k.name, found)
-		return nil
-	case cluster == "" && k.down.adopt:
-		return s.patchSuper(ctx, k, found, desired)
+		if origin.UID != o.tenant.GetUID() {
+			return nil
+		}
+	case origin.Cluster != "" || !k.down.adopt:
+		return refusal{errForeign}
 	}
-	return refusal{errForeign}
+	return s.patchSuper(ctx, k, found, desired)
+}
+
+// liveCopy asks the super cluster for an object; nil if there is none.
+func (s *session) liveCopy(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+	found := k.fresh()
+	if err := s.super.GetAPIReader().Get(ctx, key, found); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return found, nil
 }
 
 // update brings the copy to what the tenant declares and its status up to the tenant.
@@ -213,13 +224,32 @@ func (s *session) remove(ctx context.Context, k *kind, o objects) error {
 	return s.guard.remove(ctx, o.super, grace)
 }
 
-// finish ends the tenant's object, whose copy is gone.
+// finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last
+// word: its cache shows only what carries our labels, and somebody may have taken them away.
 func (s *session) finish(ctx context.Context, k *kind, o objects) error {
+	if o.tenant.GetDeletionTimestamp() == nil {
+		found, err := s.liveCopy(ctx, k, o.superKey)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return s.reclaim(ctx, k, o)
+		}
+	}
 	if err := removeObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
 		return err
 	}
 	s.tenantRecent.remove(k.name, o.tenant)
 	return nil
+}
+
+// reclaim gives a copy its labels back.
+func (s *session) reclaim(ctx context.Context, k *kind, o objects) error {
+	desired, err := s.desired(k, o)
+	if err != nil {
+		return err
+	}
+	return s.takeOver(ctx, k, o, desired)
 }
 
 // bringUp shows the tenant the node and the status of the copy, each with a request only if it differs.

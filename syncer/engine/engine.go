@@ -70,9 +70,8 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
 		}),
 	}
-	for _, k := range kinds {
-		spec := k.spec()
-		e.kinds[spec.name] = spec
+	if err := e.addKinds(kinds); err != nil {
+		return nil, err
 	}
 	if err := opts.Registerer.Register(e.refusedWrites); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -84,6 +83,24 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 		return nil, err
 	}
 	return e, mgr.Add(e)
+}
+
+// addKinds takes kinds, each once. Every object is in a namespace and may be on a node, so these two have to be among them.
+func (e *Engine) addKinds(kinds []Kind) error {
+	for _, k := range kinds {
+		spec := k.spec()
+		if e.kinds[spec.name] != nil {
+			return fmt.Errorf("kind %s is given twice", spec.name)
+		}
+		e.kinds[spec.name] = spec
+	}
+	if k := e.kinds[namespaceKind]; k == nil || k.down == nil {
+		return fmt.Errorf("kind %s, flowing down, is missing", namespaceKind)
+	}
+	if k := e.kinds[nodeKind]; k == nil || k.up == nil {
+		return fmt.Errorf("kind %s, flowing up, is missing", nodeKind)
+	}
+	return nil
 }
 
 // addController adds the controller whose workers take requests from the fair queue.

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -25,6 +27,9 @@ import (
 // connecting is how many tenants are connected to at a time: one that does not answer holds one of these places for as long as
 // the probe's timeout.
 const connecting = 32
+
+// A tenant that cannot be connected to is tried again after retryFirst, then after twice as long each time, up to retryMost.
+const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second
 
 // SetupWithManager has the provider follow the VirtualClusters of the manager's cluster. The manager's cache has to hold the
 // Secrets and Namespaces that carry the label names.VCName.
@@ -44,7 +49,10 @@ func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 		For(&tenancyv1alpha1.VirtualCluster{}).
 		Watches(&corev1.Secret{}, toVC).
 		WatchesRawSource(source.Channel(p.changes, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: connecting}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: connecting,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		}).
 		Complete(p)
 }
 

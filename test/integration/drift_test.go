@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -50,6 +51,16 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		edit(ctx, super.Client, &p, func(p *corev1.Pod) { p.Labels["app.kubernetes.io/name"] = "stolen" })
 		Eventually(read(ctx, super.Client, &p)).Should(HaveField("Labels", HaveKeyWithValue("app.kubernetes.io/name", "web")))
 		Consistently(down).Should(HaveField("Labels", HaveKeyWithValue("audit.example.com/seen", "yes")))
+	})
+
+	It("gives labels back that were taken away, by which the syncer finds its own", func(ctx SpecContext) {
+		p := pods(ctx, super.Client, red.Super(ns))[0]
+		for _, obj := range []client.Object{&p, superOf(red, svc), superOf(red, namespace(ns))} {
+			edit(ctx, super.Client, obj, func(obj client.Object) { obj.SetLabels(nil) })
+			Eventually(read(ctx, super.Client, obj)).Should(WithTransform(client.Object.GetLabels, HaveKeyWithValue(names.VCName, red.VC.Name)))
+		}
+		Expect(get(ctx, red.Client, pod(ns, p.Name))).To(Succeed())
+		Expect(read(ctx, super.Client, &p)().UID).To(Equal(p.UID))
 	})
 
 	It("replaces a pod whose copy was deleted, as if its node had failed", func(ctx SpecContext) {

@@ -19,10 +19,29 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
+// beginRemoval deletes a VirtualCluster. That takes ten seconds, for which no spec waits unless it is about them.
+func beginRemoval(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
+	GinkgoHelper()
+	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed())
+}
+
+// nothingIsLeft waits until no tenant and no namespace of one is left.
+func nothingIsLeft(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		vcs := &tenancyv1alpha1.VirtualClusterList{}
+		g.Expect(super.Client.List(ctx, vcs)).To(Succeed())
+		g.Expect(vcs.Items).To(BeEmpty())
+		namespaces := &corev1.NamespaceList{}
+		g.Expect(super.Client.List(ctx, namespaces, client.HasLabels{names.VCName})).To(Succeed())
+		g.Expect(namespaces.Items).To(BeEmpty())
+	}).WithContext(ctx).WithTimeout(3 * soon).Should(Succeed())
+}
+
 // removeTenant deletes a VirtualCluster and waits until it is gone.
 func removeTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 	GinkgoHelper()
-	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed())
+	beginRemoval(ctx, vc)
 	Eventually(get).WithContext(ctx).WithArguments(super.Client, vc).WithTimeout(2 * soon).Should(MatchError(apierrors.IsNotFound, "not found"))
 }
 

@@ -56,6 +56,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	startSyncer()
 	DeferCleanup(stopSyncer)
+	DeferCleanup(func(ctx SpecContext) { nothingIsLeft(ctx) })
 })
 
 // startSyncer starts the syncer that all specs share.
@@ -68,13 +69,13 @@ func stopSyncer() {
 	Expect(syncer.Stop()).To(Succeed())
 }
 
-// tenant makes a tenant for a spec or a container of specs; it is deleted at the end.
+// tenant makes a tenant for a spec or a container of specs; its deletion begins at the end.
 func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {
 	GinkgoHelper()
 	vc := virtualCluster(change...)
 	t, err := super.NewTenant(ctx, vc)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) { removeTenant(ctx, vc) })
+	DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
 	return t
 }
 

@@ -105,7 +105,7 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 			DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, ns)).To(Succeed()) })
 		}
 		create(ctx, super.Client, vc)
-		DeferCleanup(func(ctx SpecContext) { removeTenant(ctx, vc) })
+		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
 		Eventually(read(ctx, super.Client, vc)).
 			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
 		Expect(read(ctx, super.Client, vc)()).
