@@ -1,0 +1,72 @@
+package provider
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestConnectionsEndWithTheTenant: also those with a stream that is open.
+func TestConnectionsEndWithTheTenant(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done() // the client's connection is gone
+		close(ended)
+	}))
+	defer server.Close()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	same := func(next http.RoundTripper) http.RoundTripper { return next }
+	client, err := newHTTPClient(ctx, &rest.Config{Host: server.URL}, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	cancel()
+	if _, err := io.ReadAll(answer.Body); err == nil {
+		t.Error("the stream goes on")
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the server still has the connection")
+	}
+}
+
+// TestClosedConnectionsLetGoOfTheTenant: a tenant that lives long does not collect what it closed.
+func TestClosedConnectionsLetGoOfTheTenant(t *testing.T) {
+	released := false
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	conn := &ownedConn{Conn: ours, release: func() bool { released = true; return true }}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !released {
+		t.Error("closing a connection keeps its claim on the tenant's context")
+	}
+}
+
+func TestBadTLSSettingsAreToldOf(t *testing.T) {
+	bad := &rest.Config{Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no certificate")}}
+	if _, err := newHTTPClient(t.Context(), bad, nil); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,83 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A tenant's apiserver that hangs", func() {
+	It("is parked with a condition, holds nobody else, and catches up when it answers again", func(ctx SpecContext) {
+		const ns, total = "hang", 20
+		// The tenant's control plane is a process of its own, which can be stopped.
+		dir, err := os.MkdirTemp("", "vc-elsewhere-")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.RemoveAll, dir)
+		elsewhere, err := local.Start(ctx, dir, "--manager=false", "--syncer=false", "--nodes=0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(elsewhere.Stop()).To(Succeed()) })
+		config, err := os.ReadFile(filepath.Join(dir, "super.kubeconfig"))
+		Expect(err).NotTo(HaveOccurred())
+		source := secret("default", "hangs", map[string]string{"kubeconfig": string(config)})
+		create(ctx, super.Client, source)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
+		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
+		blue := tenant(ctx)
+		create(ctx, red.Client, namespace(ns), service(ns, "web"))
+		create(ctx, blue.Client, namespace(ns))
+		about := superOf(red, service(ns, "web"))
+		shouldExist(ctx, super.Client, about)
+
+		signal := func(s syscall.Signal) { Expect(syscall.Kill(elsewhere.PID(), s)).To(Succeed()) }
+		signal(syscall.SIGSTOP)
+		stopped := true
+		DeferCleanup(func() {
+			if stopped {
+				signal(syscall.SIGCONT)
+			}
+		})
+		// Each of these has to be written to the apiserver that hangs.
+		for i := range total {
+			create(ctx, super.Client, eventAbout(about, fmt.Sprintf("told-%02d", i)))
+		}
+		for i := range total {
+			name := fmt.Sprintf("p%02d", i)
+			create(ctx, blue.Client, pod(ns, name))
+			Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ContainElement(name))
+		}
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+
+		signal(syscall.SIGCONT)
+		stopped = false
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		Eventually(func(g Gomega) {
+			events := &corev1.EventList{}
+			g.Expect(red.Client.List(ctx, events)).To(Succeed())
+			for i := range total {
+				g.Expect(events.Items).To(ContainElement(HaveField("Name", fmt.Sprintf("told-%02d", i))))
+			}
+		}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())
+	})
+})
+
+// eventAbout is an event of the super cluster.
+func eventAbout(obj *corev1.Service, name string) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: obj.Namespace, Name: name},
+		InvolvedObject: corev1.ObjectReference{Kind: "Service", APIVersion: "v1", Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID},
+		Reason:         "Told",
+		Message:        "about " + obj.Namespace,
+		Type:           corev1.EventTypeNormal,
+	}
+}
