@@ -10,8 +10,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
+// enforceLabel is the label of Pod Security admission that has pods refused (Kubernetes documentation: Pod Security Admission).
+const enforceLabel = "pod-security.kubernetes.io/enforce"
+
 // Namespace flows down under a name that begins with the cluster key. The copy carries the VirtualCluster's UID, which the
-// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant.
+// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant. Its pods have to meet the baseline of the
+// Pod Security Standards: none is privileged, or sees the node's files, network or processes.
 func Namespace() engine.Kind {
 	return engine.Down[*corev1.Namespace]{
 		Name:   "Namespace",
@@ -30,6 +34,7 @@ func Namespace() engine.Kind {
 
 func desiredNamespace(t translate.Tenant, _ *corev1.Namespace) (*corev1.Namespace, error) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Labels:      map[string]string{enforceLabel: "baseline"},
 		Annotations: map[string]string{names.VCUID: string(t.UID)},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Namespace", Name: t.Key, UID: t.RootUID,

@@ -24,7 +24,8 @@ func TestNamespaceGoesDown(t *testing.T) {
 	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: superDefault,
 		Labels: map[string]string{
-			"env": "prod", "tenancy.x-k8s.io/vcname": "blue", "tenancy.x-k8s.io/vcnamespace": "team",
+			"pod-security.kubernetes.io/enforce": "baseline",
+			"env":                                "prod", "tenancy.x-k8s.io/vcname": "blue", "tenancy.x-k8s.io/vcnamespace": "team",
 		},
 		Annotations: map[string]string{
 			"tenancy.x-k8s.io/cluster":     "team-71a1c3-blue",

@@ -103,6 +103,15 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("waiting"))
 	})
 
+	It("includes a pod that would be privileged on its node, which is told so", func(ctx SpecContext) {
+		privileged := pod(ns, "privileged", func(p *corev1.Pod) {
+			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+		})
+		create(ctx, red.Client, privileged)
+		Eventually(refusals).WithArguments(ctx, red, ns, privileged).Should(ContainElement(ContainSubstring("violates PodSecurity")))
+		Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement("privileged"))
+	})
+
 	It("includes a pod that chooses its node, which is told so", func(ctx SpecContext) {
 		bold := pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" })
 		create(ctx, red.Client, bold)
