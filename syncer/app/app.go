@@ -56,6 +56,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	_, err = engine.New(ctx, mgr, resources.All(), engine.Options{
 		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
+		NodeLinger: opts.NodeLinger,
 		Queue:      fairqueue.Options{Cap: opts.TenantCap},
 		Registerer: opts.Registerer,
 	})

@@ -31,12 +31,15 @@ func TestFlags(t *testing.T) {
 		return nil
 	})
 	command.SetArgs([]string{
-		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--leader-elect", "--health-probe-bind-address=0",
+		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--leader-elect", "--health-probe-bind-address=0",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := Options{Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"}}
+	want := Options{
+		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second,
+		Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"},
+	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
 		t.Error(diff)
 	}

@@ -20,6 +20,8 @@ type Options struct {
 	TenantCap int
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
+	// NodeLinger is how long a virtual node is still shown after the tenant's last pod there went.
+	NodeLinger time.Duration
 	process.Options
 	// Registerer is where the syncer's metrics go.
 	Registerer prometheus.Registerer
@@ -31,6 +33,7 @@ func DefaultOptions() Options {
 		Workers:    32,
 		TenantCap:  fairqueue.DefaultCap,
 		Timeout:    10 * time.Second,
+		NodeLinger: time.Minute,
 		Registerer: metrics.Registry,
 	}
 }
@@ -40,6 +43,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "how many objects are worked on at a time, of all tenants together")
 	flags.IntVar(&o.TenantCap, "tenant-cap", o.TenantCap, "how many objects of one tenant are worked on at a time")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long the work on one object may take before it is tried again")
+	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
+		"how long a virtual node is still shown to a tenant after its last pod there went")
 	o.Options.AddFlags(flags)
 }
 

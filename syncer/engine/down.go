@@ -171,7 +171,8 @@ func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired clie
 	case origin.Cluster != "" || !k.down.adopt:
 		return refusal{errForeign}
 	}
-	return s.patchSuper(ctx, k, found, desired)
+	_, err = s.patchSuper(ctx, k, found, desired)
+	return err
 }
 
 // liveCopy asks the super cluster for an object; nil if there is none.
@@ -193,26 +194,26 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 		return s.remove(ctx, k, o)
 	}
 	if o.super.GetDeletionTimestamp() == nil {
-		if err := s.patchSuper(ctx, k, o.super, desired); err != nil {
+		if o.super, err = s.patchSuper(ctx, k, o.super, desired); err != nil {
 			return err
 		}
 	}
 	return s.bringUp(ctx, k, o)
 }
 
-// patchSuper changes the copy if it differs.
-func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client.Object) error {
+// patchSuper changes the copy if it differs, and returns it as it is then.
+func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client.Object) (client.Object, error) {
 	merged := super.DeepCopyObject().(client.Object)
 	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
 	k.down.merge(merged, desired)
 	if equality.Semantic.DeepEqual(merged, super) {
-		return nil
+		return super, nil
 	}
 	if err := s.guard.patch(ctx, merged, super); err != nil {
-		return refused(err)
+		return nil, refused(err)
 	}
 	s.superRecent.put(k.name, merged)
-	return nil
+	return merged, nil
 }
 
 // remove deletes the copy, a mirrored one with the grace period that the tenant gave.

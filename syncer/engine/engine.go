@@ -40,6 +40,8 @@ type Options struct {
 	Workers int
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
+	// NodeLinger is how long a node is still shown to a tenant after its last object there went: the next may come soon.
+	NodeLinger time.Duration
 	// Queue are the limits for each tenant.
 	Queue fairqueue.Options
 	// Registerer is where the metrics go.
@@ -48,9 +50,10 @@ type Options struct {
 
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
-	super cluster.Cluster
-	kinds map[string]*kind
-	queue *fairqueue.Queue[Request]
+	super      cluster.Cluster
+	kinds      map[string]*kind
+	queue      *fairqueue.Queue[Request]
+	nodeLinger time.Duration
 
 	refusedWrites prometheus.Counter
 
@@ -61,10 +64,11 @@ type Engine struct {
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
 func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 	e := &Engine{
-		super:    mgr.GetLocalManager(),
-		kinds:    map[string]*kind{},
-		queue:    fairqueue.New(Request.Lane, opts.Queue),
-		sessions: map[multicluster.ClusterName]*session{},
+		super:      mgr.GetLocalManager(),
+		kinds:      map[string]*kind{},
+		queue:      fairqueue.New(Request.Lane, opts.Queue),
+		nodeLinger: opts.NodeLinger,
+		sessions:   map[multicluster.ClusterName]*session{},
 		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_refused_writes_total",
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",

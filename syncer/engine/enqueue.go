@@ -12,9 +12,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// quietNode is how long a node without the tenant's objects is still shown: the next one may come soon.
-const quietNode = time.Minute
-
 // Indexes of the caches.
 const (
 	// indexCluster finds the copies of a tenant's objects, by cluster key.

@@ -107,6 +107,10 @@ func (r *recent) forget(kind string, key client.ObjectKey) {
 
 // reached says whether an object is at least as new as the write.
 func (w write) reached(obj client.Object) bool {
+	if w.gone && len(obj.GetFinalizers()) == 0 {
+		// What is deleted for good may change once more on its way out: only another object of its name counts.
+		return obj.GetUID() != w.obj.GetUID()
+	}
 	return newer(obj, w.obj) || (!w.assumed && !newer(w.obj, obj))
 }
 

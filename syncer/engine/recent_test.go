@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -45,10 +46,10 @@ func TestRecentLatest(t *testing.T) {
 		"the cache is behind what is assumed":       {assume, "5", "4", "5"},
 		"an assumption that cannot be compared":     {assume, "opaque", "5", "5"},
 
-		"what is gone for good is not there":                   {gone, "5", "5", none},
-		"what is gone for good is not there in the past":       {gone, "5", "4", none},
-		"what is gone for good, and the cache knows":           {gone, "5", none, none},
-		"what was made anew under the name of what is gone is": {gone, "5", "7", "7"},
+		"what is gone for good is not there":             {gone, "5", "5", none},
+		"what is gone for good is not there in the past": {gone, "5", "4", none},
+		"what is gone for good, and the cache knows":     {gone, "5", none, none},
+		"what is gone for good changes on its way out":   {gone, "5", "7", none},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestRecentSeen(t *testing.T) {
 		"the version that an assumption began from": {assume, "5", "5", false},
 		"the event of what was assumed":             {assume, "5", "6", true},
 		"the last version of what is gone":          {gone, "5", "5", false},
-		"the end of what is gone":                   {gone, "5", "6", true},
+		"a change of what is gone, on its way out":  {gone, "5", "6", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +108,33 @@ func TestRecentSeen(t *testing.T) {
 			r.seen("Pod", version(tt.event))
 			if dropped := len(r.written) == 0; dropped != tt.dropped {
 				t.Errorf("what was written is dropped: %t, want %t", dropped, tt.dropped)
+			}
+		})
+	}
+}
+
+// TestRecentGoneIsThatObject: another one of the name is there, and so is one that a finalizer still holds.
+func TestRecentGoneIsThatObject(t *testing.T) {
+	for name, tt := range map[string]struct {
+		version    string
+		uid        types.UID
+		finalizers []string
+		there      bool
+	}{
+		"the same object":                  {"6", "a", nil, false},
+		"another one of its name":          {"6", "b", nil, true},
+		"a finalizer, before the deletion": {"5", "a", []string{"example.com/hold"}, false},
+		"a finalizer, after it":            {"6", "a", []string{"example.com/hold"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecent()
+			gone := version("5")
+			gone.UID = "a"
+			r.remove("Pod", gone)
+			cached := version(tt.version)
+			cached.UID, cached.Finalizers = tt.uid, tt.finalizers
+			if there := r.latest("Pod", webKey, cached) != nil; there != tt.there {
+				t.Errorf("it is there: %t, want %t", there, tt.there)
 			}
 		})
 	}

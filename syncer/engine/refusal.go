@@ -34,13 +34,19 @@ func (r refusal) Unwrap() error { return r.error }
 // that pass by themselves, stay what they are.
 func refused(err error) error {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), lacksRights(err):
 		return err
 	case errors.Is(err, errForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
 		return refusal{err}
 	}
 	return err
+}
+
+// lacksRights says whether it is the syncer that the super cluster's authorizer refuses, and not the object. That is the admin's
+// to mend and nothing that a tenant should read.
+func lacksRights(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), ` is forbidden: User "`)
 }
 
 // report tells the tenant why an object does not go down. The same reason counts up one event.

@@ -67,7 +67,7 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 		remove: func(obj client.Object) {
 			s, m := event(obj, priorityHigh), k.down.mirror
 			if s != nil && m != nil && m.node(obj) != "" {
-				s.enqueueLater(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), quietNode)
+				s.enqueueLater(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
 			}
 		},
 	}

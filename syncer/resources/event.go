@@ -40,6 +40,8 @@ func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
 	event.InvolvedObject.ResourceVersion = ""
 	// A second object could be anything of the super cluster.
 	event.Related = nil
+	// The instance is the host of a component of the super cluster, or one of its pods.
+	event.ReportingInstance = event.ReportingController
 	event.Message = v.Tenant.Text(super.Message, v.Namespace)
 	event.Action = v.Tenant.Text(super.Action, v.Namespace)
 	return event

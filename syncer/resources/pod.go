@@ -155,6 +155,5 @@ func timeless(status corev1.PodStatus) corev1.PodStatus {
 		conditions[i] = c
 	}
 	status.Conditions = conditions
-	status.ObservedGeneration = 0
 	return status
 }

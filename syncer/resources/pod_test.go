@@ -301,7 +301,7 @@ func TestSamePodStatus(t *testing.T) {
 		"when a condition changed":         {func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Unix(9, 0) }, true},
 		"when a condition was probed":      {func(s *corev1.PodStatus) { s.Conditions[1].LastProbeTime = metav1.Unix(9, 0) }, true},
 		"which generation a condition saw": {func(s *corev1.PodStatus) { s.Conditions[1].ObservedGeneration = 9 }, true},
-		"which generation the node saw":    {func(s *corev1.PodStatus) { s.ObservedGeneration = 9 }, true},
+		"which generation the node saw":    {func(s *corev1.PodStatus) { s.ObservedGeneration = 9 }, false},
 		"an empty list for none":           {func(s *corev1.PodStatus) { s.PodIPs = []corev1.PodIP{} }, true},
 		"a condition's status":             {func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse }, false},
 		"a condition's reason":             {func(s *corev1.PodStatus) { s.Conditions[1].Reason = "x" }, false},

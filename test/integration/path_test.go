@@ -165,6 +165,14 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		shouldVanish(ctx, super.Client, superOf(red, sec))
 	})
 
+	It("shows no node any more when no pod is left", func(ctx SpecContext) {
+		Eventually(func(g Gomega) {
+			nodes := &corev1.NodeList{}
+			g.Expect(red.Client.List(ctx, nodes)).To(Succeed())
+			g.Expect(nodes.Items).To(BeEmpty())
+		}).WithContext(ctx).Should(Succeed())
+	})
+
 	It("deletes the namespace with all that is in it", func(ctx SpecContext) {
 		create(ctx, red.Client, pod(ns, "last"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 )
+
+// nodeLinger is short, so that a test can see it pass.
+const nodeLinger = time.Second
 
 // Syncer is a syncer in this process.
 type Syncer struct {
@@ -26,6 +30,7 @@ func StartSyncer(super *rest.Config, logger logr.Logger) *Syncer {
 	s := &Syncer{registry: prometheus.NewRegistry(), cancel: cancel, ended: make(chan error, 1)}
 	opts := app.DefaultOptions()
 	opts.Logger, opts.Registerer = logger, s.registry
+	opts.NodeLinger = nodeLinger
 	go func() { s.ended <- app.Run(ctx, super, opts) }()
 	return s
 }
