@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -98,8 +99,9 @@ type View struct {
 	Tenant translate.Tenant
 	// Namespace is the tenant's name of the namespace that the object is in.
 	Namespace string
-	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none.
-	Lookup func(kind string, superKey client.ObjectKey) client.Object
+	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
+	// object is not the one with this UID. An empty UID is any.
+	Lookup func(kind string, superKey client.ObjectKey, uid types.UID) client.Object
 }
 
 // kind is a Kind with its type erased.

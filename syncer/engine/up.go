@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -106,14 +107,14 @@ func (s *session) ensureNode(ctx context.Context, name string) error {
 }
 
 // behind finds the tenant's object behind a super object.
-func (s *session) behind(ctx context.Context) func(string, client.ObjectKey) client.Object {
-	return func(name string, superKey client.ObjectKey) client.Object {
+func (s *session) behind(ctx context.Context) func(string, client.ObjectKey, types.UID) client.Object {
+	return func(name string, superKey client.ObjectKey, uid types.UID) client.Object {
 		k := s.kinds[name]
 		if k == nil || k.down == nil {
 			return nil
 		}
 		super, err := s.superObject(ctx, k, superKey)
-		if err != nil || super == nil {
+		if err != nil || super == nil || (uid != "" && uid != super.GetUID()) {
 			return nil
 		}
 		tenant, err := s.tenantObject(ctx, k, k.down.tenantKey(super))

@@ -27,9 +27,10 @@ func Event() engine.Kind {
 
 func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
 	about := super.InvolvedObject
-	obj := v.Lookup(about.Kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name})
+	obj := v.Lookup(about.Kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
 	if obj == nil || obj.GetNamespace() != v.Namespace {
-		// An event lies in the namespace of what it is about.
+		// It is about an object of the super cluster's own, or one that is gone; or it does not lie in the namespace of what it
+		// is about, where the apiserver wants it.
 		return nil
 	}
 	event := super.DeepCopy()

@@ -31,6 +31,8 @@ func superEvent() *corev1.Event {
 		FirstTimestamp: metav1.Unix(1, 0),
 		LastTimestamp:  metav1.Unix(2, 0),
 		Source:         corev1.EventSource{Component: "kubelet", Host: "node-1"},
+
+		ReportingController: "kubelet", ReportingInstance: "control-plane-7",
 	}
 }
 
@@ -56,6 +58,8 @@ func TestEventComesUp(t *testing.T) {
 		FirstTimestamp: metav1.Unix(1, 0),
 		LastTimestamp:  metav1.Unix(2, 0),
 		Source:         corev1.EventSource{Component: "kubelet", Host: "node-1"},
+
+		ReportingController: "kubelet", ReportingInstance: "kubelet",
 	}
 	if diff := cmp.Diff(want, k.Desired(view, superEvent())); diff != "" {
 		t.Errorf("the tenant's event (-want +got):\n%s", diff)

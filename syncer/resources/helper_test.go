@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -167,8 +168,13 @@ func scribbleValue(v reflect.Value) {
 }
 
 // lookup finds a tenant's objects by kind and super key.
-func lookup(objects map[string]client.Object) func(string, client.ObjectKey) client.Object {
-	return func(kind string, key client.ObjectKey) client.Object { return objects[kind+" "+key.String()] }
+func lookup(objects map[string]client.Object) func(string, client.ObjectKey, types.UID) client.Object {
+	return func(kind string, key client.ObjectKey, uid types.UID) client.Object {
+		if uid != "super-uid" {
+			return nil
+		}
+		return objects[kind+" "+key.String()]
+	}
 }
 
 // tenantPod is a pod as the tenant's apiserver leaves it.

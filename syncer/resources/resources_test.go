@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -176,7 +177,7 @@ func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
 	}
 
 	view := engine.View{
-		Tenant: blue, Namespace: "default", Lookup: func(string, client.ObjectKey) client.Object { return behind },
+		Tenant: blue, Namespace: "default", Lookup: func(string, client.ObjectKey, types.UID) client.Object { return behind },
 	}
 	desired := k.Desired(view, super)
 	if reflect.ValueOf(desired).IsNil() {
