@@ -36,6 +36,12 @@ const (
 	Annotations = Domain + "/annotations"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
+	// TenantUID is an annotation on the root namespace: the UID of the tenant's kube-system namespace, by which a control plane
+	// is told from another at the same address.
+	TenantUID = Domain + "/tenant-uid"
+	// ConfirmIdentity is an annotation on a VirtualCluster, by which an admin accepts the control plane with that TenantUID in the
+	// place of the one before.
+	ConfirmIdentity = Domain + "/confirm-identity"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
 	RestartedAt = Domain + "/restartedAt"
 )

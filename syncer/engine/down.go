@@ -36,6 +36,13 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 	case update:
 		return s.update(ctx, k, o)
 	case remove:
+		if !p.same {
+			// The tenant's object is gone, or another one. That is what it looks like, too, when the tenant's data is lost: its
+			// running copies must not be lost with it.
+			if err := s.identities.verify(ctx, s.cluster.Verify); err != nil {
+				return err
+			}
+		}
 		return s.remove(ctx, k, o)
 	case retire:
 		return removeObject(ctx, s.client, o.tenant, k.down.mirror.grace(o.super))

@@ -30,6 +30,8 @@ type TenantCluster interface {
 	Tenant() translate.Tenant
 	// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
 	Healthy() bool
+	// Verify makes sure that the apiserver still serves the cluster that was engaged, by asking it.
+	Verify(ctx context.Context) error
 	// Synced is called once, when the caches are full and the tenant's objects are being carried.
 	Synced()
 }

@@ -33,6 +33,8 @@ type session struct {
 	tenantRecent, superRecent *recent
 	// refusals are the objects that the super cluster does not take.
 	refusals refusals
+	// identities are questions about whether the tenant is still the one that was engaged.
+	identities *verifier
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
 }
@@ -46,6 +48,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		client:       c.GetClient(),
 		tenantRecent: newRecent(),
 		superRecent:  newRecent(),
+		identities:   newVerifier(),
 	}
 	s.tenant.Store(&t)
 	s.guard = &guard{

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -31,10 +31,13 @@ type Cluster struct {
 	cache  cache.Cache
 	client client.Client
 
-	tenant  atomic.Pointer[translate.Tenant]
-	synced  atomic.Bool
-	health  *health
-	changed func()
+	tenant atomic.Pointer[translate.Tenant]
+	uid    types.UID // of the cluster that was engaged
+	synced atomic.Bool
+	// replaced: the apiserver serves another cluster than that.
+	replaced atomic.Bool
+	health   *health
+	changed  func()
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -77,13 +80,9 @@ func (c *Cluster) Synced() {
 	c.changed()
 }
 
-// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
-func (c *Cluster) Healthy() bool { return c.health.healthy() }
-
-// probe asks for something that only an admin of a running cluster gets.
-func (c *Cluster) probe(ctx context.Context) error {
-	return c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})
-}
+// Healthy says whether the tenant's apiserver answers, and for the cluster that was engaged. After a change, the cluster is
+// engaged again.
+func (c *Cluster) Healthy() bool { return c.health.healthy() && !c.replaced.Load() }
 
 // Start runs the cache until ctx ends.
 func (c *Cluster) Start(ctx context.Context) error { return c.cache.Start(ctx) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,7 +120,7 @@ func (p *Provider) engaged(vc types.NamespacedName) *tenant {
 }
 
 // engage connects to a tenant and engages it. It does not wait for its caches.
-func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tenant, config []byte) error {
+func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte) error {
 	rest, err := kubeconfig.RESTConfig(config)
 	if err != nil {
 		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
@@ -128,12 +129,17 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tena
 	ctx, cancel := context.WithCancel(p.ctx)
 	c, err := newCluster(ctx, rest, p.scheme, p.mapper, func() { p.changed(ctx, vc) })
 	if err == nil {
-		err = probeOnce(ctx, c)
+		c.uid, err = c.identity(ctx)
 	}
 	if err != nil {
 		cancel()
 		return asProblem(err, rest.Host)
 	}
+	if err := p.recognize(ctx, vc, root, c.uid); err != nil {
+		cancel()
+		return err
+	}
+	who := translate.NewTenant(vc, root.UID)
 	c.tenant.Store(&who)
 	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
 	if err := p.add(ctx, client.ObjectKeyFromObject(vc), t); err != nil {
@@ -141,13 +147,6 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, who translate.Tena
 		return err
 	}
 	return nil
-}
-
-// probeOnce says whether a tenant's apiserver answers, and lets us in.
-func probeOnce(ctx context.Context, c *Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	return c.probe(ctx)
 }
 
 // add runs a tenant's cache and engages the tenant.

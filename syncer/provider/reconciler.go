@@ -115,15 +115,20 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	if current == nil && !meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady) {
 		return nil
 	}
-	who, config, err := p.read(ctx, vc)
+	root, config, err := p.read(ctx, vc)
 	if err != nil || config == nil {
 		return err
 	}
-	if current != nil && current.uid == vc.UID && current.kubeconfig == sha256.Sum256(config) {
-		return p.refresh(current, who)
+	if current != nil && current.serves(vc, config) {
+		return p.refresh(current, translate.NewTenant(vc, root.UID))
 	}
 	p.disengage(key)
-	return p.engage(vc, who, config)
+	return p.engage(vc, root, config)
+}
+
+// serves says whether an engagement is still the right one for a VirtualCluster and its kubeconfig.
+func (t *tenant) serves(vc *tenancyv1alpha1.VirtualCluster, config []byte) bool {
+	return t.uid == vc.UID && t.kubeconfig == sha256.Sum256(config) && !t.cluster.replaced.Load()
 }
 
 // refresh engages a tenant again, which takes over what changed.
@@ -132,14 +137,14 @@ func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
 	return p.aware.Engage(p.ctx, multicluster.ClusterName(who.Key), t.cluster)
 }
 
-// read reads who a tenant is and its admin kubeconfig; none while the manager has not made them.
-func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (translate.Tenant, []byte, error) {
+// read reads a tenant's root namespace and its admin kubeconfig; none while the manager has not made them.
+func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Namespace, []byte, error) {
 	root := &corev1.Namespace{}
 	if err := p.super.Get(ctx, client.ObjectKey{Name: vc.Status.ClusterNamespace}, root); err != nil {
-		return translate.Tenant{}, nil, client.IgnoreNotFound(err)
+		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if root.Annotations[names.VCUID] != string(vc.UID) {
-		return translate.Tenant{}, nil, problem{
+		return nil, nil, problem{
 			tenancyv1alpha1.ReasonNamespaceConflict,
 			fmt.Sprintf("Namespace %s does not belong to this VirtualCluster", root.Name),
 			errors.New("its annotation " + names.VCUID + " names another UID"),
@@ -148,7 +153,7 @@ func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: root.Name, Name: names.AdminKubeconfigSecret}
 	if err := p.super.Get(ctx, key, secret); err != nil {
-		return translate.Tenant{}, nil, client.IgnoreNotFound(err)
+		return nil, nil, client.IgnoreNotFound(err)
 	}
-	return translate.NewTenant(vc, root.UID), secret.Data[names.AdminKubeconfigKey], nil
+	return root, secret.Data[names.AdminKubeconfigKey], nil
 }

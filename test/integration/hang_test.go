@@ -2,8 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,25 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 var _ = Describe("A tenant's apiserver that hangs", func() {
 	It("is parked with a condition, holds nobody else, and catches up when it answers again", func(ctx SpecContext) {
 		const ns, total = "hang", 20
-		// The tenant's control plane is a process of its own, which can be stopped.
-		dir, err := os.MkdirTemp("", "vc-elsewhere-")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(os.RemoveAll, dir)
-		elsewhere, err := local.Start(ctx, dir, "--manager=false", "--syncer=false", "--nodes=0")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(elsewhere.Stop()).To(Succeed()) })
-		config, err := os.ReadFile(filepath.Join(dir, "super.kubeconfig"))
-		Expect(err).NotTo(HaveOccurred())
-		source := secret("default", "hangs", map[string]string{"kubeconfig": string(config)})
-		create(ctx, super.Client, source)
-		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
-		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
+		elsewhere := startElsewhere(ctx, tempDir())
+		red := tenantElsewhere(ctx, elsewhere)
 		blue := tenant(ctx)
 		create(ctx, red.Client, namespace(ns), service(ns, "web"))
 		create(ctx, blue.Client, namespace(ns))

@@ -108,7 +108,7 @@ func (s *SuperCluster) connect() error {
 // PID is the process of the super cluster.
 func (s *SuperCluster) PID() int { return s.process.Process.Pid }
 
-// Stop ends the super cluster and waits for it.
+// Stop ends the super cluster and waits for it. It can be called again.
 func (s *SuperCluster) Stop() error {
 	if s.process.Process == nil {
 		return nil
@@ -118,6 +118,7 @@ func (s *SuperCluster) Stop() error {
 	}
 	select {
 	case err := <-s.ended:
+		s.ended <- err
 		return err
 	case <-time.After(stopTimeout):
 		return errors.Join(errors.New("vc-standalone did not stop in time"), s.process.Process.Kill())

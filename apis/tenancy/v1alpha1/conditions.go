@@ -36,6 +36,8 @@ const (
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable: the tenant's apiserver does not answer.
 	ReasonUnreachable = "Unreachable"
+	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
+	ReasonIdentityChanged = "IdentityChanged"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.
