@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
 const (
@@ -39,19 +41,14 @@ func (h *health) healthy() bool {
 
 // wrap has the health follow the requests of a transport. Watches tell nothing: they end when a server restarts, and open again.
 func (h *health) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
-		if r.URL.Query().Get("watch") == "" {
+		if !requests.IsWatch(r) {
 			h.observe(err == nil && answer.StatusCode < http.StatusInternalServerError)
 		}
 		return answer, err
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip sends the request.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // observe counts a request that was answered well, or not.
 func (h *health) observe(well bool) {

@@ -1,4 +1,4 @@
-// Package requests counts what the syncer asks of apiservers.
+// Package requests tells requests to apiservers apart, and counts those of the syncer.
 package requests
 
 import (
@@ -33,7 +33,7 @@ func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 // Wrap counts the requests that go through a transport to a side.
 func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return RoundTripper(func(r *http.Request) (*http.Response, error) {
 			verb, resource := classify(r)
 			c.requests.WithLabelValues(side, verb, resource).Inc()
 			return next.RoundTrip(r)
@@ -41,10 +41,11 @@ func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// RoundTripper is a function that sends requests.
+type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip sends the request.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // classify reads the verb and the resource, with its subresource, from a request (Kubernetes API Concepts: resource URIs).
 func classify(r *http.Request) (verb, resource string) {
@@ -67,6 +68,9 @@ func classify(r *http.Request) (verb, resource string) {
 	return verbOf(r, len(parts) > 1), resource
 }
 
+// IsWatch says whether a request opens a watch.
+func IsWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
+
 // verbOf is the API's verb for a request to one object or to all.
 func verbOf(r *http.Request, one bool) string {
 	switch r.Method {
@@ -75,7 +79,7 @@ func verbOf(r *http.Request, one bool) string {
 	case http.MethodPut:
 		return "update"
 	case http.MethodGet:
-		if r.URL.Query().Get("watch") != "" {
+		if IsWatch(r) {
 			return "watch"
 		}
 		if !one {

@@ -48,7 +48,7 @@ func TestWrapCountsBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: http.StatusOK}, nil })
+	answer := RoundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: http.StatusOK}, nil })
 	for side, n := range map[string]int{Super: 2, Tenant: 1} {
 		for range n {
 			if _, err := c.Wrap(side)(answer).RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)); err != nil {
