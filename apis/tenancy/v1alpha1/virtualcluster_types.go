@@ -109,6 +109,14 @@ type VirtualClusterSpec struct {
 	// external says where a control plane of provisioner External is.
 	// +optional
 	External *ExternalControlPlane `json:"external,omitempty"`
+
+	// sync is what the syncer carries for the tenant, where it differs from the default.
+	// +optional
+	Sync *SyncSpec `json:"sync,omitempty"`
+
+	// policy is what the tenant's pods may ask of the super cluster. Default: nothing that reaches beyond the tenant.
+	// +optional
+	Policy *TenantPolicy `json:"policy,omitempty"`
 }
 
 // ExternalControlPlane is a control plane that runs elsewhere.

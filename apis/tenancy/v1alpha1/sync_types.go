@@ -1,0 +1,184 @@
+package v1alpha1
+
+// OptionalKind is a kind that a tenant can do without, or that can be carried in more than one way.
+//
+// +kubebuilder:validation:Enum=ConfigMap;Secret;Event;Endpoints;EndpointSlice;Ingress;NetworkPolicy;PodDisruptionBudget;PersistentVolumeClaim;PersistentVolume;ResourceClaim;ResourceClaimTemplate;StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
+type OptionalKind string
+
+// ClassKind is a kind that the super cluster shows to tenants to choose from.
+//
+// +kubebuilder:validation:Enum=StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
+type ClassKind string
+
+// SyncMode is which objects of a kind are carried.
+//
+// +kubebuilder:validation:Enum=Off;Referenced;All
+type SyncMode string
+
+const (
+	// SyncOff carries none; copies that exist are removed.
+	SyncOff SyncMode = "Off"
+	// SyncReferenced carries the objects that another one refers to that is carried.
+	SyncReferenced SyncMode = "Referenced"
+	// SyncAll carries every object.
+	SyncAll SyncMode = "All"
+)
+
+// SyncSpec is what the syncer carries for a tenant, where it differs from the default.
+type SyncSpec struct {
+	// kinds says which objects of a kind are carried. Default: of ConfigMap, Secret, ResourceClaim and
+	// ResourceClaimTemplate the referenced ones, of other kinds all.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=32
+	Kinds []KindSync `json:"kinds,omitempty"`
+
+	// publish names classes of the super cluster that this tenant is shown, beside those that are labelled
+	// tenancy.x-k8s.io/super.public=true and shown to all.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=16
+	Publish []PublishedClasses `json:"publish,omitempty"`
+
+	// customResources are carried like built-in kinds. Their definitions are copied from the super cluster to the tenant.
+	// +optional
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=resource
+	// +kubebuilder:validation:MaxItems=32
+	CustomResources []CustomResourceSync `json:"customResources,omitempty"`
+
+	// patches change the copies of the tenant's objects on the way down, one after the other. An object to which a patch
+	// cannot be applied is not carried, and has an event that says why.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Patches []SyncPatch `json:"patches,omitempty"`
+}
+
+// KindSync is which objects of a kind are carried.
+//
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Referenced' || self.kind in ['ConfigMap', 'Secret', 'ResourceClaim', 'ResourceClaimTemplate']",message="mode Referenced is for ConfigMap, Secret, ResourceClaim and ResourceClaimTemplate"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Off' || !(self.kind in ['ConfigMap', 'Secret'])",message="ConfigMap and Secret cannot be off, since pods refer to them"
+type KindSync struct {
+	// kind is the kind.
+	// +required
+	Kind OptionalKind `json:"kind"`
+	// mode is which of its objects are carried.
+	// +required
+	Mode SyncMode `json:"mode"`
+}
+
+// PublishedClasses are classes of one kind that a tenant is shown.
+type PublishedClasses struct {
+	// kind is the kind.
+	// +required
+	Kind ClassKind `json:"kind"`
+	// names are the names of the classes.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Names []string `json:"names"`
+}
+
+// SyncDirection is which way objects flow.
+//
+// +kubebuilder:validation:Enum=Down;Up
+type SyncDirection string
+
+const (
+	// SyncDown copies the tenant's objects to the super cluster, and their status back.
+	SyncDown SyncDirection = "Down"
+	// SyncUp copies objects of the super cluster to the tenant: those in the tenant's namespaces and, of a resource without
+	// namespaces, those labelled tenancy.x-k8s.io/super.public=true.
+	SyncUp SyncDirection = "Up"
+)
+
+// CustomResourceSync is a custom resource that is carried.
+type CustomResourceSync struct {
+	// group is the API group.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Group string `json:"group"`
+	// version is the version in which objects are read and written.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Version string `json:"version"`
+	// resource is the plural name, such as certificates.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Resource string `json:"resource"`
+	// direction is which way the objects flow. A resource without namespaces can only flow up.
+	// +required
+	Direction SyncDirection `json:"direction"`
+}
+
+// SyncPatch is a change that is made to copies on the way down. It cannot change their names, what says whose they are, or
+// a field that cannot be changed in a copy that exists.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.set) != has(self.jsonPatch)",message="one of set and jsonPatch must be given"
+type SyncPatch struct {
+	// name is what messages call the patch.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// kinds are the kinds whose copies are patched, such as Pod; custom resources by kind and group, such as
+	// Certificate.cert-manager.io.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=317
+	Kinds []string `json:"kinds"`
+
+	// when is a CEL expression that says whether a copy is patched. It can read object, the copy; self, the tenant's
+	// object; and tenant, with the fields name, namespace and key. Default: every copy is.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	When string `json:"when,omitempty"`
+
+	// set are fields with the CEL expressions of their values.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Set []FieldExpression `json:"set,omitempty"`
+
+	// jsonPatch is a JSON Patch (RFC 6902), as JSON text.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=16384
+	JSONPatch string `json:"jsonPatch,omitempty"`
+}
+
+// FieldExpression is a field with the expression of its value.
+type FieldExpression struct {
+	// path is a JSON Pointer (RFC 6901) to the field, such as /spec/nodeSelector/pool. Objects on the way to it are made.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/`
+	Path string `json:"path"`
+	// expression is a CEL expression of the value, which reads what when does. Null removes the field.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Expression string `json:"expression"`
+}
