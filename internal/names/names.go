@@ -36,12 +36,17 @@ const (
 	Annotations = Domain + "/annotations"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
+	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.
+	Public = Domain + "/super.public"
 	// TenantUID is an annotation on the root namespace: the UID of the tenant's kube-system namespace, by which a control plane
 	// is told from another at the same address.
 	TenantUID = Domain + "/tenant-uid"
 	// ConfirmIdentity is an annotation on a VirtualCluster, by which an admin accepts the control plane with that TenantUID in the
 	// place of the one before.
 	ConfirmIdentity = Domain + "/confirm-identity"
+	// ConfirmRemoval is an annotation on a VirtualCluster, by which an admin accepts that so many running pods are removed whose
+	// tenant's objects vanished without having been deleted.
+	ConfirmRemoval = Domain + "/confirm-removal"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
 	RestartedAt = Domain + "/restartedAt"
 )

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -43,7 +43,8 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	}
 	tenants := provider.New(scheme, counter.Wrap(requests.Tenant))
 	managerOptions := opts.Manager(name, scheme)
-	managerOptions.Cache = cacheOptions()
+	kinds := resources.All()
+	managerOptions.Cache = cacheOptions(kinds)
 	config := process.ClientConfig(super, name)
 	config.Wrap(counter.Wrap(requests.Super))
 	mgr, err := mcmanager.New(config, tenants, managerOptions)
@@ -53,9 +54,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := tenants.SetupWithManager(mgr.GetLocalManager()); err != nil {
 		return nil, fmt.Errorf("setting up the provider of tenants: %w", err)
 	}
-	_, err = engine.New(ctx, mgr, resources.All(), engine.Options{
+	_, err = engine.New(ctx, mgr, kinds, engine.Options{
 		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
+		Patrol:     opts.Patrol,
+		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
 		Queue:      fairqueue.Options{Cap: opts.TenantCap},
 		Registerer: opts.Registerer,
@@ -83,6 +86,9 @@ func newScheme() (*runtime.Scheme, error) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the built-in kinds: %w", err)
 	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering custom resource definitions: %w", err)
+	}
 	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the tenancy kinds: %w", err)
 	}
@@ -90,16 +96,16 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 // cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.
-func cacheOptions() cache.Options {
+func cacheOptions(kinds []engine.Kind) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
+	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
+	for _, obj := range engine.Shown(kinds) {
+		byObject[obj] = all
+	}
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
 		DefaultTransform:     cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&tenancyv1alpha1.VirtualCluster{}: all,
-			&corev1.Node{}:                    all,
-			&corev1.Event{}:                   all,
-		},
+		ByObject:             byObject,
 	}
 }
 

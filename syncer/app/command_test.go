@@ -31,13 +31,13 @@ func TestFlags(t *testing.T) {
 		return nil
 	})
 	command.SetArgs([]string{
-		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--leader-elect", "--health-probe-bind-address=0",
+		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--leader-elect", "--health-probe-bind-address=0",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := Options{
-		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second,
+		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
 		Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
@@ -50,10 +50,11 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"the defaults are good": {func(*Options) {}, ""},
-		"no worker":             {func(o *Options) { o.Workers = 0 }, "--workers"},
-		"no cap":                {func(o *Options) { o.TenantCap = -1 }, "--tenant-cap"},
-		"hardly any time":       {func(o *Options) { o.Timeout = time.Millisecond }, "--timeout"},
+		"the defaults are good":  {func(*Options) {}, ""},
+		"no worker":              {func(o *Options) { o.Workers = 0 }, "--workers"},
+		"no cap":                 {func(o *Options) { o.TenantCap = -1 }, "--tenant-cap"},
+		"hardly any time":        {func(o *Options) { o.Timeout = time.Millisecond }, "--timeout"},
+		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

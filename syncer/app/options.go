@@ -22,6 +22,8 @@ type Options struct {
 	Timeout time.Duration
 	// NodeLinger is how long a virtual node is still shown after the tenant's last pod there went.
 	NodeLinger time.Duration
+	// Patrol is how often both sides of everything are compared.
+	Patrol time.Duration
 	process.Options
 	// Registerer is where the syncer's metrics go.
 	Registerer prometheus.Registerer
@@ -34,6 +36,7 @@ func DefaultOptions() Options {
 		TenantCap:  fairqueue.DefaultCap,
 		Timeout:    10 * time.Second,
 		NodeLinger: time.Minute,
+		Patrol:     time.Minute,
 		Registerer: metrics.Registry,
 	}
 }
@@ -45,6 +48,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long the work on one object may take before it is tried again")
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
 		"how long a virtual node is still shown to a tenant after its last pod there went")
+	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "how often both sides of everything are compared, to mend what no event told of")
 	o.Options.AddFlags(flags)
 }
 
@@ -59,6 +63,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Timeout < time.Second {
 		errs = append(errs, errors.New("--timeout must be at least 1s"))
+	}
+	if o.Patrol < time.Second {
+		errs = append(errs, errors.New("--patrol must be at least 1s"))
 	}
 	return errors.Join(errs...)
 }

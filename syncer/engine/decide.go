@@ -22,6 +22,8 @@ type pair struct {
 	mirrored bool
 	// started: the mirrored object has had a copy before.
 	started bool
+	// hurried: both are being deleted, and the tenant's has less time for it than its copy.
+	hurried bool
 }
 
 // action is what a reconcile does about a pair.
@@ -87,7 +89,7 @@ func decideMirrored(p pair) action {
 	switch {
 	case p.tenant == present && p.super == deleting:
 		return retire
-	case p.tenant == deleting && p.super == present:
+	case p.tenant == deleting && (p.super == present || p.hurried):
 		return remove
 	}
 	return update

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -37,9 +38,7 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 		return s.update(ctx, k, o)
 	case remove:
 		if !p.same {
-			// The tenant's object is gone, or another one. That is what it looks like, too, when the tenant's data is lost: its
-			// running copies must not be lost with it.
-			if err := s.identities.verify(ctx, s.cluster.Verify); err != nil {
+			if err := s.allowRemoval(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -71,16 +70,29 @@ func (s *session) judge(ctx context.Context, k *kind, o objects) (pair, error) {
 	p := pair{tenant: stand(o.tenant), super: stand(o.super), mirrored: k.down.mirror != nil}
 	if o.super != nil {
 		origin := translate.OriginOf(o.super)
-		p.foreign = origin.Cluster != s.identity().Key
 		p.same = o.tenant != nil && origin.UID == o.tenant.GetUID()
+		// What lost the note of whose it is can still be told by the UID.
+		p.foreign = origin.Cluster != s.identity().Key && (origin.Cluster != "" || !p.same)
 	}
 	if o.tenant == nil {
 		return p, nil
 	}
-	p.started = p.mirrored && k.down.mirror.started(o.tenant)
+	if p.mirrored {
+		p.started = k.down.mirror.started(o.tenant)
+		p.hurried = hurried(k.down.mirror, o)
+	}
 	var err error
 	p.wanted, err = s.wanted(ctx, k, o.tenant)
 	return p, err
+}
+
+// hurried says whether both sides are being deleted and the tenant shortened the time for it.
+func hurried(m *mirror, o objects) bool {
+	if stand(o.tenant) != deleting || stand(o.super) != deleting {
+		return false
+	}
+	wanted, given := m.grace(o.tenant), m.grace(o.super)
+	return wanted != nil && given != nil && *wanted < *given
 }
 
 // stand says how an object stands.
@@ -96,10 +108,11 @@ func stand(obj client.Object) presence {
 
 // wanted says whether a tenant's object belongs in the super cluster.
 func (s *session) wanted(ctx context.Context, k *kind, obj client.Object) (bool, error) {
-	if k.down.skip(obj) {
+	mode := s.identity().Mode(k.name)
+	if mode == tenancyv1alpha1.SyncOff || k.down.skip(obj) {
 		return false, nil
 	}
-	if !k.down.onDemand {
+	if !k.down.onDemand || mode == tenancyv1alpha1.SyncAll {
 		return true, nil
 	}
 	return s.referred(ctx, k.name, client.ObjectKeyFromObject(obj))
@@ -111,7 +124,7 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if err != nil || !ready {
 		return err
 	}
-	desired, err := s.desired(k, o)
+	desired, err := s.desired(ctx, k, o)
 	if err != nil {
 		return err
 	}
@@ -149,17 +162,34 @@ func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool
 }
 
 // desired is the copy that the super cluster should hold.
-func (s *session) desired(k *kind, o objects) (client.Object, error) {
-	t := s.identity()
-	desired, err := k.down.desired(t, o.tenant)
+func (s *session) desired(ctx context.Context, k *kind, o objects) (client.Object, error) {
+	v := s.view(ctx, o.key.Namespace)
+	desired, err := k.down.desired(v, o.tenant)
 	if err != nil {
 		return nil, refusal{err}
 	}
-	meta := t.Down(o.tenant, o.superKey)
+	meta := v.Tenant.Down(o.tenant, o.superKey)
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
 	return desired, nil
+}
+
+// view is what the functions of a kind may look at.
+func (s *session) view(ctx context.Context, namespace string) View {
+	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Offers: s.offers(ctx)}
+}
+
+// offers says whether the tenant is offered the class of a kind and name.
+func (s *session) offers(ctx context.Context) func(kind, name string) bool {
+	return func(kind, name string) bool {
+		k := s.kind(kind)
+		if k == nil || k.up == nil || s.identity().Mode(kind) == tenancyv1alpha1.SyncOff {
+			return false
+		}
+		super, err := s.superObject(ctx, k, client.ObjectKey{Name: name})
+		return err == nil && super != nil && s.identity().Offers(kind, super)
+	}
 }
 
 // takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
@@ -193,7 +223,7 @@ func (s *session) liveCopy(ctx context.Context, k *kind, key client.ObjectKey) (
 
 // update brings the copy to what the tenant declares and its status up to the tenant.
 func (s *session) update(ctx context.Context, k *kind, o objects) error {
-	desired, err := s.desired(k, o)
+	desired, err := s.desired(ctx, k, o)
 	if err != nil {
 		return err
 	}
@@ -204,15 +234,16 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 		if o.super, err = s.patchSuper(ctx, k, o.super, desired); err != nil {
 			return err
 		}
+		if o.super, err = s.patchSubresources(ctx, k, o); err != nil {
+			return err
+		}
 	}
 	return s.bringUp(ctx, k, o)
 }
 
 // patchSuper changes the copy if it differs, and returns it as it is then.
 func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client.Object) (client.Object, error) {
-	merged := super.DeepCopyObject().(client.Object)
-	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
-	k.down.merge(merged, desired)
+	merged := mergedSuper(k, super, desired)
 	if equality.Semantic.DeepEqual(merged, super) {
 		return super, nil
 	}
@@ -221,6 +252,32 @@ func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client
 	}
 	s.superRecent.put(k.name, merged)
 	return merged, nil
+}
+
+// mergedSuper is the copy with what it should hold.
+func mergedSuper(k *kind, super, desired client.Object) client.Object {
+	merged := super.DeepCopyObject().(client.Object)
+	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
+	k.down.merge(merged, desired)
+	return merged
+}
+
+// patchSubresources changes what of the copy is written through subresources, and returns it as it is then.
+func (s *session) patchSubresources(ctx context.Context, k *kind, o objects) (client.Object, error) {
+	super := o.super
+	for _, sub := range k.down.subresources {
+		merged := super.DeepCopyObject().(client.Object)
+		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+		if equality.Semantic.DeepEqual(merged, super) {
+			continue
+		}
+		if err := s.guard.patchSubresource(ctx, sub.name, merged, super); err != nil {
+			return nil, refused(err)
+		}
+		s.superRecent.put(k.name, merged)
+		super = merged
+	}
+	return super, nil
 }
 
 // remove deletes the copy, a mirrored one with the grace period that the tenant gave.
@@ -253,7 +310,7 @@ func (s *session) finish(ctx context.Context, k *kind, o objects) error {
 
 // reclaim gives a copy its labels back.
 func (s *session) reclaim(ctx context.Context, k *kind, o objects) error {
-	desired, err := s.desired(k, o)
+	desired, err := s.desired(ctx, k, o)
 	if err != nil {
 		return err
 	}
@@ -266,18 +323,26 @@ func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
 	if err != nil {
 		return err
 	}
-	shown := tenant.DeepCopyObject().(client.Object)
-	s.identity().Up(shown, o.super)
-	tenant, err = s.patchTenant(ctx, k, tenant, shown)
+	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(k, tenant, o.super))
 	if err != nil || tenant == nil || k.down.status == nil {
 		return err
 	}
-	shown = tenant.DeepCopyObject().(client.Object)
-	k.down.status(s.identity(), shown, o.super)
+	shown := tenant.DeepCopyObject().(client.Object)
+	k.down.status(s.view(ctx, o.key.Namespace), shown, o.super)
 	if k.down.same(shown, tenant) {
 		return nil
 	}
 	return s.patchTenantStatus(ctx, k, tenant, shown)
+}
+
+// shownBack is the tenant's object with what the copy says of it beside its status.
+func (s *session) shownBack(k *kind, tenant, super client.Object) client.Object {
+	shown := tenant.DeepCopyObject().(client.Object)
+	s.identity().Up(shown, super)
+	if k.down.back != nil {
+		k.down.back(shown, super)
+	}
+	return shown
 }
 
 // bind binds the tenant's object to the node that its copy is on, and returns it as it is then.

@@ -11,8 +11,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,6 +35,15 @@ type TenantCluster interface {
 	Healthy() bool
 	// Verify makes sure that the apiserver still serves the cluster that was engaged, by asking it.
 	Verify(ctx context.Context) error
+	// Emptied is told that the tenant has no pod left though nobody deleted them, while so many run in the super cluster. An
+	// error says that an admin has to confirm that they are to be removed.
+	Emptied(pods int) error
+	// Serves says whether the tenant's apiserver has a kind in this version.
+	Serves(gvk schema.GroupVersionKind) bool
+	// Learn has the clients of the cluster know a kind that is not built in.
+	Learn(mapping *meta.RESTMapping)
+	// Problem is told what keeps something of the tenant's from being carried, for its admin; nothing if it is carried again.
+	Problem(about, message string)
 	// Synced is called once, when the caches are full and the tenant's objects are being carried.
 	Synced()
 }
@@ -42,8 +54,12 @@ type Options struct {
 	Workers int
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
+	// Custom makes the kind of a custom resource, whose name is the kind's with the group's.
+	Custom func(CustomResource) Kind
 	// NodeLinger is how long a node is still shown to a tenant after its last object there went: the next may come soon.
 	NodeLinger time.Duration
+	// Patrol is how often both sides of everything are compared.
+	Patrol time.Duration
 	// Queue are the limits for each tenant.
 	Queue fairqueue.Options
 	// Registerer is where the metrics go.
@@ -53,11 +69,15 @@ type Options struct {
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
 	super      cluster.Cluster
-	kinds      map[string]*kind
+	builtin    map[string]*kind
+	custom     *customKinds
 	queue      *fairqueue.Queue[Request]
 	nodeLinger time.Duration
+	timeout    time.Duration
+	interval   time.Duration // of the patrol
 
-	refusedWrites prometheus.Counter
+	refusedWrites  prometheus.Counter
+	patrolFindings *prometheus.CounterVec
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
@@ -67,23 +87,36 @@ type Engine struct {
 func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
-		kinds:      map[string]*kind{},
+		builtin:    map[string]*kind{},
 		queue:      fairqueue.New(Request.Lane, opts.Queue),
 		nodeLinger: opts.NodeLinger,
+		timeout:    opts.Timeout,
+		interval:   opts.Patrol,
 		sessions:   map[multicluster.ClusterName]*session{},
 		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_refused_writes_total",
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
 		}),
+		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vc_syncer_patrol_findings_total",
+			Help: "Objects of which the patrol found that the two sides differ.",
+		}, []string{"kind"}),
 	}
-	if err := e.addKinds(kinds); err != nil {
+	if err := e.addKinds(mgr, kinds); err != nil {
 		return nil, err
 	}
-	if err := opts.Registerer.Register(e.refusedWrites); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	if err := e.watchSuper(ctx); err != nil {
+	if err := e.addCustom(mgr, opts.Custom); err != nil {
 		return nil, err
+	}
+	for _, metric := range []prometheus.Collector{e.refusedWrites, e.patrolFindings} {
+		if err := opts.Registerer.Register(metric); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	for _, k := range e.builtin {
+		if err := e.watchSuper(ctx, k); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.addController(mgr, opts); err != nil {
 		return nil, err
@@ -91,19 +124,32 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 	return e, mgr.Add(e)
 }
 
-// addKinds takes kinds, each once. Every object is in a namespace and may be on a node, so these two have to be among them.
-func (e *Engine) addKinds(kinds []Kind) error {
+// addKinds takes kinds, each once, if the super cluster serves them. Every object is in a namespace and may be on a node, so
+// these two have to be among them.
+func (e *Engine) addKinds(mgr mcmanager.Manager, kinds []Kind) error {
 	for _, k := range kinds {
 		spec := k.spec()
-		if e.kinds[spec.name] != nil {
+		if e.builtin[spec.name] != nil {
 			return fmt.Errorf("kind %s is given twice", spec.name)
 		}
-		e.kinds[spec.name] = spec
+		var err error
+		if spec.gvk, err = apiutil.GVKForObject(spec.object, e.super.GetScheme()); err != nil {
+			return fmt.Errorf("kind %s: %w", spec.name, err)
+		}
+		switch _, err := e.super.GetRESTMapper().RESTMapping(spec.gvk.GroupKind(), spec.gvk.Version); {
+		case meta.IsNoMatchError(err):
+			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not carried", "kind", spec.gvk.String())
+			continue
+		case err != nil:
+			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.name, err)
+		}
+		spec.cache = e.super.GetCache()
+		e.builtin[spec.name] = spec
 	}
-	if k := e.kinds[namespaceKind]; k == nil || k.down == nil {
+	if k := e.builtin[namespaceKind]; k == nil || k.down == nil {
 		return fmt.Errorf("kind %s, flowing down, is missing", namespaceKind)
 	}
-	if k := e.kinds[nodeKind]; k == nil || k.up == nil {
+	if k := e.builtin[nodeKind]; k == nil || k.up == nil {
 		return fmt.Errorf("kind %s, flowing up, is missing", nodeKind)
 	}
 	return nil
@@ -133,9 +179,9 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	return mgr.GetLocalManager().Add(c)
 }
 
-// Start is the engine as a runnable of its manager. Its work is done by the controller and by the sessions.
+// Start is the engine as a runnable of its manager: the patrol. Other work is done by the controller and by the sessions.
 func (e *Engine) Start(ctx context.Context) error {
-	<-ctx.Done()
+	e.patrol(ctx)
 	return nil
 }
 
@@ -191,8 +237,12 @@ func (e *Engine) eachSession(f func(*session)) {
 
 // Reconcile does what one request asks for. An error is tried again with the key's own backoff.
 func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	s, k := e.session(req.Cluster), e.kinds[req.Kind]
-	if s == nil || k == nil {
+	s := e.session(req.Cluster)
+	if s == nil {
+		return reconcile.Result{}, nil
+	}
+	k := s.kind(req.Kind)
+	if k == nil {
 		return reconcile.Result{}, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)

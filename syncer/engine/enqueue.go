@@ -16,6 +16,8 @@ import (
 const (
 	// indexCluster finds the copies of a tenant's objects, by cluster key.
 	indexCluster = "tenant"
+	// indexNamespace finds what is shown to a tenant because of its namespace, by the super cluster's name of that.
+	indexNamespace = "namespace"
 	// indexNode finds a tenant's mirrored objects on a node.
 	indexNode = "tenant-node"
 	// indexReferences finds the objects of a tenant that refer to another.
@@ -60,10 +62,12 @@ func nodeValue(cluster, node string) string { return cluster + "/" + node }
 
 // indexSuper adds the indexes that a kind needs in the super cluster's cache.
 func (e *Engine) indexSuper(ctx context.Context, k *kind) error {
+	indexer := k.cache
 	if k.down == nil {
-		return nil
+		return indexer.IndexField(ctx, k.object, indexNamespace, func(obj client.Object) []string {
+			return []string{k.up.namespace(obj)}
+		})
 	}
-	indexer := e.super.GetFieldIndexer()
 	err := indexer.IndexField(ctx, k.object, indexCluster, func(obj client.Object) []string {
 		return []string{translate.OriginOf(obj).Cluster}
 	})
@@ -82,7 +86,7 @@ func (e *Engine) indexSuper(ctx context.Context, k *kind) error {
 type handler struct {
 	add    func(obj client.Object, initial bool)
 	update func(was, now client.Object)
-	remove func(obj client.Object)
+	remove func(obj client.Object, missed bool)
 }
 
 var _ toolscache.ResourceEventHandler = handler{}
@@ -103,12 +107,13 @@ func (h handler) OnUpdate(was, now any) {
 	}
 }
 
-// OnDelete is called with an object that is gone, as it was last seen.
+// OnDelete is called with an object that is gone, as it was last seen. Its deletion was missed if it is only found missing.
 func (h handler) OnDelete(obj any) {
-	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+	gone, missed := obj.(toolscache.DeletedFinalStateUnknown)
+	if missed {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(client.Object); ok && h.remove != nil {
-		h.remove(o)
+		h.remove(o, missed)
 	}
 }

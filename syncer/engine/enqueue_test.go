@@ -90,7 +90,12 @@ func TestHandler(t *testing.T) {
 			}
 		},
 		update: func(was, now client.Object) { got = append(got, "update "+was.GetName()+" to "+now.GetName()) },
-		remove: func(obj client.Object) { got = append(got, "remove "+obj.GetName()) },
+		remove: func(obj client.Object, missed bool) {
+			got = append(got, "remove "+obj.GetName())
+			if missed {
+				got = append(got, "missed")
+			}
+		},
 	}
 	tests := map[string]struct {
 		event func(handler)
@@ -101,7 +106,7 @@ func TestHandler(t *testing.T) {
 		"a change":                    {func(h handler) { h.OnUpdate(named("a"), named("b")) }, []string{"update a to b"}},
 		"an end":                      {func(h handler) { h.OnDelete(named("a")) }, []string{"remove a"}},
 		"an end that nobody saw": {
-			func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: named("a")}) }, []string{"remove a"},
+			func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: named("a")}) }, []string{"remove a", "missed"},
 		},
 		"an end of which nothing is known": {func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a"}) }, nil},
 		"what is no object is ignored": {

@@ -48,6 +48,22 @@ func (g *guard) patch(ctx context.Context, obj, was client.Object) error {
 	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
 }
 
+// patchSubresource changes an object through one of its subresources; obj becomes what the server made of it.
+func (g *guard) patchSubresource(ctx context.Context, name string, obj, was client.Object) error {
+	if err := g.check(ctx, was); err != nil {
+		return err
+	}
+	return g.client.SubResource(name).Patch(ctx, obj, sameObject(was, patchByKeys(was)))
+}
+
+// patchIn changes an object without a namespace that belongs to the tenant because of this one.
+func (g *guard) patchIn(ctx context.Context, namespace string, obj, was client.Object) error {
+	if err := g.checkNamespace(ctx, namespace); err != nil {
+		return err
+	}
+	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+}
+
 // remove deletes exactly this object, not another of the same name.
 func (g *guard) remove(ctx context.Context, obj client.Object, grace *int64) error {
 	if err := g.check(ctx, obj); err != nil {
@@ -58,24 +74,29 @@ func (g *guard) remove(ctx context.Context, obj client.Object, grace *int64) err
 
 // check makes sure that the namespace that a write goes to is the tenant's.
 func (g *guard) check(ctx context.Context, obj client.Object) error {
-	ns, err := g.namespaceOf(ctx, obj)
+	if ns, ok := obj.(*corev1.Namespace); ok {
+		return g.owns(ns)
+	}
+	return g.checkNamespace(ctx, obj.GetNamespace())
+}
+
+// checkNamespace makes sure that a namespace is the tenant's.
+func (g *guard) checkNamespace(ctx context.Context, name string) error {
+	ns, err := g.namespace(ctx, name)
 	if err != nil {
 		return err
 	}
 	if ns == nil {
 		return errNoNamespace
 	}
+	return g.owns(ns)
+}
+
+// owns says whether a namespace is the tenant's.
+func (g *guard) owns(ns *corev1.Namespace) error {
 	if owner := ns.Annotations[names.VCUID]; owner != "" && owner == string(g.uid) {
 		return nil
 	}
 	g.refused()
 	return errForeign
-}
-
-// namespaceOf is the namespace that an object is in, or is.
-func (g *guard) namespaceOf(ctx context.Context, obj client.Object) (*corev1.Namespace, error) {
-	if ns, ok := obj.(*corev1.Namespace); ok {
-		return ns, nil
-	}
-	return g.namespace(ctx, obj.GetNamespace())
 }

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -12,6 +14,18 @@ import (
 // shares no memory with one of theirs, for the client writes the answers of servers into it.
 type Kind interface {
 	spec() *kind
+}
+
+// Shown are empty objects of the kinds that flow up. The super cluster's cache has to hold them all, and not only those that
+// carry the label of a tenant.
+func Shown(kinds []Kind) []client.Object {
+	var shown []client.Object
+	for _, k := range kinds {
+		if spec := k.spec(); spec.up != nil {
+			shown = append(shown, spec.object)
+		}
+	}
+	return shown
 }
 
 // Reference names an object of the same namespace that another one needs.
@@ -32,9 +46,11 @@ type Down[T client.Object] struct {
 
 	// Desired is the copy that the super cluster should hold: a new object, whose metadata the engine fills in. An error
 	// is the tenant's to mend; its text becomes an event.
-	Desired func(t translate.Tenant, tenant T) (T, error)
+	Desired func(v View, tenant T) (T, error)
 	// Merge writes what Desired says, as far as it can be changed in place, into a copy of the super cluster's object.
 	Merge func(super, desired T)
+	// Subresources are what goes down by other ways than with the object itself, one after the other.
+	Subresources []Subresource[T]
 
 	// SuperKey and TenantKey translate keys. By default the namespace is translated and the name kept. Both or none.
 	SuperKey  func(t translate.Tenant, key client.ObjectKey) client.ObjectKey
@@ -51,12 +67,22 @@ type Down[T client.Object] struct {
 	// Adopt: an object that the super cluster made by itself under this name, in a namespace of the tenant, becomes the copy.
 	Adopt bool
 
+	// Back writes what the super cluster chose, and the tenant's object has to say as well, into a copy of that.
+	Back func(tenant, super T)
 	// Status writes the copy's status into a copy of the tenant's object.
-	Status func(t translate.Tenant, tenant, super T)
+	Status func(v View, tenant, super T)
 	// Same compares what Status writes.
 	Same func(a, b T) bool
 	// Mirror is set for objects that live and die with their copy and sit on a node.
 	Mirror *Mirror[T]
+}
+
+// Subresource is a part of an object that is written through a path of its own.
+type Subresource[T client.Object] struct {
+	// Name is the subresource's, such as resize.
+	Name string
+	// Merge writes what the tenant's object says into a copy of the super cluster's.
+	Merge func(v View, super, tenant T)
 }
 
 // Mirror is how an object is tied to its copy: when the one is deleted so is the other, with the tenant's grace period.
@@ -71,7 +97,8 @@ type Mirror[T client.Object] struct {
 	GracePeriodSeconds func(obj T) *int64
 }
 
-// Up is a kind that the super cluster shows to the tenant.
+// Up is a kind that the super cluster shows to the tenant. A tenant sees what is in its namespaces, unless Node, Class or
+// Namespace say otherwise.
 type Up[T client.Object] struct {
 	// Name is the kind's, such as Event.
 	Name string
@@ -86,27 +113,39 @@ type Up[T client.Object] struct {
 	// writes that.
 	Merge  func(tenant, desired T)
 	Status func(tenant, desired T)
-	// Node is set for a kind of which a tenant sees those whose name is that of a node that runs its pods; others belong to
-	// the tenant whose namespace they are in.
+	// Replace says that the tenant's object differs in what cannot be changed in place, so that it has to be made anew.
+	Replace func(tenant, desired T) bool
+	// Back writes what a tenant may change into a copy of the super cluster's object.
+	Back func(super, tenant T)
+
+	// Node is set for a kind of which a tenant sees those whose name is that of a node that runs its pods.
 	Node bool
+	// Class is set for a kind that tenants choose from: they see what is published, to all or to them.
+	Class bool
+	// Namespace is the namespace of the super cluster by which an object without one belongs to a tenant; empty if none.
+	Namespace func(super T) string
 	// Expires: objects go by themselves and are never deleted in the tenant.
 	Expires bool
 }
 
-// View is what an Up kind may look at.
+// View is what the functions of a kind may look at beside the object.
 type View struct {
-	// Tenant is who is going to see the object.
+	// Tenant is whose object it is, or who is going to see it.
 	Tenant translate.Tenant
-	// Namespace is the tenant's name of the namespace that the object is in.
+	// Namespace is the tenant's name of the namespace that the object is in, or belongs to.
 	Namespace string
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
 	// object is not the one with this UID. An empty UID is any.
-	Lookup func(kind string, superKey client.ObjectKey, uid types.UID) client.Object
+	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
+	// Offers says whether the super cluster shows the tenant the class of this kind and name.
+	Offers func(kind, name string) bool
 }
 
 // kind is a Kind with its type erased.
 type kind struct {
 	name   string
+	gvk    schema.GroupVersionKind
+	cache  cache.Cache // that holds the super cluster's objects
 	object client.Object
 	list   client.ObjectList
 	down   *down
@@ -118,20 +157,28 @@ func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
 }
 
-// down is a Down with its type erased. Only references, status and same may be nil.
+// down is a Down with its type erased. References, back, status, same and mirror may be nil.
 type down struct {
-	desired    func(translate.Tenant, client.Object) (client.Object, error)
-	merge      func(super, desired client.Object)
-	superKey   func(translate.Tenant, client.ObjectKey) client.ObjectKey
-	tenantKey  func(super client.Object) client.ObjectKey
-	replace    func(super, desired client.Object) bool
-	skip       func(client.Object) bool
-	references func(client.Object) []Reference
-	status     func(t translate.Tenant, tenant, super client.Object)
-	same       func(a, b client.Object) bool
-	mirror     *mirror
-	onDemand   bool
-	adopt      bool
+	desired      func(View, client.Object) (client.Object, error)
+	merge        func(super, desired client.Object)
+	subresources []subresource
+	superKey     func(translate.Tenant, client.ObjectKey) client.ObjectKey
+	tenantKey    func(super client.Object) client.ObjectKey
+	replace      func(super, desired client.Object) bool
+	skip         func(client.Object) bool
+	references   func(client.Object) []Reference
+	back         func(tenant, super client.Object)
+	status       func(v View, tenant, super client.Object)
+	same         func(a, b client.Object) bool
+	mirror       *mirror
+	onDemand     bool
+	adopt        bool
+}
+
+// subresource is a Subresource with its type erased.
+type subresource struct {
+	name  string
+	merge func(v View, super, tenant client.Object)
 }
 
 // mirror is a Mirror with its type erased.
@@ -142,35 +189,36 @@ type mirror struct {
 	grace   func(client.Object) *int64
 }
 
-// up is an Up with its type erased.
+// up is an Up with its type erased. Status and back may be nil.
 type up struct {
-	desired func(View, client.Object) client.Object
-	merge   func(tenant, desired client.Object)
-	status  func(tenant, desired client.Object)
-	node    bool
-	expires bool
+	desired   func(View, client.Object) client.Object
+	merge     func(tenant, desired client.Object)
+	status    func(tenant, desired client.Object)
+	replace   func(tenant, desired client.Object) bool
+	back      func(super, tenant client.Object)
+	namespace func(super client.Object) string
+	node      bool
+	class     bool
+	expires   bool
 }
 
 func (d Down[T]) spec() *kind {
 	e := &down{
-		desired: func(t translate.Tenant, obj client.Object) (client.Object, error) {
-			desired, err := d.Desired(t, obj.(T))
+		desired: func(v View, obj client.Object) (client.Object, error) {
+			desired, err := d.Desired(v, obj.(T))
 			if err != nil {
 				return nil, err
 			}
 			return desired, nil
 		},
-		merge: func(super, desired client.Object) { d.Merge(super.(T), desired.(T)) },
-		superKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
-			return t.SuperKey(key)
-		},
-		tenantKey: func(super client.Object) client.ObjectKey {
-			return client.ObjectKey{Namespace: translate.OriginOf(super).Namespace, Name: super.GetName()}
-		},
-		replace:  func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
-		skip:     func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
-		onDemand: d.OnDemand,
-		adopt:    d.Adopt,
+		merge:     pairOf(d.Merge),
+		superKey:  func(t translate.Tenant, key client.ObjectKey) client.ObjectKey { return t.SuperKey(key) },
+		tenantKey: originKey,
+		replace:   func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
+		skip:      func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
+		back:      pairOf(d.Back),
+		onDemand:  d.OnDemand,
+		adopt:     d.Adopt,
 	}
 	if d.SuperKey != nil {
 		e.superKey = d.SuperKey
@@ -180,11 +228,32 @@ func (d Down[T]) spec() *kind {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
 	}
 	if d.Status != nil {
-		e.status = func(t translate.Tenant, tenant, super client.Object) { d.Status(t, tenant.(T), super.(T)) }
+		e.status = viewed(d.Status)
 		e.same = func(a, b client.Object) bool { return d.Same(a.(T), b.(T)) }
+	}
+	for _, sub := range d.Subresources {
+		e.subresources = append(e.subresources, subresource{sub.Name, viewed(sub.Merge)})
 	}
 	e.mirror = d.Mirror.erase()
 	return &kind{name: d.Name, object: d.Object, list: d.List, down: e}
+}
+
+// originKey is the tenant's key of a copy that has the same name.
+func originKey(super client.Object) client.ObjectKey {
+	return client.ObjectKey{Namespace: translate.OriginOf(super).Namespace, Name: super.GetName()}
+}
+
+// pairOf erases the type of a function of two objects; nil stays nil.
+func pairOf[T client.Object](f func(a, b T)) func(a, b client.Object) {
+	if f == nil {
+		return nil
+	}
+	return func(a, b client.Object) { f(a.(T), b.(T)) }
+}
+
+// viewed erases the type of a function of two objects that looks around.
+func viewed[T client.Object](f func(v View, a, b T)) func(v View, a, b client.Object) {
+	return func(v View, a, b client.Object) { f(v, a.(T), b.(T)) }
 }
 
 func (m *Mirror[T]) erase() *mirror {
@@ -208,12 +277,19 @@ func (u Up[T]) spec() *kind {
 			}
 			return nil
 		},
-		merge:   func(tenant, desired client.Object) { u.Merge(tenant.(T), desired.(T)) },
-		node:    u.Node,
-		expires: u.Expires,
+		merge:  pairOf(u.Merge),
+		status: pairOf(u.Status),
+		replace: func(tenant, desired client.Object) bool {
+			return u.Replace != nil && u.Replace(tenant.(T), desired.(T))
+		},
+		back:      pairOf(u.Back),
+		namespace: client.Object.GetNamespace,
+		node:      u.Node,
+		class:     u.Class,
+		expires:   u.Expires,
 	}
-	if u.Status != nil {
-		e.status = func(tenant, desired client.Object) { u.Status(tenant.(T), desired.(T)) }
+	if u.Namespace != nil {
+		e.namespace = func(super client.Object) string { return u.Namespace(super.(T)) }
 	}
 	return &kind{name: u.Name, object: u.Object, list: u.List, up: e}
 }

@@ -18,8 +18,8 @@ var plain = Down[*corev1.Pod]{
 	Name:   "Pod",
 	Object: &corev1.Pod{},
 	List:   &corev1.PodList{},
-	Desired: func(t translate.Tenant, tenant *corev1.Pod) (*corev1.Pod, error) {
-		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + t.Name}}, nil
+	Desired: func(v View, tenant *corev1.Pod) (*corev1.Pod, error) {
+		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + v.Tenant.Name}}, nil
 	},
 	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
 }
@@ -35,8 +35,8 @@ func rich() Down[*corev1.Pod] {
 	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
 	k.Skip = func(tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
 	k.References = func(tenant *corev1.Pod) []Reference { return []Reference{{Kind: "Secret", Name: tenant.Name}} }
-	k.Status = func(t translate.Tenant, tenant, super *corev1.Pod) {
-		tenant.Status.Message = super.Status.Message + " for " + t.Name
+	k.Status = func(v View, tenant, super *corev1.Pod) {
+		tenant.Status.Message = super.Status.Message + " for " + v.Tenant.Name
 	}
 	k.Same = func(a, b *corev1.Pod) bool { return a.Status.Message == b.Status.Message }
 	k.Mirror = &Mirror[*corev1.Pod]{
@@ -56,7 +56,10 @@ func named(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-var tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue"}
+var (
+	tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue"}
+	viewBlue   = View{Tenant: tenantBlue}
+)
 
 func TestDownDefaults(t *testing.T) {
 	k := plain.spec()
@@ -86,7 +89,7 @@ func TestDownDefaults(t *testing.T) {
 func TestDownErasure(t *testing.T) {
 	d := rich().spec().down
 
-	desired, err := d.desired(tenantBlue, named("web"))
+	desired, err := d.desired(viewBlue, named("web"))
 	if want := (&corev1.Pod{Spec: corev1.PodSpec{Hostname: "web of blue"}}); err != nil || !cmp.Equal(want, desired) {
 		t.Errorf("desired is %v, %v; want %v", desired, err, want)
 	}
@@ -117,7 +120,7 @@ func TestDownErasure(t *testing.T) {
 
 	tenant, super := named("web"), named("web")
 	super.Status.Message = "fine"
-	d.status(tenantBlue, tenant, super)
+	d.status(viewBlue, tenant, super)
 	if tenant.Status.Message != "fine for blue" || super.Status.Message != "fine" {
 		t.Errorf("after Status the tenant's says %q, the copy %q", tenant.Status.Message, super.Status.Message)
 	}
@@ -148,8 +151,8 @@ func TestMirrorErasure(t *testing.T) {
 func TestNothingIsANilInterface(t *testing.T) {
 	why := errors.New("no")
 	failing := plain
-	failing.Desired = func(translate.Tenant, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
-	if got, err := failing.spec().down.desired(tenantBlue, named("web")); got != nil || !errors.Is(err, why) {
+	failing.Desired = func(View, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
+	if got, err := failing.spec().down.desired(viewBlue, named("web")); got != nil || !errors.Is(err, why) {
 		t.Errorf("desired is %#v with error %v, want nil with %v", got, err, why)
 	}
 

@@ -38,3 +38,10 @@ func (r *refusals) clear(kind string, key client.ObjectKey) {
 	defer r.mu.Unlock()
 	delete(r.delay, objectKey{kind, key})
 }
+
+// waits says whether the object is refused for now.
+func (r *refusals) waits(kind string, key client.ObjectKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.delay[objectKey{kind, key}] > 0
+}

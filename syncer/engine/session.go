@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +26,7 @@ type session struct {
 	cluster TenantCluster
 	client  client.Client
 	tenant  atomic.Pointer[translate.Tenant]
+	kinds   atomic.Pointer[map[string]*kind] // that are carried, by name; the map is never changed
 	begun   atomic.Bool // both sides are known
 	// settling keeps two settles from undoing each other.
 	settling sync.Mutex
@@ -33,8 +36,11 @@ type session struct {
 	tenantRecent, superRecent *recent
 	// refusals are the objects that the super cluster does not take.
 	refusals refusals
-	// identities are questions about whether the tenant is still the one that was engaged.
-	identities *verifier
+	// deleted are the tenant's objects whose deletion was seen.
+	deleted *deletions
+	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
+	// missing was deleted.
+	identities, absences *verifier
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
 }
@@ -49,8 +55,17 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		tenantRecent: newRecent(),
 		superRecent:  newRecent(),
 		identities:   newVerifier(),
+		absences:     newVerifier(),
+		deleted:      &deletions{},
 	}
 	s.tenant.Store(&t)
+	kinds := map[string]*kind{}
+	for name, k := range e.builtin {
+		if c.Serves(k.gvk) {
+			kinds[name] = k
+		}
+	}
+	s.kinds.Store(&kinds)
 	s.guard = &guard{
 		uid:       t.UID,
 		client:    e.super.GetClient(),
@@ -78,6 +93,12 @@ func (s *session) settle() {
 // identity is who the tenant is, as of now.
 func (s *session) identity() translate.Tenant { return *s.tenant.Load() }
 
+// kind is the carried kind of that name, or nil.
+func (s *session) kind(name string) *kind { return (*s.kinds.Load())[name] }
+
+// carried are the kinds that are carried.
+func (s *session) carried() iter.Seq[*kind] { return maps.Values(*s.kinds.Load()) }
+
 // lane is the tenant's lane of the queue.
 func (s *session) lane() string { return s.identity().Key }
 
@@ -92,7 +113,7 @@ func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKe
 
 // superObject is the super cluster's object as far as is known; nil if there is none.
 func (s *session) superObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
-	cached, err := cachedObject(ctx, s.super.GetCache(), k, key)
+	cached, err := cachedObject(ctx, k.cache, k, key)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +134,7 @@ func cachedObject(ctx context.Context, from client.Reader, k *kind, key client.O
 
 // superNamespace is what is known of a namespace of the super cluster; nil if it does not exist.
 func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
-	obj, err := s.superObject(ctx, s.kinds[namespaceKind], client.ObjectKey{Name: name})
+	obj, err := s.superObject(ctx, s.builtin[namespaceKind], client.ObjectKey{Name: name})
 	if err != nil || obj == nil {
 		return nil, err
 	}
@@ -122,7 +143,7 @@ func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Name
 
 // ensure makes sure that the copy of an object exists, and says whether it does. One that is being deleted does not count.
 func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
-	k := s.kinds[name]
+	k := s.kind(name)
 	if k == nil {
 		return false, nil
 	}
@@ -146,7 +167,7 @@ func (s *session) referred(ctx context.Context, kind string, key client.ObjectKe
 
 // eachReferrer calls f with the request of each of the tenant's objects that refers to this one.
 func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
-	for _, k := range s.kinds {
+	for k := range s.carried() {
 		if k.down == nil || k.down.references == nil {
 			continue
 		}
@@ -162,11 +183,11 @@ func (s *session) eachReferrer(ctx context.Context, name string, key client.Obje
 // usesNode says whether the tenant has an object on a node.
 func (s *session) usesNode(ctx context.Context, node string) (bool, error) {
 	used := false
-	for _, k := range s.kinds {
+	for k := range s.carried() {
 		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		err := eachObject(ctx, s.super.GetCache(), k, func(client.Object) { used = true },
+		err := eachObject(ctx, k.cache, k, func(client.Object) { used = true },
 			client.MatchingFields{indexNode: nodeValue(s.lane(), node)}, client.Limit(1))
 		if err != nil {
 			return false, err

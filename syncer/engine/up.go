@@ -2,64 +2,119 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // nodeKind is the kind of the nodes that mirrored objects sit on.
 const nodeKind = "Node"
 
+// errOwn is why a tenant does not see an object of the super cluster.
+var errOwn = errors.New("the super cluster offers an object of this name, which is not shown because this one is the tenant's own; " +
+	"to have it, rename or delete this one")
+
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
 func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) error {
 	defer s.locks.lock(k.name, key)()
-	tenant, err := s.tenantObject(ctx, k, key)
+	o, err := s.readUp(ctx, k, key)
 	if err != nil {
 		return err
 	}
-	if tenant != nil && tenant.GetLabels()[names.FromSuper] == "" {
-		// The tenant's own object of that name is left alone.
-		return nil
-	}
-	desired, err := s.shown(ctx, k, key)
+	own := o.tenant != nil && !fromSuper(o.tenant)
 	switch {
-	case err != nil:
-		return err
-	case desired == nil:
-		return s.withdraw(ctx, k, tenant)
-	case tenant == nil:
-		return s.publish(ctx, k, desired)
+	case own && o.shown != nil:
+		return refusal{errOwn}
+	case own:
+		return nil
+	case o.shown == nil:
+		return s.withdraw(ctx, k, o.tenant)
+	case o.tenant == nil:
+		return s.publish(ctx, k, o.shown)
+	case k.up.replace(o.tenant, o.shown):
+		return removeObject(ctx, s.client, o.tenant, nil)
 	}
-	return s.refresh(ctx, k, tenant, desired)
+	if changed, err := s.bringDown(ctx, k, o); changed || err != nil {
+		return err
+	}
+	return s.refresh(ctx, k, o.tenant, o.shown)
+}
+
+// upObjects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
+type upObjects struct {
+	super, shown, tenant client.Object
+}
+
+// readUp reads both sides from the caches.
+func (s *session) readUp(ctx context.Context, k *kind, key client.ObjectKey) (o upObjects, err error) {
+	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
+		return o, err
+	}
+	if o.super, err = s.superObject(ctx, k, s.identity().SuperKey(key)); err != nil || o.super == nil {
+		return o, err
+	}
+	o.shown, err = s.shown(ctx, k, o.super)
+	return o, err
+}
+
+// fromSuper says whether a tenant's object is one that was copied up. It is noted twice, so that one of the notes can be mended.
+func fromSuper(tenant client.Object) bool {
+	return tenant.GetLabels()[names.FromSuper] != "" || tenant.GetAnnotations()[names.FromSuper] != ""
 }
 
 // shown is what the tenant should see of an object of the super cluster; nil if nothing.
-func (s *session) shown(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
-	t := s.identity()
-	super, err := s.superObject(ctx, k, t.SuperKey(key))
-	if err != nil || super == nil || super.GetDeletionTimestamp() != nil {
+func (s *session) shown(ctx context.Context, k *kind, super client.Object) (client.Object, error) {
+	namespace, visible, err := s.sees(ctx, k, super)
+	if err != nil || !visible {
 		return nil, err
 	}
-	if k.up.node {
-		used, err := s.usesNode(ctx, key.Name)
-		if err != nil || !used {
-			return nil, err
-		}
-	}
-	desired := k.up.desired(View{Tenant: t, Namespace: key.Namespace, Lookup: s.behind(ctx)}, super)
+	desired := k.up.desired(s.view(ctx, namespace), super)
 	if desired == nil {
 		return nil, nil
 	}
-	labels := desired.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	desired.SetLabels(mark(desired.GetLabels()))
+	if !k.up.expires {
+		desired.SetAnnotations(mark(desired.GetAnnotations()))
 	}
-	labels[names.FromSuper] = "true"
-	desired.SetLabels(labels)
 	return desired, nil
+}
+
+// mark notes in labels or annotations that an object was copied up.
+func mark(notes map[string]string) map[string]string {
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[names.FromSuper] = "true"
+	return notes
+}
+
+// sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
+func (s *session) sees(ctx context.Context, k *kind, super client.Object) (namespace string, visible bool, err error) {
+	t := s.identity()
+	switch {
+	case t.Mode(k.name) == tenancyv1alpha1.SyncOff:
+		return "", false, nil
+	case k.up.node:
+		visible, err = s.usesNode(ctx, super.GetName())
+		return "", visible, err
+	case k.up.class:
+		return "", t.Offers(k.name, super), nil
+	}
+	ns, err := s.superNamespace(ctx, k.up.namespace(super))
+	if err != nil || ns == nil || ns.Annotations[names.VCUID] != string(t.UID) {
+		return "", false, err
+	}
+	namespace = translate.OriginOf(ns).Namespace
+	return namespace, namespace != "", nil
 }
 
 // withdraw takes away what the tenant should not see any more.
@@ -83,23 +138,58 @@ func (s *session) publish(ctx context.Context, k *kind, desired client.Object) e
 	return nil
 }
 
+// bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
+func (s *session) bringDown(ctx context.Context, k *kind, o upObjects) (bool, error) {
+	merged := mergedBack(k, o)
+	if merged == nil {
+		return false, nil
+	}
+	if err := s.guard.patchIn(ctx, k.up.namespace(o.super), merged, o.super); err != nil {
+		return false, refused(err)
+	}
+	s.superRecent.put(k.name, merged)
+	return true, nil
+}
+
+// mergedBack is the super cluster's object with what the tenant changed of it; nil if that is nothing.
+func mergedBack(k *kind, o upObjects) client.Object {
+	if k.up.back == nil {
+		return nil
+	}
+	merged := o.super.DeepCopyObject().(client.Object)
+	k.up.back(merged, o.tenant)
+	if equality.Semantic.DeepEqual(merged, o.super) {
+		return nil
+	}
+	return merged
+}
+
 // refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
 func (s *session) refresh(ctx context.Context, k *kind, tenant, desired client.Object) error {
-	merged := tenant.DeepCopyObject().(client.Object)
-	k.up.merge(merged, desired)
-	tenant, err := s.patchTenant(ctx, k, tenant, merged)
+	tenant, err := s.patchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
 	if err != nil || tenant == nil || k.up.status == nil {
 		return err
 	}
-	merged = tenant.DeepCopyObject().(client.Object)
+	merged := tenant.DeepCopyObject().(client.Object)
 	k.up.status(merged, desired)
 	return s.patchTenantStatus(ctx, k, tenant, merged)
+}
+
+// mergedUp is the tenant's copy with what it should hold.
+func mergedUp(k *kind, tenant, desired client.Object) client.Object {
+	merged := tenant.DeepCopyObject().(client.Object)
+	k.up.merge(merged, desired)
+	if !k.up.expires {
+		merged.SetLabels(mark(maps.Clone(merged.GetLabels())))
+		merged.SetAnnotations(mark(maps.Clone(merged.GetAnnotations())))
+	}
+	return merged
 }
 
 // ensureNode makes sure that the tenant has the virtual node.
 func (s *session) ensureNode(ctx context.Context, name string) error {
 	key := client.ObjectKey{Name: name}
-	k := s.kinds[nodeKind]
+	k := s.builtin[nodeKind]
 	if node, err := s.tenantObject(ctx, k, key); err != nil || node != nil {
 		return err
 	}
@@ -107,9 +197,9 @@ func (s *session) ensureNode(ctx context.Context, name string) error {
 }
 
 // behind finds the tenant's object behind a super object.
-func (s *session) behind(ctx context.Context) func(string, client.ObjectKey, types.UID) client.Object {
-	return func(name string, superKey client.ObjectKey, uid types.UID) client.Object {
-		k := s.kinds[name]
+func (s *session) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
+	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
+		k := s.kindOf(gk)
 		if k == nil || k.down == nil {
 			return nil
 		}
@@ -123,4 +213,14 @@ func (s *session) behind(ctx context.Context) func(string, client.ObjectKey, typ
 		}
 		return tenant
 	}
+}
+
+// kindOf is the carried kind of a group and kind, or nil.
+func (s *session) kindOf(gk schema.GroupKind) *kind {
+	for _, name := range []string{gk.Kind, gk.String()} {
+		if k := s.kind(name); k != nil && k.gvk.GroupKind() == gk {
+			return k
+		}
+	}
+	return nil
 }

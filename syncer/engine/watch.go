@@ -2,7 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -14,19 +17,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// watchSuper has the super cluster's events of every kind lead to requests.
-func (e *Engine) watchSuper(ctx context.Context) error {
-	for _, k := range e.kinds {
-		if err := e.indexSuper(ctx, k); err != nil {
-			return fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
-		}
-		informer, err := e.super.GetCache().GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
-		}
-		if _, err := informer.AddEventHandler(e.superHandler(k)); err != nil {
-			return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
-		}
+// watchSuper has the super cluster's events of a kind lead to requests.
+func (e *Engine) watchSuper(ctx context.Context, k *kind) error {
+	if err := e.indexSuper(ctx, k); err != nil {
+		return fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
+	}
+	informer, err := k.cache.GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+	}
+	if _, err := informer.AddEventHandler(e.superHandler(k)); err != nil {
+		return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
 	}
 	return nil
 }
@@ -38,16 +39,31 @@ func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
 		return e.copyHandler(k)
 	case k.up.node:
 		return e.nodeHandler(k)
+	case k.up.class:
+		return e.classHandler(k)
 	}
 	show := func(obj client.Object) {
-		if s, key := e.viewer(obj); s != nil {
+		if s, key := e.viewer(k, obj); s != nil {
+			s.superRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}
 	return handler{
 		add:    func(obj client.Object, _ bool) { show(obj) },
 		update: func(_, obj client.Object) { show(obj) },
-		remove: show,
+		remove: func(obj client.Object, _ bool) { show(obj) },
+	}
+}
+
+// classHandler handles events of what every tenant may be offered.
+func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object) {
+		e.eachSession(func(s *session) { s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal) })
+	}
+	return handler{
+		add:    func(obj client.Object, _ bool) { event(obj) },
+		update: func(_, obj client.Object) { event(obj) },
+		remove: func(obj client.Object, _ bool) { event(obj) },
 	}
 }
 
@@ -62,12 +78,16 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 		return s
 	}
 	return handler{
-		add:    func(obj client.Object, _ bool) { event(obj, priorityNormal) },
-		update: func(_, obj client.Object) { event(obj, priorityNormal) },
-		remove: func(obj client.Object) {
+		add: func(obj client.Object, _ bool) { event(obj, priorityNormal) },
+		update: func(was, obj client.Object) {
+			if event(obj, priorityNormal) == nil {
+				event(was, priorityNormal) // somebody took away what says whose it is
+			}
+		},
+		remove: func(obj client.Object, _ bool) {
 			s, m := event(obj, priorityHigh), k.down.mirror
 			if s != nil && m != nil && m.node(obj) != "" {
-				s.enqueueLater(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
+				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
 			}
 		},
 	}
@@ -90,19 +110,31 @@ func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 				event(now)
 			}
 		},
-		remove: event,
+		remove: func(obj client.Object, _ bool) { event(obj) },
 	}
 }
 
 // viewer is the tenant that sees an object of the super cluster because of its namespace, and the tenant's key of it.
-func (e *Engine) viewer(obj client.Object) (*session, client.ObjectKey) {
-	k := e.kinds[namespaceKind]
-	ns, err := cachedObject(context.Background(), e.super.GetCache(), k, client.ObjectKey{Name: obj.GetNamespace()})
+func (e *Engine) viewer(k *kind, obj client.Object) (*session, client.ObjectKey) {
+	namespace := k.up.namespace(obj)
+	if namespace == "" {
+		return nil, client.ObjectKey{}
+	}
+	spaces := e.builtin[namespaceKind]
+	ns, err := cachedObject(context.Background(), spaces.cache, spaces, client.ObjectKey{Name: namespace})
 	if err != nil || ns == nil {
 		return nil, client.ObjectKey{}
 	}
 	origin := translate.OriginOf(ns)
-	return e.session(multicluster.ClusterName(origin.Cluster)), client.ObjectKey{Namespace: origin.Namespace, Name: obj.GetName()}
+	return e.session(multicluster.ClusterName(origin.Cluster)), tenantKeyIn(origin.Namespace, obj)
+}
+
+// tenantKeyIn is the tenant's key of an object of the super cluster that belongs to one of its namespaces.
+func tenantKeyIn(namespace string, obj client.Object) client.ObjectKey {
+	if obj.GetNamespace() == "" {
+		namespace = ""
+	}
+	return client.ObjectKey{Namespace: namespace, Name: obj.GetName()}
 }
 
 // run watches the tenant, hands out its requests once both sides are known, and ends with the engagement.
@@ -119,14 +151,19 @@ func (s *session) run(name multicluster.ClusterName) {
 	s.settle()
 	s.cluster.Synced()
 	logger.Info("Carrying the tenant's objects")
+	var custom sync.WaitGroup
+	for _, r := range s.identity().Sync.CustomResources {
+		custom.Go(func() { s.carryCustom(r) })
+	}
+	custom.Wait()
 	<-s.ctx.Done()
 }
 
 // begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
 // is found what the tenant deleted while nobody looked.
 func (s *session) begin() error {
-	synced := make([]toolscache.DoneChecker, 0, len(s.kinds))
-	for _, k := range s.kinds {
+	var synced []toolscache.DoneChecker
+	for k := range s.carried() {
 		registration, err := s.watchTenant(k)
 		if err != nil {
 			return fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
@@ -173,7 +210,10 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.tenantRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 		},
-		remove: func(obj client.Object) {
+		remove: func(obj client.Object, missed bool) {
+			if !missed {
+				s.deleted.add(obj.GetUID(), time.Now())
+			}
 			s.tenantRecent.forget(k.name, client.ObjectKeyFromObject(obj))
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
 			s.releaseReferences(k, obj)
@@ -197,7 +237,7 @@ func (s *session) wake(k *kind, obj client.Object) {
 
 // eachIn calls f with the request of each object that the tenant has in a namespace and that goes down.
 func (s *session) eachIn(namespace string, f func(Request)) {
-	for _, k := range s.kinds {
+	for k := range s.carried() {
 		if k.down == nil || k.name == namespaceKind {
 			continue
 		}
@@ -210,43 +250,84 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 // releaseReferences looks again at what an object that is gone referred to: it may not be wanted any more.
 func (s *session) releaseReferences(k *kind, obj client.Object) {
 	for _, ref := range references(k, obj) {
-		if to := s.kinds[ref.Kind]; to != nil && to.down.onDemand {
+		if to := s.kind(ref.Kind); to != nil && to.down.onDemand {
 			s.enqueue(s.request(to, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}), priorityLow)
 		}
 	}
 }
 
-// enqueueSuper enqueues all that the super cluster has of the tenant, and the nodes that it uses.
+// enqueueSuper enqueues all that the super cluster has for the tenant.
 func (s *session) enqueueSuper() error {
-	for _, k := range s.kinds {
-		if k.down == nil {
-			continue
-		}
-		err := eachObject(s.ctx, s.super.GetCache(), k, func(obj client.Object) {
-			s.enqueue(s.request(k, k.down.tenantKey(obj)), priorityLow)
-			if m := k.down.mirror; m != nil && m.node(obj) != "" {
-				s.enqueue(s.request(s.kinds[nodeKind], client.ObjectKey{Name: m.node(obj)}), priorityLow)
-			}
-			if k.name == namespaceKind {
-				s.enqueueShown(obj)
-			}
-		}, client.MatchingFields{indexCluster: s.lane()})
-		if err != nil {
-			return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.name, err)
+	for k := range s.carried() {
+		if err := s.enqueueCopies(k); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// enqueueShown enqueues what the tenant is shown of a namespace of the super cluster.
-func (s *session) enqueueShown(ns client.Object) {
-	for _, k := range s.kinds {
-		if k.up == nil || k.up.node {
+// enqueueAll enqueues the objects of a kind on both sides.
+func (s *session) enqueueAll(k *kind) error {
+	err := eachObject(s.ctx, s.cluster.GetCache(), k, func(obj client.Object) {
+		s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityLow)
+	})
+	if err != nil {
+		return fmt.Errorf("listing the tenant's %s objects: %w", k.name, err)
+	}
+	return s.enqueueCopies(k)
+}
+
+// enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
+func (s *session) enqueueCopies(k *kind) error {
+	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
+	if err != nil {
+		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.name, err)
+	}
+	return nil
+}
+
+// eachSuperKey calls f with the tenant's key of each object of a kind that the super cluster has of the tenant, or could show
+// to it. A key may come more than once.
+func (s *session) eachSuperKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+	switch {
+	case k.down != nil:
+		return eachObject(ctx, k.cache, k, func(obj client.Object) { f(k.down.tenantKey(obj)) },
+			client.MatchingFields{indexCluster: s.lane()})
+	case k.up.node:
+		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
+	case k.up.class:
+		return eachObject(ctx, k.cache, k, func(obj client.Object) { f(client.ObjectKeyFromObject(obj)) })
+	}
+	return s.eachShown(ctx, k, f)
+}
+
+// eachNode calls f with the name of the node of each of the tenant's mirrored objects.
+func (s *session) eachNode(ctx context.Context, f func(string)) error {
+	for k := range s.carried() {
+		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		_ = eachObject(s.ctx, s.super.GetCache(), k, func(obj client.Object) {
-			key := client.ObjectKey{Namespace: translate.OriginOf(ns).Namespace, Name: obj.GetName()}
-			s.enqueue(s.request(k, key), priorityLow)
-		}, client.InNamespace(ns.GetName()))
+		err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+			if node := k.down.mirror.node(obj); node != "" {
+				f(node)
+			}
+		}, client.MatchingFields{indexCluster: s.lane()})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// eachShown calls f with the tenant's key of each object that belongs to one of the tenant's namespaces in the super cluster.
+func (s *session) eachShown(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+	spaces := s.builtin[namespaceKind]
+	var failed error
+	err := eachObject(ctx, spaces.cache, spaces, func(ns client.Object) {
+		err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+			f(tenantKeyIn(translate.OriginOf(ns).Namespace, obj))
+		}, client.MatchingFields{indexNamespace: ns.GetName()})
+		failed = errors.Join(failed, err)
+	}, client.MatchingFields{indexCluster: s.lane()})
+	return errors.Join(err, failed)
 }

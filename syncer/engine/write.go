@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,14 @@ func (p uidPatch) Data(obj client.Object) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
+// patchByKeys is a patch that leaves alone what others add to a list meanwhile, where the kind's lists have keys.
+func patchByKeys(was client.Object) client.Patch {
+	if _, custom := was.(*unstructured.Unstructured); custom {
+		return client.MergeFrom(was)
+	}
+	return client.StrategicMergeFrom(was)
+}
+
 // removeObject deletes exactly this object, not another of the same name. One that is gone is no error.
 func removeObject(ctx context.Context, c client.Client, obj client.Object, grace *int64) error {
 	uid := obj.GetUID()
@@ -66,8 +75,7 @@ func (s *session) patchTenantStatus(ctx context.Context, k *kind, was, now clien
 	if equality.Semantic.DeepEqual(was, now) {
 		return nil
 	}
-	patch := sameObject(was, client.StrategicMergeFrom(was))
-	if err := s.client.Status().Patch(ctx, now, patch); err != nil {
+	if err := s.client.Status().Patch(ctx, now, sameObject(was, patchByKeys(was))); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	s.tenantRecent.put(k.name, now)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -27,15 +28,18 @@ type Cluster struct {
 	config *rest.Config
 	http   *http.Client
 	scheme *runtime.Scheme
-	mapper meta.RESTMapper
+	mapper *mapper
 	cache  cache.Cache
 	client client.Client
 
 	tenant atomic.Pointer[translate.Tenant]
 	uid    types.UID // of the cluster that was engaged
 	synced atomic.Bool
+	served map[schema.GroupVersionKind]bool
 	// replaced: the apiserver serves another cluster than that.
 	replaced atomic.Bool
+	removal  removal
+	problems problems
 	health   *health
 	changed  func()
 }
@@ -44,11 +48,15 @@ var _ cluster.Cluster = (*Cluster)(nil)
 
 // newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes.
 func newCluster(
-	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper, changed func(),
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper, changed func(),
 ) (*Cluster, error) {
+	mapper := &mapper{builtin: builtin, learned: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
 	c.health = &health{ctx: ctx, changed: changed, probe: c.probe}
-	httpClient, err := newHTTPClient(ctx, config, c.health.wrap)
+	reopened := newReopened(ctx, c.Verify)
+	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
+		return reopened.wrap(c.health.wrap(next))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +88,35 @@ func (c *Cluster) Synced() {
 	c.changed()
 }
 
-// Healthy says whether the tenant's apiserver answers, and for the cluster that was engaged. After a change, the cluster is
-// engaged again.
-func (c *Cluster) Healthy() bool { return c.health.healthy() && !c.replaced.Load() }
+// Healthy says whether the tenant's apiserver answers, and for the cluster that was engaged, which has not lost its pods. After a
+// change, the cluster is engaged again.
+func (c *Cluster) Healthy() bool {
+	return c.health.healthy() && !c.replaced.Load() && c.removal.unconfirmed() == 0
+}
+
+// Serves says whether the tenant's apiserver had a kind in this version when it was engaged.
+func (c *Cluster) Serves(gvk schema.GroupVersionKind) bool { return c.served[gvk] }
+
+// Learn has the clients of the cluster know a kind that is not built in.
+func (c *Cluster) Learn(mapping *meta.RESTMapping) { c.mapper.learn(mapping) }
+
+// Problem is told what keeps something of the tenant's from being carried; nothing if it is carried again. It shows in the
+// condition Syncing.
+func (c *Cluster) Problem(about, message string) {
+	if c.problems.set(about, message) {
+		c.changed()
+	}
+}
+
+// Emptied is told that the tenant has no pod left though nobody deleted them, while so many run in the super cluster. Until an
+// admin confirms that they are to be removed, the tenant is parked and an error is returned.
+func (c *Cluster) Emptied(pods int) error {
+	parked, err := c.removal.ask(pods)
+	if parked {
+		c.changed()
+	}
+	return err
+}
 
 // Start runs the cache until ctx ends.
 func (c *Cluster) Start(ctx context.Context) error { return c.cache.Start(ctx) }
@@ -107,7 +141,7 @@ func (c *Cluster) GetClient() client.Client { return c.client }
 // GetFieldIndexer returns what adds indexes to the cache.
 func (c *Cluster) GetFieldIndexer() client.FieldIndexer { return c.cache }
 
-// GetRESTMapper returns the mapper that all tenants share.
+// GetRESTMapper returns the mapper of the built-in kinds and of those that were learned.
 func (c *Cluster) GetRESTMapper() meta.RESTMapper { return c.mapper }
 
 // GetAPIReader returns a reader that asks the tenant's apiserver.

@@ -1,25 +1,88 @@
 package provider
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"sync"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// clusterScoped are the built-in kinds without a namespace.
-var clusterScoped = map[string]bool{"Namespace": true, "Node": true, "PersistentVolume": true}
+// clusterScoped are the built-in kinds without a namespace that tenants are asked for.
+var clusterScoped = sets.New("Namespace", "Node", "PersistentVolume", "StorageClass", "VolumeAttributesClass", "CSIDriver",
+	"PriorityClass", "IngressClass", "RuntimeClass", "DeviceClass", "CustomResourceDefinition")
 
 // staticMapper maps the built-in kinds without asking any server: a mapper that discovers would hang with a tenant that
 // hangs, and would keep the same table for each.
 func staticMapper(scheme *runtime.Scheme) meta.RESTMapper {
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
-	for kind := range scheme.KnownTypes(corev1.SchemeGroupVersion) {
+	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
+	for gvk := range scheme.AllKnownTypes() {
 		scope := meta.RESTScopeNamespace
-		if clusterScoped[kind] {
+		if clusterScoped.Has(gvk.Kind) {
 			scope = meta.RESTScopeRoot
 		}
-		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), scope)
+		mapper.Add(gvk, scope)
 	}
 	return mapper
+}
+
+// mapper maps the built-in kinds, which all tenants have in common, and those that were learned for one.
+type mapper struct {
+	builtin meta.RESTMapper
+
+	mu      sync.RWMutex
+	learned map[schema.GroupVersionKind]*meta.RESTMapping
+}
+
+// learn adds a kind.
+func (m *mapper) learn(mapping *meta.RESTMapping) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learned[mapping.GroupVersionKind] = mapping
+}
+
+// RESTMapping finds the resource of a kind.
+func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, version := range versions {
+		if mapping := m.learned[gk.WithVersion(version)]; mapping != nil {
+			return mapping, nil
+		}
+	}
+	return m.builtin.RESTMapping(gk, versions...)
+}
+
+// RESTMappings finds the resources of a kind.
+func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	if mapping, err := m.RESTMapping(gk, versions...); err == nil {
+		return []*meta.RESTMapping{mapping}, nil
+	}
+	return m.builtin.RESTMappings(gk, versions...)
+}
+
+// KindFor finds the kind of a built-in resource.
+func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return m.builtin.KindFor(resource)
+}
+
+// KindsFor finds the kinds of a built-in resource.
+func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return m.builtin.KindsFor(resource)
+}
+
+// ResourceFor completes a built-in resource.
+func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return m.builtin.ResourceFor(input)
+}
+
+// ResourcesFor completes a built-in resource.
+func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return m.builtin.ResourcesFor(input)
+}
+
+// ResourceSingularizer makes the singular of a built-in resource.
+func (m *mapper) ResourceSingularizer(resource string) (string, error) {
+	return m.builtin.ResourceSingularizer(resource)
 }

@@ -131,6 +131,9 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	if err == nil {
 		c.uid, err = c.identity(ctx)
 	}
+	if err == nil {
+		err = c.discover()
+	}
 	if err != nil {
 		cancel()
 		return asProblem(err, rest.Host)
@@ -141,6 +144,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	}
 	who := translate.NewTenant(vc, root.UID)
 	c.tenant.Store(&who)
+	c.removal.confirm(vc)
 	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
 	if err := p.add(ctx, client.ObjectKeyFromObject(vc), t); err != nil {
 		cancel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -98,11 +99,18 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	switch {
 	case t == nil:
 		return nil
+	case t.cluster.removal.unconfirmed() > 0:
+		why := unconfirmedRemoval(t.cluster.removal.unconfirmed())
+		return p.report(ctx, vc, false, why.reason, why.message)
 	case !t.cluster.Healthy():
 		why := unreachable(t.cluster.config.Host, nil)
 		return p.report(ctx, vc, false, why.reason, why.message)
 	case t.cluster.synced.Load():
-		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, "The tenant's objects are being carried")
+		message := "The tenant's objects are being carried"
+		if not := t.cluster.problems.String(); not != "" {
+			message += ", but not all: " + not
+		}
+		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, message)
 	}
 	return nil
 }
@@ -120,15 +128,19 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 		return err
 	}
 	if current != nil && current.serves(vc, config) {
+		current.cluster.removal.confirm(vc)
 		return p.refresh(current, translate.NewTenant(vc, root.UID))
 	}
 	p.disengage(key)
 	return p.engage(vc, root, config)
 }
 
-// serves says whether an engagement is still the right one for a VirtualCluster and its kubeconfig.
+// serves says whether an engagement is still the right one for a VirtualCluster and its kubeconfig. What is carried, and what the
+// tenant may ask for, is settled when it begins.
 func (t *tenant) serves(vc *tenancyv1alpha1.VirtualCluster, config []byte) bool {
-	return t.uid == vc.UID && t.kubeconfig == sha256.Sum256(config) && !t.cluster.replaced.Load()
+	was, now := t.cluster.Tenant(), translate.NewTenant(vc, "")
+	return t.uid == vc.UID && t.kubeconfig == sha256.Sum256(config) && !t.cluster.replaced.Load() &&
+		equality.Semantic.DeepEqual(was.Sync, now.Sync) && equality.Semantic.DeepEqual(was.Policy, now.Policy)
 }
 
 // refresh engages a tenant again, which takes over what changed.

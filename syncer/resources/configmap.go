@@ -27,7 +27,7 @@ func ConfigMap() engine.Kind {
 				Name:      translate.TenantConfigMapName(super.Name),
 			}
 		},
-		Desired: func(_ translate.Tenant, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		Desired: func(_ engine.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			own := tenant.DeepCopy()
 			return &corev1.ConfigMap{Data: own.Data, BinaryData: own.BinaryData, Immutable: own.Immutable}, nil
 		},

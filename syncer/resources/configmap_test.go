@@ -24,7 +24,7 @@ func TestConfigMapGoesDown(t *testing.T) {
 		Immutable:  new(true),
 	}
 	want := &corev1.ConfigMap{Data: tenant.Data, BinaryData: tenant.BinaryData, Immutable: new(true)}
-	got, err := k.Desired(blue, tenant)
+	got, err := k.Desired(view, tenant)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}

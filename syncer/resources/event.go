@@ -27,7 +27,7 @@ func Event() engine.Kind {
 
 func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
 	about := super.InvolvedObject
-	obj := v.Lookup(about.Kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
+	obj := v.Lookup(about.GroupVersionKind().GroupKind(), client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
 	if obj == nil || obj.GetNamespace() != v.Namespace {
 		// It is about an object of the super cluster's own, or one that is gone; or it does not lie in the namespace of what it
 		// is about, where the apiserver wants it.

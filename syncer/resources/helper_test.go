@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,9 @@ var blue = translate.Tenant{
 	RootUID:   "root-uid",
 	Weight:    1,
 }
+
+// view is what kinds see who look at nothing beside blue.
+var view = engine.View{Tenant: blue, Namespace: "default"}
 
 // superDefault is the super cluster's namespace of blue's default namespace.
 const superDefault = "team-71a1c3-blue-default"
@@ -52,7 +56,7 @@ func superMeta(name string) metav1.ObjectMeta {
 // down is the copy that the engine makes of a tenant's object: what the kind desires, and the metadata.
 func down[T client.Object](t *testing.T, k engine.Down[T], tenant T) T {
 	t.Helper()
-	desired, err := k.Desired(blue, tenant)
+	desired, err := k.Desired(view, tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +172,12 @@ func scribbleValue(v reflect.Value) {
 }
 
 // lookup finds a tenant's objects by kind and super key.
-func lookup(objects map[string]client.Object) func(string, client.ObjectKey, types.UID) client.Object {
-	return func(kind string, key client.ObjectKey, uid types.UID) client.Object {
+func lookup(objects map[string]client.Object) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
+	return func(kind schema.GroupKind, key client.ObjectKey, uid types.UID) client.Object {
 		if uid != "super-uid" {
 			return nil
 		}
-		return objects[kind+" "+key.String()]
+		return objects[kind.String()+" "+key.String()]
 	}
 }
 

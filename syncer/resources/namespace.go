@@ -32,12 +32,12 @@ func Namespace() engine.Kind {
 	}
 }
 
-func desiredNamespace(t translate.Tenant, _ *corev1.Namespace) (*corev1.Namespace, error) {
+func desiredNamespace(v engine.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Labels:      map[string]string{enforceLabel: "baseline"},
-		Annotations: map[string]string{names.VCUID: string(t.UID)},
+		Annotations: map[string]string{names.VCUID: string(v.Tenant.UID)},
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "Namespace", Name: t.Key, UID: t.RootUID,
+			APIVersion: "v1", Kind: "Namespace", Name: v.Tenant.Key, UID: v.Tenant.RootUID,
 		}},
 	}}, nil
 }

@@ -62,7 +62,7 @@ func TestNamespaceKeys(t *testing.T) {
 // TestNamespaceMerge: a copy that was taken away from its root namespace is given back; the rest is the super cluster's.
 func TestNamespaceMerge(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
-	desired, err := k.Desired(blue, &corev1.Namespace{})
+	desired, err := k.Desired(view, &corev1.Namespace{})
 	if err != nil {
 		t.Fatal(err)
 	}

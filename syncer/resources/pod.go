@@ -108,7 +108,8 @@ func mergeToleration(super *corev1.PodSpec, t corev1.Toleration) {
 
 // podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status
 // speaks of is the copy's own and is told in the tenant's count only when the copy has caught up.
-func podStatus(t translate.Tenant, tenant, super *corev1.Pod) {
+func podStatus(v engine.View, tenant, super *corev1.Pod) {
+	t := v.Tenant
 	observed := tenant.Status.ObservedGeneration
 	if super.Status.ObservedGeneration == super.Generation {
 		observed = tenant.Generation

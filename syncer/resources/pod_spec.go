@@ -16,7 +16,7 @@ var errNodeName = errors.New("spec.nodeName must not be set: the super cluster's
 	"use spec.nodeSelector or spec.affinity")
 
 // desiredPod is the pod that the super cluster runs for a tenant's.
-func desiredPod(t translate.Tenant, tenant *corev1.Pod) (*corev1.Pod, error) {
+func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	if tenant.Spec.NodeName != "" && !scheduled(tenant) {
 		return nil, errNodeName
 	}
@@ -33,7 +33,7 @@ func desiredPod(t translate.Tenant, tenant *corev1.Pod) (*corev1.Pod, error) {
 	translateContainers(spec.InitContainers)
 	translateContainers(spec.Containers)
 	labels := networkLabels()
-	labels[names.Cluster] = t.Key
+	labels[names.Cluster] = v.Tenant.Key
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec}, nil
 }
 

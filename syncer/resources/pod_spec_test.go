@@ -194,7 +194,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 			want.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{
 				"arktos.futurewei.com/network": "default", "tenancy.x-k8s.io/cluster": "team-71a1c3-blue",
 			}}
-			got, err := k.Desired(blue, tenant)
+			got, err := k.Desired(view, tenant)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 				t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 			}
@@ -256,7 +256,7 @@ func TestPodThatNamesItsNodeIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := k.Desired(blue, tt.pod)
+			got, err := k.Desired(view, tt.pod)
 			switch {
 			case tt.refused:
 				if !errors.Is(err, errNodeName) {

@@ -141,7 +141,7 @@ func TestPodMergeSettles(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
 	tenant := fill(&corev1.Pod{})
 	everyPodField(tenant)
-	desired, err := k.Desired(blue, tenant)
+	desired, err := k.Desired(view, tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestPodStatusComesUp(t *testing.T) {
 			tenant.Status.Message = "what it was"
 			want := tenant.DeepCopy()
 			want.Status = tt.want
-			k.Status(blue, tenant, &corev1.Pod{ObjectMeta: superMeta("web"), Status: tt.super})
+			k.Status(view, tenant, &corev1.Pod{ObjectMeta: superMeta("web"), Status: tt.super})
 			if diff := cmp.Diff(want, tenant); diff != "" {
 				t.Errorf("the tenant's pod (-want +got):\n%s", diff)
 			}
@@ -213,7 +213,7 @@ func TestPodStatusShowsNoSuperNames(t *testing.T) {
 		t.Fatalf("found only %d messages", n)
 	}
 	tenant := tenantPod()
-	kindOf[engine.Down[*corev1.Pod]](t, Pod()).Status(blue, tenant, super)
+	kindOf[engine.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
 	data, err := json.Marshal(tenant.Status)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestPodStatusGeneration(t *testing.T) {
 			super := &corev1.Pod{ObjectMeta: superMeta("web")}
 			super.Generation, super.Status.ObservedGeneration = tt.super, tt.superObserved
 			super.Status.Conditions = []corev1.PodCondition{{ObservedGeneration: tt.superObserved}, {ObservedGeneration: 1}}
-			k.Status(blue, tenant, super)
+			k.Status(view, tenant, super)
 			if got := tenant.Status.ObservedGeneration; got != tt.want {
 				t.Errorf("the observed generation is %d, want %d", got, tt.want)
 			}
@@ -339,7 +339,7 @@ func TestStatusPatchArrives(t *testing.T) {
 			tenant.Status, super.Status = randomStatus(random), randomStatus(random)
 
 			shown := tenant.DeepCopy()
-			k.Status(blue, shown, super)
+			k.Status(view, shown, super)
 			patch, err := client.StrategicMergeFrom(tenant).Data(shown)
 			if err != nil {
 				t.Fatal(err)

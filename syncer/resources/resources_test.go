@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -116,7 +117,7 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 		unchanged(t, "the copy, by "+after+",", wasSuper, super)
 	}
 
-	desired, err := k.Desired(blue, tenant)
+	desired, err := k.Desired(view, tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 
 	if k.Status != nil {
 		shown := clone(tenant)
-		k.Status(blue, shown, super)
+		k.Status(view, shown, super)
 		check("Status")
 		k.Same(shown, tenant)
 		scribble(shown)
@@ -177,7 +178,7 @@ func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
 	}
 
 	view := engine.View{
-		Tenant: blue, Namespace: "default", Lookup: func(string, client.ObjectKey, types.UID) client.Object { return behind },
+		Tenant: blue, Namespace: "default", Lookup: func(schema.GroupKind, client.ObjectKey, types.UID) client.Object { return behind },
 	}
 	desired := k.Desired(view, super)
 	if reflect.ValueOf(desired).IsNil() {

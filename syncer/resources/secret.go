@@ -5,7 +5,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // Secret flows down while a pod refers to it.
@@ -27,7 +26,7 @@ func Secret() engine.Kind {
 
 // desiredSecret copies the data. A service-account token of the tenant becomes opaque: under its own type the super cluster
 // would look for the service account by its UID, find another one, and delete the token.
-func desiredSecret(_ translate.Tenant, tenant *corev1.Secret) (*corev1.Secret, error) {
+func desiredSecret(_ engine.View, tenant *corev1.Secret) (*corev1.Secret, error) {
 	kind := tenant.Type
 	if kind == corev1.SecretTypeServiceAccountToken {
 		kind = corev1.SecretTypeOpaque

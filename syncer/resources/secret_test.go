@@ -33,7 +33,7 @@ func TestSecretGoesDown(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := k.Desired(blue, tt.tenant)
+			got, err := k.Desired(view, tt.tenant)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 			}

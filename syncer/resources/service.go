@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // Service flows down, its load balancer's addresses up. The super cluster gives the copy cluster IPs and node ports of its
@@ -22,7 +21,7 @@ func Service() engine.Kind {
 		Skip: func(tenant *corev1.Service) bool {
 			return tenant.Namespace == metav1.NamespaceDefault && tenant.Name == "kubernetes"
 		},
-		Status: func(_ translate.Tenant, tenant, super *corev1.Service) {
+		Status: func(_ engine.View, tenant, super *corev1.Service) {
 			tenant.Status.LoadBalancer = *super.Status.LoadBalancer.DeepCopy()
 		},
 		Same: func(a, b *corev1.Service) bool { return semanticEqual(a.Status.LoadBalancer, b.Status.LoadBalancer) },
@@ -35,7 +34,7 @@ func Service() engine.Kind {
 var errExternalIPs = errors.New("spec.externalIPs is not allowed, since it could draw the traffic of others; " +
 	"use a Service of type LoadBalancer")
 
-func desiredService(_ translate.Tenant, tenant *corev1.Service) (*corev1.Service, error) {
+func desiredService(_ engine.View, tenant *corev1.Service) (*corev1.Service, error) {
 	if len(tenant.Spec.ExternalIPs) > 0 {
 		return nil, errExternalIPs
 	}

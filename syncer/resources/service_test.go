@@ -70,7 +70,7 @@ func TestServiceGoesDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tenant := service(tt.tenant)
 			tenant.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
-			got, err := k.Desired(blue, tenant)
+			got, err := k.Desired(view, tenant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestServiceGoesDown(t *testing.T) {
 func TestServiceWithExternalIPsIsRefused(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Service]](t, Service())
 	tenant := service(corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ExternalIPs: []string{"192.0.2.1"}})
-	if got, err := k.Desired(blue, tenant); !errors.Is(err, errExternalIPs) {
+	if got, err := k.Desired(view, tenant); !errors.Is(err, errExternalIPs) {
 		t.Errorf("desired is %v with error %v, want %v", got, err, errExternalIPs)
 	}
 }
@@ -230,7 +230,7 @@ func TestServiceMerge(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			super := &corev1.Service{ObjectMeta: superMeta("web"), Spec: tt.super}
-			desired, err := k.Desired(blue, service(tt.tenant))
+			desired, err := k.Desired(view, service(tt.tenant))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +279,7 @@ func TestServiceStatusComesUp(t *testing.T) {
 	super.Status = corev1.ServiceStatus{LoadBalancer: address, Conditions: []metav1.Condition{{Type: "x"}}}
 
 	was := tenant.DeepCopy()
-	k.Status(blue, tenant, super)
+	k.Status(view, tenant, super)
 	if k.Same(was, tenant) {
 		t.Error("a new address is the same as none")
 	}
@@ -290,7 +290,7 @@ func TestServiceStatusComesUp(t *testing.T) {
 	}
 
 	super.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-	k.Status(blue, tenant, super)
+	k.Status(view, tenant, super)
 	if len(tenant.Status.LoadBalancer.Ingress) != 0 {
 		t.Errorf("addresses that are gone are still %v", tenant.Status.LoadBalancer.Ingress)
 	}

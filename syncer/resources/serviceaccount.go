@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // ServiceAccount flows down as a name that pods can run under. It has no rights in the super cluster and its token is never
@@ -15,7 +14,7 @@ func ServiceAccount() engine.Kind {
 		Object: &corev1.ServiceAccount{},
 		List:   &corev1.ServiceAccountList{},
 		Adopt:  true,
-		Desired: func(translate.Tenant, *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
+		Desired: func(engine.View, *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
 			return &corev1.ServiceAccount{AutomountServiceAccountToken: new(false)}, nil
 		},
 		Merge: func(super, desired *corev1.ServiceAccount) {

@@ -15,7 +15,7 @@ func TestServiceAccountIsAName(t *testing.T) {
 	if k.OnDemand || !k.Adopt {
 		t.Errorf("on demand %t, adopt %t; want adopt alone", k.OnDemand, k.Adopt)
 	}
-	got, err := k.Desired(blue, &corev1.ServiceAccount{
+	got, err := k.Desired(view, &corev1.ServiceAccount{
 		ObjectMeta:                   meta("default"),
 		Secrets:                      []corev1.ObjectReference{{Name: "token"}},
 		ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "registry"}},
@@ -36,7 +36,7 @@ func TestServiceAccountMerge(t *testing.T) {
 				AutomountServiceAccountToken: was,
 				ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "the-super-cluster-s-own"}},
 			}
-			desired, err := k.Desired(blue, &corev1.ServiceAccount{})
+			desired, err := k.Desired(view, &corev1.ServiceAccount{})
 			if err != nil {
 				t.Fatal(err)
 			}

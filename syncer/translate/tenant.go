@@ -25,11 +25,14 @@ type Tenant struct {
 	Opaque, Transparent []string
 	// Weight is the tenant's share of the syncer.
 	Weight int32
+	// Sync is what is carried, where it differs from the default, and Policy what pods may ask of the super cluster.
+	Sync   tenancyv1alpha1.SyncSpec
+	Policy tenancyv1alpha1.TenantPolicy
 }
 
 // NewTenant reads a Tenant from its VirtualCluster and the UID of its root namespace.
 func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
-	return Tenant{
+	t := Tenant{
 		Key:         vc.Status.ClusterNamespace,
 		Name:        vc.Name,
 		Namespace:   vc.Namespace,
@@ -39,6 +42,13 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 		Transparent: vc.Spec.TransparentMetaPrefixes,
 		Weight:      max(vc.Spec.Weight, 1),
 	}
+	if vc.Spec.Sync != nil {
+		t.Sync = *vc.Spec.Sync.DeepCopy()
+	}
+	if vc.Spec.Policy != nil {
+		t.Policy = *vc.Spec.Policy.DeepCopy()
+	}
+	return t
 }
 
 // SuperNamespace is the super cluster's namespace of a namespace of the tenant; cluster-scoped stays cluster-scoped.

@@ -38,6 +38,9 @@ const (
 	ReasonUnreachable = "Unreachable"
 	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
 	ReasonIdentityChanged = "IdentityChanged"
+	// ReasonRemovalUnconfirmed: the tenant's pods are gone though nobody deleted them; an admin has to confirm that what runs is
+	// removed.
+	ReasonRemovalUnconfirmed = "RemovalUnconfirmed"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.

@@ -1,0 +1,43 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// problems is what of a tenant is not carried, and why, while the rest is. The zero value is ready.
+type problems struct {
+	mu    sync.Mutex
+	about map[string]string
+}
+
+// set notes a problem, or that it is over, and says whether that is new.
+func (p *problems) set(about, message string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.about[about] == message {
+		return false
+	}
+	if message == "" {
+		delete(p.about, about)
+		return true
+	}
+	if p.about == nil {
+		p.about = map[string]string{}
+	}
+	p.about[about] = message
+	return true
+}
+
+// String is all problems, for the message of a condition; empty if there are none.
+func (p *problems) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for _, about := range slices.Sorted(maps.Keys(p.about)) {
+		all = append(all, about+": "+p.about[about])
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,52 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
+)
+
+// verifyEvery is how often at most a tenant is asked who it is because its watches open.
+const verifyEvery = time.Minute
+
+// reopened has a tenant asked whether it is still the same when a watch opens: the one before may have ended because its
+// apiserver was replaced. A watch from a resource version that the new one has not reached would just wait.
+type reopened struct {
+	ctx    context.Context // ends with the tenant
+	verify func(context.Context) error
+
+	asking atomic.Bool
+	last   atomic.Int64
+}
+
+// newReopened makes one for a tenant whose identity is known.
+func newReopened(ctx context.Context, verify func(context.Context) error) *reopened {
+	w := &reopened{ctx: ctx, verify: verify}
+	w.last.Store(time.Now().UnixNano())
+	return w
+}
+
+// wrap has watches lead to the question.
+func (w *reopened) wrap(next http.RoundTripper) http.RoundTripper {
+	return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if requests.IsWatch(r) && w.asking.CompareAndSwap(false, true) {
+			go w.ask()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// ask asks once, when it is time for that. An error that says something is seen by the cluster itself.
+func (w *reopened) ask() {
+	defer w.asking.Store(false)
+	select {
+	case <-w.ctx.Done():
+		return
+	case <-time.After(time.Until(time.Unix(0, w.last.Load()).Add(verifyEvery))):
+	}
+	w.last.Store(time.Now().UnixNano())
+	_ = w.verify(w.ctx)
+}

@@ -1,0 +1,34 @@
+package translate
+
+import (
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// Mode is which objects of a kind are carried, as the VirtualCluster says; empty for the default of the kind.
+func (t Tenant) Mode(kind string) tenancyv1alpha1.SyncMode {
+	for _, k := range t.Sync.Kinds {
+		if string(k.Kind) == kind {
+			return k.Mode
+		}
+	}
+	return ""
+}
+
+// Offers says whether an object of the super cluster, of a kind that tenants choose from, is published to this tenant: by its
+// label to all, or by the VirtualCluster.
+func (t Tenant) Offers(kind string, super client.Object) bool {
+	if super.GetLabels()[names.Public] == "true" {
+		return true
+	}
+	for _, p := range t.Sync.Publish {
+		if string(p.Kind) == kind {
+			return slices.Contains(p.Names, super.GetName())
+		}
+	}
+	return false
+}
