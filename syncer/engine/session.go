@@ -27,7 +27,7 @@ type session struct {
 	client  client.Client
 	tenant  atomic.Pointer[translate.Tenant]
 	kinds   atomic.Pointer[map[string]*kind] // that are carried, by name; the map is never changed
-	begun   atomic.Bool // both sides are known
+	begun   atomic.Bool                      // both sides are known
 	// settling keeps two settles from undoing each other.
 	settling sync.Mutex
 	guard    *guard
