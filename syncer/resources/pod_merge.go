@@ -1,0 +1,59 @@
+package resources
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// mergePod takes what can be changed in a pod that exists (Pod update validation): images, the deadline, tolerations that are
+// added or last longer, and, while gates keep it from being scheduled, fewer gates and a narrower choice of nodes.
+func mergePod(super, desired *corev1.Pod) {
+	mergeImages(super.Spec.Containers, desired.Spec.Containers)
+	mergeImages(super.Spec.InitContainers, desired.Spec.InitContainers)
+	super.Spec.ActiveDeadlineSeconds = desired.Spec.ActiveDeadlineSeconds
+	for _, t := range desired.Spec.Tolerations {
+		mergeToleration(&super.Spec, t)
+	}
+	if len(super.Spec.SchedulingGates) > 0 {
+		mergeGated(&super.Spec, &desired.Spec)
+	}
+}
+
+// mergeGated takes what can be changed in a pod that waits for its gates. A node selector can only grow.
+func mergeGated(super, desired *corev1.PodSpec) {
+	super.SchedulingGates = slices.DeleteFunc(super.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
+		return !slices.Contains(desired.SchedulingGates, gate)
+	})
+	if super.NodeSelector == nil {
+		super.NodeSelector = map[string]string{}
+	}
+	maps.Copy(super.NodeSelector, desired.NodeSelector)
+}
+
+func mergeImages(super, desired []corev1.Container) {
+	images := make(map[string]string, len(desired))
+	for _, c := range desired {
+		images[c.Name] = c.Image
+	}
+	for i := range super {
+		if image, ok := images[super[i].Name]; ok {
+			super[i].Image = image
+		}
+	}
+}
+
+// mergeToleration adds a toleration, or changes how long one that is there lasts.
+func mergeToleration(super *corev1.PodSpec, t corev1.Toleration) {
+	same := func(have corev1.Toleration) bool { return semanticEqual(have, t) }
+	if slices.ContainsFunc(super.Tolerations, same) {
+		return
+	}
+	alike := func(have corev1.Toleration) bool { return have.MatchToleration(&t) }
+	if i := slices.IndexFunc(super.Tolerations, alike); i >= 0 {
+		super.Tolerations[i] = t
+		return
+	}
+	super.Tolerations = append(super.Tolerations, t)
+}

@@ -1,0 +1,108 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// podReferences are the objects that a pod's containers need. Without its service account it would be refused; for the others
+// it waits on its node, as any pod does.
+func podReferences(pod *corev1.Pod) []engine.Reference {
+	var refs references
+	refs.add("ServiceAccount", pod.Spec.ServiceAccountName)
+	refs.required()
+	for _, s := range pod.Spec.ImagePullSecrets {
+		refs.add("Secret", s.Name)
+	}
+	for i := range pod.Spec.Volumes {
+		refs.addVolume(&pod.Spec.Volumes[i])
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			refs.addContainer(&containers[i])
+		}
+	}
+	return refs
+}
+
+// references collects references, each once.
+type references []engine.Reference
+
+func (r *references) add(kind, name string) {
+	if name == "" {
+		return
+	}
+	for _, have := range *r {
+		if have.Kind == kind && have.Name == name {
+			return
+		}
+	}
+	*r = append(*r, engine.Reference{Kind: kind, Name: name})
+}
+
+// required marks what was added so far.
+func (r *references) required() {
+	for i := range *r {
+		(*r)[i].Required = true
+	}
+}
+
+func (r *references) addVolume(v *corev1.Volume) {
+	if v.ConfigMap != nil {
+		r.add("ConfigMap", v.ConfigMap.Name)
+	}
+	if v.Secret != nil {
+		r.add("Secret", v.Secret.SecretName)
+	}
+	r.addDriver(v)
+	if v.Projected == nil {
+		return
+	}
+	for _, s := range v.Projected.Sources {
+		if s.ConfigMap != nil {
+			r.add("ConfigMap", s.ConfigMap.Name)
+		}
+		if s.Secret != nil {
+			r.add("Secret", s.Secret.Name)
+		}
+	}
+}
+
+// addDriver adds the secret by which the driver of a volume gets at it.
+func (r *references) addDriver(v *corev1.Volume) {
+	switch {
+	case v.CSI != nil && v.CSI.NodePublishSecretRef != nil:
+		r.add("Secret", v.CSI.NodePublishSecretRef.Name)
+	case v.ISCSI != nil && v.ISCSI.SecretRef != nil:
+		r.add("Secret", v.ISCSI.SecretRef.Name)
+	case v.FlexVolume != nil && v.FlexVolume.SecretRef != nil:
+		r.add("Secret", v.FlexVolume.SecretRef.Name)
+	case v.Cinder != nil && v.Cinder.SecretRef != nil:
+		r.add("Secret", v.Cinder.SecretRef.Name)
+	case v.AzureFile != nil:
+		r.add("Secret", v.AzureFile.SecretName)
+	}
+}
+
+func (r *references) addContainer(c *corev1.Container) {
+	for _, from := range c.EnvFrom {
+		if from.ConfigMapRef != nil {
+			r.add("ConfigMap", from.ConfigMapRef.Name)
+		}
+		if from.SecretRef != nil {
+			r.add("Secret", from.SecretRef.Name)
+		}
+	}
+	for _, env := range c.Env {
+		if env.ValueFrom == nil {
+			continue
+		}
+		if ref := env.ValueFrom.ConfigMapKeyRef; ref != nil {
+			r.add("ConfigMap", ref.Name)
+		}
+		if ref := env.ValueFrom.SecretKeyRef; ref != nil {
+			r.add("Secret", ref.Name)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package resources
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+func TestPodStatusComesUp(t *testing.T) {
+	terminated := func(message string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: message}}
+	}
+	waiting := func(message string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: message}}
+	}
+	const inside, outside = "no default/web of blue", "no " + superDefault + "/web of team-71a1c3-blue"
+	tests := map[string]struct{ super, want corev1.PodStatus }{
+		"what a reader looks at": {
+			corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, HostIP: "192.0.2.1",
+				StartTime: new(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}},
+			},
+			corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, HostIP: "192.0.2.1",
+				StartTime: new(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}},
+			},
+		},
+		"the super cluster's names are taken out of every text": {
+			corev1.PodStatus{
+				Message:                    outside,
+				Conditions:                 []corev1.PodCondition{{Type: corev1.PodReady, Message: outside}},
+				InitContainerStatuses:      []corev1.ContainerStatus{{State: waiting(outside), LastTerminationState: terminated(outside)}},
+				ContainerStatuses:          []corev1.ContainerStatus{{State: terminated(outside), LastTerminationState: waiting(outside)}},
+				EphemeralContainerStatuses: []corev1.ContainerStatus{{State: waiting(outside), LastTerminationState: terminated(outside)}},
+			},
+			corev1.PodStatus{
+				Message:                    inside,
+				Conditions:                 []corev1.PodCondition{{Type: corev1.PodReady, Message: inside}},
+				InitContainerStatuses:      []corev1.ContainerStatus{{State: waiting(inside), LastTerminationState: terminated(inside)}},
+				ContainerStatuses:          []corev1.ContainerStatus{{State: terminated(inside), LastTerminationState: waiting(inside)}},
+				EphemeralContainerStatuses: []corev1.ContainerStatus{{State: waiting(inside), LastTerminationState: terminated(inside)}},
+			},
+		},
+		"a node that is only nominated is none": {
+			corev1.PodStatus{Phase: corev1.PodPending, NominatedNodeName: "node-1"}, corev1.PodStatus{Phase: corev1.PodPending},
+		},
+	}
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := tenantPod()
+			tenant.Status.Message = "what it was"
+			want := tenant.DeepCopy()
+			want.Status = tt.want
+			k.Status(view, tenant, &corev1.Pod{ObjectMeta: superMeta("web"), Status: tt.super})
+			if diff := cmp.Diff(want, tenant); diff != "" {
+				t.Errorf("the tenant's pod (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPodStatusShowsNoSuperNames: a message is translated wherever there is one, also in a field that is added some day.
+func TestPodStatusShowsNoSuperNames(t *testing.T) {
+	super := fill(&corev1.Pod{})
+	if n := setMessages(reflect.ValueOf(&super.Status), superDefault); n < 10 {
+		t.Fatalf("found only %d messages", n)
+	}
+	tenant := tenantPod()
+	kindOf[engine.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
+	data, err := json.Marshal(tenant.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), blue.Key) {
+		t.Errorf("the tenant reads the cluster key in %s", data)
+	}
+}
+
+// setMessages sets every field called Message, however deep, and returns how many there were.
+func setMessages(v reflect.Value, text string) (n int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			n += setMessages(v.Elem(), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			n += setMessages(v.Index(i), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch f := v.Type().Field(i); {
+			case f.Name == "Message" && f.Type.Kind() == reflect.String:
+				v.Field(i).SetString(text)
+				n++
+			case f.IsExported():
+				n += setMessages(v.Field(i), text)
+			}
+		}
+	default: // holds no message
+	}
+	return n
+}
+
+// TestPodStatusGeneration: the tenant's generation counts the tenant's changes, the copy's the copy's.
+func TestPodStatusGeneration(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	tests := map[string]struct {
+		tenant, tenantObserved int64
+		super, superObserved   int64
+		want                   int64
+	}{
+		"the node has seen all":                  {3, 1, 7, 7, 3},
+		"the node is behind":                     {3, 2, 7, 6, 2},
+		"the node has seen nothing":              {3, 0, 7, 0, 0},
+		"a node that does not count generations": {3, 0, 0, 0, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := tenantPod()
+			tenant.Generation, tenant.Status.ObservedGeneration = tt.tenant, tt.tenantObserved
+			super := &corev1.Pod{ObjectMeta: superMeta("web")}
+			super.Generation, super.Status.ObservedGeneration = tt.super, tt.superObserved
+			super.Status.Conditions = []corev1.PodCondition{{ObservedGeneration: tt.superObserved}, {ObservedGeneration: 1}}
+			k.Status(view, tenant, super)
+			if got := tenant.Status.ObservedGeneration; got != tt.want {
+				t.Errorf("the observed generation is %d, want %d", got, tt.want)
+			}
+			for _, c := range tenant.Status.Conditions {
+				if c.ObservedGeneration > tt.want {
+					t.Errorf("a condition has seen generation %d, and the pod %d", c.ObservedGeneration, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestSamePodStatus(t *testing.T) {
+	one := func() corev1.PodStatus {
+		return corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)},
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(2, 0)},
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", RestartCount: 1}},
+		}
+	}
+	tests := map[string]struct {
+		change func(*corev1.PodStatus)
+		want   bool
+	}{
+		"no change":                        {func(*corev1.PodStatus) {}, true},
+		"when a condition changed":         {func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Unix(9, 0) }, true},
+		"when a condition was probed":      {func(s *corev1.PodStatus) { s.Conditions[1].LastProbeTime = metav1.Unix(9, 0) }, true},
+		"which generation a condition saw": {func(s *corev1.PodStatus) { s.Conditions[1].ObservedGeneration = 9 }, true},
+		"which generation the node saw":    {func(s *corev1.PodStatus) { s.ObservedGeneration = 9 }, false},
+		"an empty list for none":           {func(s *corev1.PodStatus) { s.PodIPs = []corev1.PodIP{} }, true},
+		"a condition's status":             {func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse }, false},
+		"a condition's reason":             {func(s *corev1.PodStatus) { s.Conditions[1].Reason = "x" }, false},
+		"a condition's message":            {func(s *corev1.PodStatus) { s.Conditions[1].Message = "x" }, false},
+		"a condition more":                 {func(s *corev1.PodStatus) { s.Conditions = append(s.Conditions, corev1.PodCondition{}) }, false},
+		"no conditions":                    {func(s *corev1.PodStatus) { s.Conditions = nil }, false},
+		"the phase":                        {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, false},
+		"a restart":                        {func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
+		"an address":                       {func(s *corev1.PodStatus) { s.PodIP = "10.1.0.1" }, false},
+		"when the pod started":             {func(s *corev1.PodStatus) { s.StartTime = new(metav1.Unix(9, 0)) }, false},
+	}
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, b := &corev1.Pod{Status: one()}, &corev1.Pod{Status: one()}
+			tt.change(&b.Status)
+			if got := k.Same(a, b); got != tt.want {
+				t.Errorf("Same = %t, want %t", got, tt.want)
+			}
+			if got := k.Same(b, a); got != tt.want {
+				t.Errorf("the other way round, Same = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestStatusPatchArrives: the patch that brings one status to another, applied as an apiserver does, leads to the very same
+// status, also in the order of its lists, or else each reconcile would patch again.
+func TestStatusPatchArrives(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web")}
+			tenant.Status, super.Status = randomStatus(random), randomStatus(random)
+
+			shown := tenant.DeepCopy()
+			k.Status(view, shown, super)
+			patch, err := client.StrategicMergeFrom(tenant).Data(shown)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, err := json.Marshal(tenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			patched, err := strategicpatch.StrategicMergePatch(was, patch, corev1.Pod{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &corev1.Pod{}
+			if err := json.Unmarshal(patched, got); err != nil {
+				t.Fatal(err)
+			}
+			if !k.Same(got, shown) {
+				t.Errorf("after the patch %s the status is another (-want +got):\n%s", patch, cmp.Diff(shown.Status, got.Status))
+			}
+		})
+	}
+}
+
+// randomStatus is a status with some of the conditions, addresses and containers that there are, in any order.
+func randomStatus(random *rand.Rand) corev1.PodStatus {
+	status := corev1.PodStatus{Phase: corev1.PodRunning}
+	for _, i := range random.Perm(5)[:random.IntN(6)] {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{
+			Type:               corev1.PodConditionType(fmt.Sprint("Condition", i)),
+			Status:             []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}[random.IntN(2)],
+			LastTransitionTime: metav1.Unix(random.Int64N(9)+1, 0),
+		})
+	}
+	for _, i := range random.Perm(3)[:random.IntN(4)] {
+		status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: fmt.Sprint("10.0.0.", i)})
+		status.HostIPs = append(status.HostIPs, corev1.HostIP{IP: fmt.Sprint("192.0.2.", i)})
+	}
+	for _, i := range random.Perm(3)[:random.IntN(4)] {
+		c := corev1.ContainerStatus{Name: fmt.Sprint("c", i), RestartCount: random.Int32N(3)}
+		if random.IntN(2) == 0 {
+			c.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Unix(1, 0)}
+		} else {
+			c.State.Waiting = &corev1.ContainerStateWaiting{Reason: "Waiting"}
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, c)
+	}
+	return status
+}
