@@ -1,0 +1,156 @@
+package translate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const nameLabel = "kubernetes.io/metadata.name"
+
+func TestNamespaceSelector(t *testing.T) {
+	ours := func(more pairs) pairs { return stampedLabels(more) }
+	tests := map[string]struct{ selector, want *metav1.LabelSelector }{
+		"none stays none": {nil, nil},
+		"all of them are all of the tenant's": {
+			&metav1.LabelSelector{}, &metav1.LabelSelector{MatchLabels: ours(nil)},
+		},
+		"labels are kept": {
+			&metav1.LabelSelector{MatchLabels: pairs{"team": "shop"}},
+			&metav1.LabelSelector{MatchLabels: ours(pairs{"team": "shop"})},
+		},
+		"a namespace by its name": {
+			&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}},
+			&metav1.LabelSelector{MatchLabels: ours(pairs{nameLabel: "team-71a1c3-blue-shop"})},
+		},
+		"names in expressions, and nothing else in them": {
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"shop", longNamespace}},
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"till"}},
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpExists},
+				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}},
+			}},
+			&metav1.LabelSelector{MatchLabels: ours(nil), MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{
+					"team-71a1c3-blue-shop", blue.SuperNamespace(longNamespace),
+				}},
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"team-71a1c3-blue-till"}},
+				{Key: nameLabel, Operator: metav1.LabelSelectorOpExists},
+				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}},
+			}},
+		},
+		"a tenant cannot say that it is another": {
+			&metav1.LabelSelector{MatchLabels: pairs{
+				"tenancy.x-k8s.io/vcname": "green", "tenancy.x-k8s.io/vcnamespace": "others",
+			}},
+			&metav1.LabelSelector{MatchLabels: ours(nil)},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			was := tt.selector.DeepCopy()
+			got := blue.NamespaceSelector(tt.selector)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("selector (-want +got):\n%s", diff)
+			}
+			scribbleSelector(got)
+			if diff := cmp.Diff(was, tt.selector); diff != "" {
+				t.Errorf("the tenant's selector changed with what was returned (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// scribbleSelector writes into all the memory that a selector can reach.
+func scribbleSelector(s *metav1.LabelSelector) {
+	if s == nil {
+		return
+	}
+	clear(s.MatchLabels)
+	for i := range s.MatchExpressions {
+		clear(s.MatchExpressions[i].Values)
+	}
+	clear(s.MatchExpressions)
+}
+
+// superLabels are the labels that a namespace of a tenant has in the super cluster, where the apiserver adds the name.
+func superLabels(t Tenant, name string, own pairs) labels.Set {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: own}}
+	key := superKey
+	key.Namespace, key.Name = "", t.SuperNamespace(name)
+	set := t.Down(ns, key).Labels
+	set[nameLabel] = key.Name
+	return set
+}
+
+// tenantLabels are the labels of a namespace in its tenant, where the apiserver adds the name.
+func tenantLabels(name string, own pairs) labels.Set {
+	set := labels.Set{nameLabel: name}
+	for k, v := range own {
+		if k != nameLabel {
+			set[k] = v
+		}
+	}
+	return set
+}
+
+// FuzzNamespaceSelector: what a selector selects among a tenant's namespaces, its translation selects among their copies, and it
+// selects no other namespace of the super cluster, whatever labels its owner gives to it.
+func FuzzNamespaceSelector(f *testing.F) {
+	f.Add("team", "shop", "team", "In", "shop,till", "shop", "team", "shop")
+	f.Add(nameLabel, "shop", nameLabel, "In", "shop,till", "shop", "team", "shop")
+	f.Add(nameLabel, "shop", nameLabel, "NotIn", "till", "shop", "", "")
+	f.Add("", "", nameLabel, "NotIn", "team-71a1c3-blue-shop", "shop", "", "")
+	f.Add("", "", "team", "DoesNotExist", "", "shop", "", "")
+	f.Add("", "", nameLabel, "Exists", "", longNamespace, "", "")
+	f.Add("tenancy.x-k8s.io/vcname", "green", "tenancy.x-k8s.io/vcname", "In", "green", "shop", "tenancy.x-k8s.io/vcname", "green")
+	f.Add("", "", "tenancy.x-k8s.io/vcname", "NotIn", "blue", "shop", "tenancy.x-k8s.io/vcname", "blue")
+
+	green := Tenant{Key: "others-c57de1-green", Name: "green", Namespace: "others"}
+	// Tenants of the same name elsewhere, and of another name in the same place, are others too.
+	namesake := Tenant{Key: "others-aaaaaa-blue", Name: "blue", Namespace: "others"}
+	neighbour := Tenant{Key: "team-bbbbbb-green", Name: "green", Namespace: "team"}
+
+	f.Fuzz(func(t *testing.T, key, value, expressionKey, operator, values, namespace, labelKey, labelValue string) {
+		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
+		}}}
+		if values != "" {
+			selector.MatchExpressions[0].Values = strings.Split(values, ",")
+		}
+		if key != "" {
+			selector.MatchLabels = pairs{key: value}
+		}
+		tenants, err := metav1.LabelSelectorAsSelector(selector)
+		if err != nil || namespace == "" {
+			t.Skip("nothing that an apiserver would take")
+		}
+		supers, err := metav1.LabelSelectorAsSelector(blue.NamespaceSelector(selector))
+		if err != nil {
+			t.Fatalf("%v becomes a selector that is none: %v", selector, err)
+		}
+		own := pairs{labelKey: labelValue}
+		for _, other := range []Tenant{green, namesake, neighbour} {
+			if set := superLabels(other, namespace, own); supers.Matches(set) {
+				t.Errorf("%v becomes %v, which selects the labels %v of another tenant's namespace", selector, supers, set)
+			}
+		}
+		if set := labels.Merge(labels.Set(own), labels.Set{nameLabel: namespace}); labelKey != "tenancy.x-k8s.io/vcname" && supers.Matches(set) {
+			t.Errorf("%v becomes %v, which selects the labels %v of the super cluster's own namespace", selector, supers, set)
+		}
+		for _, stays := range []string{key, expressionKey, labelKey} {
+			if stays != nameLabel && hasPrefix(stays, privateLabels) {
+				return // what stays in the tenant cannot be selected by
+			}
+		}
+		in, down := tenants.Matches(tenantLabels(namespace, own)), supers.Matches(superLabels(blue, namespace, own))
+		if in != down {
+			t.Errorf("%v selects namespace %q with labels %v in the tenant: %t; and in the super cluster: %t",
+				selector, namespace, own, in, down)
+		}
+	})
+}
