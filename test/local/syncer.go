@@ -24,13 +24,16 @@ type Syncer struct {
 	ended    chan error
 }
 
-// StartSyncer starts a syncer for a super cluster.
-func StartSyncer(super *rest.Config, logger logr.Logger) *Syncer {
+// StartSyncer starts a syncer for a super cluster, with other options than the usual ones where change says so.
+func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Options)) *Syncer {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Syncer{registry: prometheus.NewRegistry(), cancel: cancel, ended: make(chan error, 1)}
 	opts := app.DefaultOptions()
 	opts.Logger, opts.Registerer = logger, s.registry
 	opts.NodeLinger = nodeLinger
+	for _, f := range change {
+		f(&opts)
+	}
 	go func() { s.ended <- app.Run(ctx, super, opts) }()
 	return s
 }
