@@ -2,6 +2,7 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -17,6 +18,10 @@ func podReferences(pod *corev1.Pod) []engine.Reference {
 	}
 	for i := range pod.Spec.Volumes {
 		refs.addVolume(&pod.Spec.Volumes[i])
+	}
+	for _, c := range pod.Spec.ResourceClaims {
+		refs.add("ResourceClaim", ptr.Deref(c.ResourceClaimName, ""))
+		refs.add("ResourceClaimTemplate", ptr.Deref(c.ResourceClaimTemplateName, ""))
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

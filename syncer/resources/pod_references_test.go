@@ -56,6 +56,14 @@ func TestPodReferences(t *testing.T) {
 			},
 			[]engine.Reference{required, settings("c"), secret("s"), settings("pc"), secret("ps")},
 		},
+		"claims of devices, and their templates": {
+			func(s *corev1.PodSpec) {
+				s.ResourceClaims = []corev1.PodResourceClaim{
+					{Name: "gpu", ResourceClaimName: new("shared")}, {Name: "nic", ResourceClaimTemplateName: new("own")},
+				}
+			},
+			[]engine.Reference{required, {Kind: "ResourceClaim", Name: "shared"}, {Kind: "ResourceClaimTemplate", Name: "own"}},
+		},
 		"the tenant's own root CA, by the tenant's name": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: *ref(rootCA)}})

@@ -19,6 +19,9 @@ func podStatus(v engine.View, tenant, super *corev1.Pod) {
 	status := super.Status.DeepCopy()
 	status.ObservedGeneration = observed
 	status.NominatedNodeName = ""
+	// Each side makes claims of templates by itself, under names of its own.
+	status.ResourceClaimStatuses = tenant.Status.ResourceClaimStatuses
+	status.ExtendedResourceClaimStatus = tenant.Status.ExtendedResourceClaimStatus
 	status.Message = t.Text(status.Message, tenant.Namespace)
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

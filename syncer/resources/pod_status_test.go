@@ -73,6 +73,25 @@ func TestPodStatusComesUp(t *testing.T) {
 	}
 }
 
+// TestPodStatusKeepsTheTenantsClaims: those that the super cluster made of a template have other names.
+func TestPodStatusKeepsTheTenantsClaims(t *testing.T) {
+	claims := func(name string) corev1.PodStatus {
+		return corev1.PodStatus{
+			ResourceClaimStatuses:       []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new(name)}},
+			ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: name},
+		}
+	}
+	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web"), Status: claims("web-gpu-xyz12")}
+	tenant.Status = claims("web-gpu-abc34")
+	was := tenant.DeepCopy()
+	k.Status(view, tenant, super)
+	unchanged(t, "the tenant's pod", was, tenant)
+	if !k.Same(was, tenant) {
+		t.Error("the same claims differ")
+	}
+}
+
 // TestPodStatusShowsNoSuperNames: a message is translated wherever there is one, also in a field that is added some day.
 func TestPodStatusShowsNoSuperNames(t *testing.T) {
 	super := fill(&corev1.Pod{})

@@ -19,6 +19,7 @@ import (
 var privateLabels = []string{
 	names.Domain + "/",
 	"pod-security.kubernetes.io/",
+	"resource.kubernetes.io/admin-access",
 	"kubernetes.io/metadata.name",
 }
 

@@ -13,7 +13,7 @@ import (
 const nameLabel = "kubernetes.io/metadata.name"
 
 func TestNamespaceSelector(t *testing.T) {
-	ours := func(more pairs) pairs { return stampedLabels(more) }
+	ours := stampedLabels
 	tests := map[string]struct{ selector, want *metav1.LabelSelector }{
 		"none stays none": {nil, nil},
 		"all of them are all of the tenant's": {
