@@ -323,7 +323,7 @@ func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
 	if err != nil {
 		return err
 	}
-	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(k, tenant, o.super))
+	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.super))
 	if err != nil || tenant == nil || k.down.status == nil {
 		return err
 	}
@@ -335,12 +335,15 @@ func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
 	return s.patchTenantStatus(ctx, k, tenant, shown)
 }
 
-// shownBack is the tenant's object with what the copy says of it beside its status.
-func (s *session) shownBack(k *kind, tenant, super client.Object) client.Object {
+// shownBack is the tenant's object with what the copy says of it beside its status; the same object where that is nothing.
+func (s *session) shownBack(ctx context.Context, k *kind, tenant, super client.Object) client.Object {
+	if len(s.identity().Transparent) == 0 && k.down.back == nil {
+		return tenant
+	}
 	shown := tenant.DeepCopyObject().(client.Object)
 	s.identity().Up(shown, super)
 	if k.down.back != nil {
-		k.down.back(shown, super)
+		k.down.back(s.view(ctx, tenant.GetNamespace()), shown, super)
 	}
 	return shown
 }

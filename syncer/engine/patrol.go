@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"iter"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,60 +15,102 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// settling is how long a difference has to last to be one that no event told of: what is being carried differs for a moment.
+const settling = 2 * time.Second
+
 // patrol compares both sides of everything at an interval, until ctx ends. What differs is enqueued and mended like anything
 // else; where events do their work, nothing differs.
 func (e *Engine) patrol(ctx context.Context) {
 	for {
-		// The tenants' turns come at different times in every round and in every syncer.
-		pause := e.interval + time.Duration((rand.Float64()-0.5)*0.2*float64(e.interval))
-		select {
-		case <-ctx.Done():
+		// The rounds of several syncers come at different times.
+		if !pause(ctx, e.interval+time.Duration((rand.Float64()-0.5)*0.2*float64(e.interval))) {
 			return
-		case <-time.After(pause):
 		}
-		e.eachSession(func(s *session) { s.patrol(ctx) })
+		suspects := map[*session]differences{}
+		e.eachSession(func(s *session) {
+			if found := s.compareAll(ctx); len(found) > 0 {
+				suspects[s] = found
+			}
+		})
+		if len(suspects) == 0 {
+			continue
+		}
+		if !pause(ctx, settling) {
+			return
+		}
+		for s, found := range suspects {
+			s.mend(ctx, found)
+		}
 	}
 }
 
-// patrol compares both sides of everything of one tenant.
-func (s *session) patrol(ctx context.Context) {
-	if !s.begun.Load() || !s.cluster.Healthy() {
-		return
+// pause waits, and says whether ctx is still there then.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
+}
+
+// differences are the keys of a tenant's objects that differ, by kind.
+type differences map[*kind][]client.ObjectKey
+
+// compareAll compares both sides of everything of one tenant.
+func (s *session) compareAll(ctx context.Context) differences {
+	found := differences{}
 	for k := range s.carried() {
-		if ctx.Err() != nil || s.ctx.Err() != nil {
-			return
+		if ctx.Err() != nil || s.ctx.Err() != nil || !s.begun.Load() || !s.cluster.Healthy() {
+			return nil
 		}
 		if k.up != nil && k.up.expires {
 			continue
 		}
-		if err := s.patrolKind(ctx, k); err != nil {
+		keys, err := s.keys(ctx, k)
+		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name)
+			continue
+		}
+		if differing := s.compare(ctx, k, maps.Keys(keys)); len(differing) > 0 {
+			found[k] = differing
 		}
 	}
+	return found
 }
 
-// patrolKind enqueues the objects of a kind that differ.
-func (s *session) patrolKind(ctx context.Context, k *kind) error {
-	keys := sets.New[client.ObjectKey]()
-	err := eachObject(ctx, s.cluster.GetCache(), k, func(obj client.Object) { keys.Insert(client.ObjectKeyFromObject(obj)) })
-	if err != nil {
-		return err
-	}
-	if err := s.eachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) }); err != nil {
-		return err
-	}
-	for key := range keys {
-		differs, err := s.differs(ctx, k, key)
-		if err != nil {
-			return err
-		}
-		if differs && !s.refusals.waits(k.name, key) {
+// mend enqueues what still differs.
+func (s *session) mend(ctx context.Context, found differences) {
+	for k, keys := range found {
+		for _, key := range s.compare(ctx, k, slices.Values(keys)) {
 			s.patrolFindings.WithLabelValues(k.name).Inc()
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}
-	return nil
+}
+
+// keys are the tenant's keys of the objects of a kind on both sides.
+func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey], error) {
+	keys := sets.New[client.ObjectKey]()
+	err := eachObject(ctx, s.cluster.GetCache(), k, func(obj client.Object) { keys.Insert(client.ObjectKeyFromObject(obj)) })
+	if err != nil {
+		return nil, err
+	}
+	return keys, s.eachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
+}
+
+// compare returns the keys of the objects that differ. Those that are refused are tried again anyway.
+func (s *session) compare(ctx context.Context, k *kind, keys iter.Seq[client.ObjectKey]) []client.ObjectKey {
+	var differing []client.ObjectKey
+	for key := range keys {
+		switch differs, err := s.differs(ctx, k, key); {
+		case err != nil:
+			log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name, "object", key)
+		case differs && !s.refusals.waits(k.name, key):
+			differing = append(differing, key)
+		}
+	}
+	return differing
 }
 
 // differs says whether a reconcile of an object would write anything.
@@ -110,13 +155,13 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if m != nil && m.node(o.super) != "" && m.node(o.tenant) == "" && stand(o.tenant) == present {
 		return true, nil
 	}
-	shown := s.shownBack(k, o.tenant, o.super)
-	if !equality.Semantic.DeepEqual(shown, o.tenant) {
+	if shown := s.shownBack(ctx, k, o.tenant, o.super); shown != o.tenant && !equality.Semantic.DeepEqual(shown, o.tenant) {
 		return true, nil
 	}
 	if k.down.status == nil {
 		return false, nil
 	}
+	shown := o.tenant.DeepCopyObject().(client.Object)
 	k.down.status(s.view(ctx, o.key.Namespace), shown, o.super)
 	return !k.down.same(shown, o.tenant), nil
 }

@@ -60,7 +60,7 @@ func removeObject(ctx context.Context, c client.Client, obj client.Object, grace
 
 // patchTenant changes a tenant's object if it differs, and returns it as it is then; nil if it is gone.
 func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Object) (client.Object, error) {
-	if equality.Semantic.DeepEqual(was, now) {
+	if was == now || equality.Semantic.DeepEqual(was, now) {
 		return was, nil
 	}
 	if err := s.client.Patch(ctx, now, sameObject(was, client.MergeFrom(was))); err != nil {

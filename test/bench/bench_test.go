@@ -34,13 +34,7 @@ type system struct {
 // start starts a system for a benchmark.
 func start(b *testing.B) *system {
 	b.Helper()
-	if os.Getenv(local.Binary) == "" {
-		b.Skipf("set %s to the path of vc-standalone; make bench does", local.Binary)
-	}
-	ctrl.SetLogger(logr.Discard())
-	super, err := local.Start(b.Context(), b.TempDir(), "--syncer=false", "--nodes", "1")
-	must(b, err)
-	b.Cleanup(func() { must(b, super.Stop()) })
+	super := startSuper(b, "--nodes", "1")
 	syncer := local.StartSyncer(super.Config, logr.Discard())
 	b.Cleanup(func() { must(b, syncer.Stop()) })
 	tenant, err := super.NewTenant(b.Context(), &tenancyv1alpha1.VirtualCluster{
@@ -52,6 +46,19 @@ func start(b *testing.B) *system {
 	s.waitRunning(b, "warm")
 	time.Sleep(settle)
 	return s
+}
+
+// startSuper starts a super cluster for a benchmark.
+func startSuper(b *testing.B, args ...string) *local.SuperCluster {
+	b.Helper()
+	if os.Getenv(local.Binary) == "" {
+		b.Skipf("set %s to the path of vc-standalone; make bench does", local.Binary)
+	}
+	ctrl.SetLogger(logr.Discard())
+	super, err := local.Start(b.Context(), b.TempDir(), append([]string{"--syncer=false"}, args...)...)
+	must(b, err)
+	b.Cleanup(func() { must(b, super.Stop()) })
+	return super
 }
 
 // BenchmarkPod measures one pod at a time on an idle system: from the answer to its creation in the tenant until the super
