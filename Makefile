@@ -55,7 +55,7 @@ generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs and RBAC 
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
-	if [ -d syncer ]; then $(TOOLS)/controller-gen rbac:roleName=vc-syncer paths=./syncer/... output:rbac:dir=config/rbac/vc-syncer; fi
+	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the code

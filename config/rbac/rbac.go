@@ -1,0 +1,67 @@
+// Package rbac holds the manifests of the programs' service accounts and roles, for programs that install them.
+package rbac
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// Names in the manifests.
+const (
+	// Namespace is where the programs run.
+	Namespace = "vc-system"
+	// Syncer is the service account of vc-syncer, and its roles.
+	Syncer = "vc-syncer"
+	// AggregateToSyncer is a label on a ClusterRole: with the value true, its rules are rights of the syncer.
+	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
+)
+
+//go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml
+var manifests embed.FS
+
+// ForSyncer returns all that vc-syncer needs, in the order in which it can be created.
+func ForSyncer() ([]*unstructured.Unstructured, error) {
+	files, err := fs.Glob(manifests, "vc-syncer/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the embedded roles: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range append([]string{"namespace.yaml"}, files...) {
+		found, err := parse(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the embedded file %s: %w", file, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// parse reads all objects of a file.
+func parse(file string) ([]*unstructured.Unstructured, error) {
+	data, err := manifests.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(data))
+	for {
+		obj := &unstructured.Unstructured{}
+		switch err := decoder.Decode(obj); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, err
+		case len(obj.Object) > 0:
+			objects = append(objects, obj)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package rbac
+
+import (
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// of is the one object of a kind and name among the manifests, as the type that it is.
+func of[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name string) *T {
+	t.Helper()
+	for _, obj := range objects {
+		if obj.GetKind() != kind || obj.GetName() != name {
+			continue
+		}
+		typed := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, typed, true); err != nil {
+			t.Fatalf("%s %s: %v", kind, name, err)
+		}
+		return typed
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return nil
+}
+
+// TestForSyncer: the service account is bound to a role of the whole cluster, which takes up the generated one, and to one in its
+// own namespace.
+func TestForSyncer(t *testing.T) {
+	objects, err := ForSyncer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := objects[0]; first.GetKind() != "Namespace" || first.GetName() != Namespace {
+		t.Errorf("the first object is %s %s, want the namespace that others are in", first.GetKind(), first.GetName())
+	}
+	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: Syncer}
+	if sa := of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", Syncer); sa.Namespace != Namespace {
+		t.Errorf("the service account is in %q", sa.Namespace)
+	}
+
+	cluster := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", Syncer)
+	if cluster.Subjects[0] != account || cluster.RoleRef.Kind != "ClusterRole" || cluster.RoleRef.Name != Syncer {
+		t.Errorf("%+v has %+v", cluster.Subjects, cluster.RoleRef)
+	}
+	aggregated := of[rbacv1.ClusterRole](t, objects, "ClusterRole", Syncer)
+	base := of[rbacv1.ClusterRole](t, objects, "ClusterRole", Syncer+"-base")
+	selector, err := metav1.LabelSelectorAsSelector(&aggregated.AggregationRule.ClusterRoleSelectors[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !selector.Matches(labels.Set{AggregateToSyncer: "true"}) || !selector.Matches(labels.Set(base.Labels)) {
+		t.Errorf("%s does not take up %s, whose labels are %v", selector, base.Name, base.Labels)
+	}
+	if len(base.Rules) == 0 {
+		t.Error("the generated role has no rules")
+	}
+
+	own := of[rbacv1.RoleBinding](t, objects, "RoleBinding", Syncer)
+	if own.Namespace != Namespace || own.Subjects[0] != account || own.RoleRef.Kind != "Role" || own.RoleRef.Name != Syncer {
+		t.Errorf("in %s, %+v has %+v", own.Namespace, own.Subjects, own.RoleRef)
+	}
+	if role := of[rbacv1.Role](t, objects, "Role", Syncer); role.Namespace != Namespace || len(role.Rules) == 0 {
+		t.Errorf("the role in %s has the rules %v", role.Namespace, role.Rules)
+	}
+}

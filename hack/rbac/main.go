@@ -1,0 +1,66 @@
+// Rbac writes the roles of vc-syncer, of the kinds that it carries.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
+)
+
+// header is what a reader of the file should know.
+const header = "# Written by make generate, of the kinds that the syncer carries.\n"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "rbac:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the roles into the file that the argument names.
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("give the file to write, and not %q", args)
+	}
+	rules, err := app.Rules(resources.All())
+	if err != nil {
+		return err
+	}
+	out := bytes.NewBufferString(header)
+	for _, role := range roles(rules) {
+		manifest, err := yaml.Marshal(role)
+		if err != nil {
+			return fmt.Errorf("writing a manifest: %w", err)
+		}
+		out.WriteString("---\n")
+		out.Write(manifest)
+	}
+	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a manifest that everybody reads
+}
+
+// roles are the syncer's: one for the whole super cluster, of which the aggregated role takes its rules, and one for leader
+// election.
+func roles(rules []rbacv1.PolicyRule) []any {
+	return []any{
+		&rbacv1.ClusterRole{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: rbac.Syncer + "-base", Labels: map[string]string{rbac.AggregateToSyncer: "true"},
+			},
+			Rules: rules,
+		},
+		&rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: rbac.Syncer},
+			Rules:      app.LeaderRules(),
+		},
+	}
+}

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/provider"
+)
+
+// Rules are the least rights that a syncer of these kinds needs in the whole super cluster. Tenants come and go, so it may write
+// to every namespace; the guard keeps each write to the namespaces of the tenant that it is for.
+func Rules(kinds []engine.Kind) ([]rbacv1.PolicyRule, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	carrying, err := engine.Rules(kinds, scheme)
+	if err != nil {
+		return nil, err
+	}
+	return merged(slices.Concat(provider.Rules(), carrying, process.MetricsRules())), nil
+}
+
+// LeaderRules are the rights that it needs in the namespace that it elects its leader in.
+func LeaderRules() []rbacv1.PolicyRule { return process.LeaderRules(name) }
+
+// right is the resource that rules are about.
+type right struct{ group, resource string }
+
+// merged says the same with one rule for all resources of a group that have the same verbs.
+func merged(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	verbs := map[right]sets.Set[string]{}
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				r := right{group, resource}
+				verbs[r] = sets.New(rule.Verbs...).Union(verbs[r])
+			}
+		}
+	}
+	byGroup := func(a, b right) int {
+		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource))
+	}
+	var out []rbacv1.PolicyRule
+	for _, r := range slices.SortedFunc(maps.Keys(verbs), byGroup) {
+		own := sets.List(verbs[r])
+		i := slices.IndexFunc(out, func(o rbacv1.PolicyRule) bool {
+			return o.APIGroups[0] == r.group && slices.Equal(o.Verbs, own)
+		})
+		if i >= 0 {
+			out[i].Resources = append(out[i].Resources, r.resource)
+			continue
+		}
+		out = append(out, rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: own})
+	}
+	return out
+}
