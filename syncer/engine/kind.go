@@ -68,7 +68,7 @@ type Down[T client.Object] struct {
 	Adopt bool
 
 	// Back writes what the super cluster chose, and the tenant's object has to say as well, into a copy of that.
-	Back func(tenant, super T)
+	Back func(v View, tenant, super T)
 	// Status writes the copy's status into a copy of the tenant's object.
 	Status func(v View, tenant, super T)
 	// Same compares what Status writes.
@@ -167,7 +167,7 @@ type down struct {
 	replace      func(super, desired client.Object) bool
 	skip         func(client.Object) bool
 	references   func(client.Object) []Reference
-	back         func(tenant, super client.Object)
+	back         func(v View, tenant, super client.Object)
 	status       func(v View, tenant, super client.Object)
 	same         func(a, b client.Object) bool
 	mirror       *mirror
@@ -216,7 +216,6 @@ func (d Down[T]) spec() *kind {
 		tenantKey: originKey,
 		replace:   func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
 		skip:      func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
-		back:      pairOf(d.Back),
 		onDemand:  d.OnDemand,
 		adopt:     d.Adopt,
 	}
@@ -226,6 +225,9 @@ func (d Down[T]) spec() *kind {
 	}
 	if d.References != nil {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
+	}
+	if d.Back != nil {
+		e.back = viewed(d.Back)
 	}
 	if d.Status != nil {
 		e.status = viewed(d.Status)

@@ -36,17 +36,22 @@ func customDown(name string, object *unstructured.Unstructured, list *unstructur
 		Merge: func(super, desired *unstructured.Unstructured) { replaceFields(super, desired, "status") },
 	}
 	if !r.Status {
-		k.Back = replaceStatus
+		k.Back = showStatus
 		return k
 	}
-	k.Status = func(v engine.View, tenant, super *unstructured.Unstructured) {
-		replaceStatus(tenant, super)
-		cleanTexts(v, tenant.Object["status"])
-	}
+	k.Status = showStatus
 	k.Same = func(a, b *unstructured.Unstructured) bool {
 		return semanticEqual(a.Object["status"], b.Object["status"])
 	}
 	return k
+}
+
+// showStatus shows the tenant the status of the copy without the super cluster's names.
+func showStatus(v engine.View, tenant, super *unstructured.Unstructured) {
+	replaceStatus(tenant, super)
+	if status, ok := tenant.Object["status"]; ok {
+		tenant.Object["status"] = cleanTexts(v, status)
+	}
 }
 
 // customUp is shown to the tenant under its own name; one without a namespace if it is published.
