@@ -5,12 +5,12 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -23,7 +23,7 @@ const settling = 2 * time.Second
 func (e *Engine) patrol(ctx context.Context) {
 	for {
 		// The rounds of several syncers come at different times.
-		if !pause(ctx, e.interval+time.Duration((rand.Float64()-0.5)*0.2*float64(e.interval))) {
+		if !pause(ctx, wait.Jitter(e.interval, 0.2)) {
 			return
 		}
 		suspects := map[*session]differences{}
@@ -148,7 +148,7 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if k.down.replace(o.super, desired) {
 		return true, nil
 	}
-	if stand(o.super) == present && (!equality.Semantic.DeepEqual(mergedSuper(k, o.super, desired), o.super) || s.subresourcesDiffer(ctx, k, o)) {
+	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
 		return true, nil
 	}
 	m := k.down.mirror
@@ -166,12 +166,9 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	return !k.down.same(shown, o.tenant), nil
 }
 
-// subresourcesDiffer says whether the copy lacks something that goes down through a subresource.
-func (s *session) subresourcesDiffer(ctx context.Context, k *kind, o objects) bool {
-	if len(k.down.subresources) == 0 {
-		return false
-	}
-	merged := o.super.DeepCopyObject().(client.Object)
+// copyDiffers says whether the copy does not hold what it should.
+func (s *session) copyDiffers(ctx context.Context, k *kind, o objects, desired client.Object) bool {
+	merged := mergedSuper(k, o.super, desired)
 	for _, sub := range k.down.subresources {
 		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
 	}

@@ -35,7 +35,7 @@ func (p *problems) set(about, message string) bool {
 func (p *problems) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []string
+	all := make([]string, 0, len(p.about))
 	for _, about := range slices.Sorted(maps.Keys(p.about)) {
 		all = append(all, about+": "+p.about[about])
 	}
