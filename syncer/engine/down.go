@@ -230,7 +230,7 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	if k.down.replace(o.super, desired) {
 		return s.remove(ctx, k, o)
 	}
-	if o.super.GetDeletionTimestamp() == nil {
+	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
 		if o.super, err = s.patchSuper(ctx, k, o.super, desired); err != nil {
 			return err
 		}
@@ -239,6 +239,15 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 		}
 	}
 	return s.bringUp(ctx, k, o)
+}
+
+// copyDiffers says whether the copy does not hold what it should.
+func (s *session) copyDiffers(ctx context.Context, k *kind, o objects, desired client.Object) bool {
+	merged := mergedSuper(k, o.super, desired)
+	for _, sub := range k.down.subresources {
+		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+	}
+	return !equality.Semantic.DeepEqual(merged, o.super)
 }
 
 // patchSuper changes the copy if it differs, and returns it as it is then.

@@ -166,15 +166,6 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	return !k.down.same(shown, o.tenant), nil
 }
 
-// copyDiffers says whether the copy does not hold what it should.
-func (s *session) copyDiffers(ctx context.Context, k *kind, o objects, desired client.Object) bool {
-	merged := mergedSuper(k, o.super, desired)
-	for _, sub := range k.down.subresources {
-		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
-	}
-	return !equality.Semantic.DeepEqual(merged, o.super)
-}
-
 // differsUp says whether the tenant does not hold what it should be shown.
 func (s *session) differsUp(ctx context.Context, k *kind, key client.ObjectKey) (bool, error) {
 	o, err := s.readUp(ctx, k, key)
