@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -120,6 +122,9 @@ func (s *session) wanted(ctx context.Context, k *kind, obj client.Object) (bool,
 
 // create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
 func (s *session) create(ctx context.Context, k *kind, o objects) error {
+	if err := s.admit(ctx, k, o); err != nil {
+		return err
+	}
 	ready, err := s.prepare(ctx, k, o.tenant)
 	if err != nil || !ready {
 		return err
@@ -138,6 +143,17 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	s.superRecent.put(k.name, desired)
 	if !k.down.onDemand {
 		s.wake(k, o.tenant)
+	}
+	return nil
+}
+
+// admit says why no copy may be made of a tenant's object.
+func (s *session) admit(ctx context.Context, k *kind, o objects) error {
+	if k.down.admit == nil {
+		return nil
+	}
+	if err := k.down.admit(s.view(ctx, o.key.Namespace), o.tenant); err != nil {
+		return refusal{err}
 	}
 	return nil
 }
@@ -221,24 +237,42 @@ func (s *session) liveCopy(ctx context.Context, k *kind, key client.ObjectKey) (
 	return found, nil
 }
 
-// update brings the copy to what the tenant declares and its status up to the tenant.
+// update brings the copy to what the tenant declares and its status up to the tenant. What is refused on the way down keeps
+// nothing from coming up.
 func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	desired, err := s.desired(ctx, k, o)
-	if err != nil {
+	switch {
+	case err == nil && k.down.replace(o.super, desired):
+		return s.remove(ctx, k, o)
+	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):
+		o.super, err = s.bringChanges(ctx, k, o, desired)
+	}
+	if err != nil && !errors.As(err, &refusal{}) {
 		return err
 	}
-	if k.down.replace(o.super, desired) {
-		return s.remove(ctx, k, o)
+	return cmp.Or(s.bringUp(ctx, k, o), err)
+}
+
+// bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the
+// rest.
+func (s *session) bringChanges(ctx context.Context, k *kind, o objects, desired client.Object) (client.Object, error) {
+	changed, why := s.patchSuper(ctx, k, o.super, desired)
+	if why == nil {
+		o.super = changed
+	} else if !errors.As(why, &refusal{}) {
+		return nil, why
 	}
-	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
-		if o.super, err = s.patchSuper(ctx, k, o.super, desired); err != nil {
-			return err
+	for _, sub := range k.down.subresources {
+		changed, err := s.patchSubresource(ctx, k, o, sub)
+		if err != nil && !errors.As(err, &refusal{}) {
+			return nil, err
 		}
-		if o.super, err = s.patchSubresources(ctx, k, o); err != nil {
-			return err
+		if err == nil {
+			o.super = changed
 		}
+		why = cmp.Or(why, err)
 	}
-	return s.bringUp(ctx, k, o)
+	return o.super, why
 }
 
 // copyDiffers says whether the copy does not hold what it should.
@@ -266,27 +300,27 @@ func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client
 // mergedSuper is the copy with what it should hold.
 func mergedSuper(k *kind, super, desired client.Object) client.Object {
 	merged := super.DeepCopyObject().(client.Object)
-	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
 	k.down.merge(merged, desired)
+	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
 	return merged
 }
 
-// patchSubresources changes what of the copy is written through subresources, and returns it as it is then.
-func (s *session) patchSubresources(ctx context.Context, k *kind, o objects) (client.Object, error) {
-	super := o.super
-	for _, sub := range k.down.subresources {
-		merged := super.DeepCopyObject().(client.Object)
-		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
-		if equality.Semantic.DeepEqual(merged, super) {
-			continue
-		}
-		if err := s.guard.patchSubresource(ctx, sub.name, merged, super); err != nil {
-			return nil, refused(err)
-		}
-		s.superRecent.put(k.name, merged)
-		super = merged
+// patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
+// then. What the tenant's object has come to refer to goes first.
+func (s *session) patchSubresource(ctx context.Context, k *kind, o objects, sub subresource) (client.Object, error) {
+	merged := o.super.DeepCopyObject().(client.Object)
+	sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+	if equality.Semantic.DeepEqual(merged, o.super) {
+		return o.super, nil
 	}
-	return super, nil
+	if ready, err := s.prepare(ctx, k, o.tenant); err != nil || !ready {
+		return o.super, err
+	}
+	if err := s.guard.patchSubresource(ctx, sub.name, merged, o.super); err != nil {
+		return nil, refused(err)
+	}
+	s.superRecent.put(k.name, merged)
+	return merged, nil
 }
 
 // remove deletes the copy, a mirrored one with the grace period that the tenant gave.
@@ -360,12 +394,15 @@ func (s *session) shownBack(ctx context.Context, k *kind, tenant, super client.O
 // bind binds the tenant's object to the node that its copy is on, and returns it as it is then.
 func (s *session) bind(ctx context.Context, k *kind, o objects) (client.Object, error) {
 	m := k.down.mirror
-	if m == nil || m.node(o.super) == "" || m.node(o.tenant) != "" || o.tenant.GetDeletionTimestamp() != nil {
+	if m == nil || m.node(o.super) == "" || o.tenant.GetDeletionTimestamp() != nil {
 		return o.tenant, nil
 	}
 	node := m.node(o.super)
 	if err := s.ensureNode(ctx, node); err != nil {
 		return nil, err
+	}
+	if m.node(o.tenant) != "" {
+		return o.tenant, nil
 	}
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: o.key.Name, UID: o.tenant.GetUID()},

@@ -47,7 +47,11 @@ type Down[T client.Object] struct {
 	// Desired is the copy that the super cluster should hold: a new object, whose metadata the engine fills in. An error
 	// is the tenant's to mend; its text becomes an event.
 	Desired func(v View, tenant T) (T, error)
-	// Merge writes what Desired says, as far as it can be changed in place, into a copy of the super cluster's object.
+	// Admit says why no copy may be made; nil if one may. It is asked before each is made and never about one that exists:
+	// what was allowed once goes on. The text becomes an event.
+	Admit func(v View, tenant T) error
+	// Merge writes what Desired says, as far as it can be changed in place, into a copy of the super cluster's object, which
+	// still has the metadata of the last time.
 	Merge func(super, desired T)
 	// Subresources are what goes down by other ways than with the object itself, one after the other.
 	Subresources []Subresource[T]
@@ -157,9 +161,10 @@ func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
 }
 
-// down is a Down with its type erased. References, back, status, same and mirror may be nil.
+// down is a Down with its type erased. Admit, references, back, status, same and mirror may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
+	admit        func(View, client.Object) error
 	merge        func(super, desired client.Object)
 	subresources []subresource
 	superKey     func(translate.Tenant, client.ObjectKey) client.ObjectKey
@@ -222,6 +227,9 @@ func (d Down[T]) spec() *kind {
 	if d.SuperKey != nil {
 		e.superKey = d.SuperKey
 		e.tenantKey = func(super client.Object) client.ObjectKey { return d.TenantKey(super.(T)) }
+	}
+	if d.Admit != nil {
+		e.admit = func(v View, obj client.Object) error { return d.Admit(v, obj.(T)) }
 	}
 	if d.References != nil {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }

@@ -32,6 +32,12 @@ func rich() Down[*corev1.Pod] {
 		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
 	}
 	k.TenantKey = func(super *corev1.Pod) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.Name} }
+	k.Admit = func(v View, tenant *corev1.Pod) error {
+		if tenant.Name == "unwanted" {
+			return errors.New("not for " + v.Tenant.Name)
+		}
+		return nil
+	}
 	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
 	k.Skip = func(tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
 	k.References = func(tenant *corev1.Pod) []Reference { return []Reference{{Kind: "Secret", Name: tenant.Name}} }
@@ -81,7 +87,7 @@ func TestDownDefaults(t *testing.T) {
 	if d.replace(named("old"), named("new")) || d.skip(named("skipped")) {
 		t.Error("something is replaced or skipped that nobody asked for")
 	}
-	if d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt {
+	if d.admit != nil || d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt {
 		t.Errorf("something is set that nobody set: %+v", d)
 	}
 }
@@ -92,6 +98,12 @@ func TestDownErasure(t *testing.T) {
 	desired, err := d.desired(viewBlue, named("web"))
 	if want := (&corev1.Pod{Spec: corev1.PodSpec{Hostname: "web of blue"}}); err != nil || !cmp.Equal(want, desired) {
 		t.Errorf("desired is %v, %v; want %v", desired, err, want)
+	}
+	if err := d.admit(viewBlue, named("unwanted")); err == nil || err.Error() != "not for blue" {
+		t.Errorf("Admit says %v", err)
+	}
+	if err := d.admit(viewBlue, named("web")); err != nil {
+		t.Errorf("Admit says %v", err)
 	}
 	merged := named("web")
 	d.merge(merged, desired)
