@@ -43,7 +43,55 @@ func TestServiceGoesDown(t *testing.T) {
 				SessionAffinity: corev1.ServiceAffinityClientIP,
 			},
 		},
-		"the super cluster gives the node ports": {
+		"the families of the tenant's addresses are not the super cluster's": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol},
+				IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
+			},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack)},
+		},
+		"two families are preferred where there are two": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
+				IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
+			},
+			corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack)},
+		},
+		"two families that are required": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
+				IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack),
+			},
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol},
+				IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack),
+			},
+		},
+		"how traffic is spread": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityClientIP,
+				SessionAffinityConfig: &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(60))}},
+				InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyLocal),
+				TrafficDistribution:   new(corev1.ServiceTrafficDistributionPreferSameZone),
+			},
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityClientIP,
+				SessionAffinityConfig: &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(60))}},
+				InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyLocal),
+				TrafficDistribution:   new(corev1.ServiceTrafficDistributionPreferSameZone),
+			},
+		},
+		"node ports are those that the tenant sees": {
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http(30001)},
+				ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
+			},
+			corev1.ServiceSpec{
+				Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{http(30001)},
+				ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
+			},
+		},
+		"the super cluster gives the node ports behind a load balancer": {
 			corev1.ServiceSpec{
 				Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{http(30001), {Port: 443, NodePort: 30002}},
 				HealthCheckNodePort: 30003, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal,
@@ -162,7 +210,7 @@ func TestServiceMerge(t *testing.T) {
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
 			corev1.ServiceSpec{
 				Type: "ClusterIP", Ports: ports(http(0)), ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7"},
-				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
+				IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
 			},
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
 		},
@@ -177,24 +225,53 @@ func TestServiceMerge(t *testing.T) {
 			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
 		},
 		"node ports are kept, also of a port that is called otherwise": {
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
-			corev1.ServiceSpec{Type: "NodePort", Ports: ports(renamed)},
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(renamedHere)}),
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(renamed)},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(renamedHere)}),
 		},
-		"the tenant's node ports do not count": {
+		"a node port is what the tenant sees": {
 			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
 			corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(30007))},
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(30007))}),
+		},
+		"node ports behind a load balancer become those that the tenant sees": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(30007))},
+			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(30007))}),
+		},
+		"a load balancer that wants no node ports gives them back": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(30007)), AllocateLoadBalancerNodePorts: new(false)},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(0)), AllocateLoadBalancerNodePorts: new(false)}),
+		},
+		"the class that the super cluster chose is kept": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}),
+			corev1.ServiceSpec{Type: "LoadBalancer"},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}),
+		},
+		"what is no load balancer any more has no class": {
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}),
+			corev1.ServiceSpec{Type: "ClusterIP"},
+			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
+		},
+		"one family, where there were two, is for the apiserver to choose": {
+			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
+			corev1.ServiceSpec{Type: "ClusterIP", IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack)},
+			func() corev1.ServiceSpec {
+				spec := ip(corev1.ServiceSpec{Type: "ClusterIP"})
+				spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
+				return spec
+			}(),
 		},
 		"node ports follow their ports, not their places": {
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(corev1.ServicePort{Port: 443, NodePort: 31002}, http(31001))}),
-			corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(0), corev1.ServicePort{Port: 443})},
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001), corev1.ServicePort{Port: 443, NodePort: 31002})}),
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(corev1.ServicePort{Port: 443, NodePort: 31002}, http(31001))}),
+			corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(0), corev1.ServicePort{Port: 443})},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(31001), corev1.ServicePort{Port: 443, NodePort: 31002})}),
 		},
 		"a new port, or the same of another protocol, gets a node port of its own": {
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(http(31001))}),
-			corev1.ServiceSpec{Type: "NodePort", Ports: ports(moved, udp)},
-			ip(corev1.ServiceSpec{Type: "NodePort", Ports: ports(moved, udp)}),
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(http(31001))}),
+			corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(moved, udp)},
+			ip(corev1.ServiceSpec{Type: "LoadBalancer", Ports: ports(moved, udp)}),
 		},
 		"the port of the health check is kept": {
 			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
@@ -275,23 +352,52 @@ func TestServiceReplace(t *testing.T) {
 func TestServiceStatusComesUp(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Service]](t, Service())
 	address := corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}
-	tenant, super := service(corev1.ServiceSpec{ClusterIP: "10.96.0.7"}), service(corev1.ServiceSpec{ClusterIP: "10.0.0.5"})
-	super.Status = corev1.ServiceStatus{LoadBalancer: address, Conditions: []metav1.Condition{{Type: "x"}}}
-
-	was := tenant.DeepCopy()
-	k.Status(view, tenant, super)
-	if k.Same(was, tenant) {
-		t.Error("a new address is the same as none")
+	condition := func(generation int64, message string) metav1.Condition {
+		return metav1.Condition{
+			Type: "example.com/Announced", Status: metav1.ConditionTrue, Reason: "Done",
+			ObservedGeneration: generation, Message: message, LastTransitionTime: metav1.Unix(1700000000, 0),
+		}
 	}
-	was.Status.LoadBalancer = address
-	unchanged(t, "more than the load balancer's addresses", was, tenant)
-	if !k.Same(was, tenant) {
-		t.Error("an address is not the same as itself")
+	tests := map[string]struct {
+		kind        corev1.ServiceType
+		super, want corev1.ServiceStatus
+	}{
+		"addresses of a load balancer": {
+			corev1.ServiceTypeLoadBalancer, corev1.ServiceStatus{LoadBalancer: address}, corev1.ServiceStatus{LoadBalancer: address},
+		},
+		"of another type, the tenant's apiserver would take no addresses": {
+			corev1.ServiceTypeClusterIP, corev1.ServiceStatus{LoadBalancer: address}, corev1.ServiceStatus{},
+		},
+		"a condition, in the tenant's words": {
+			corev1.ServiceTypeClusterIP,
+			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(4, "announced "+superDefault+"/web")}},
+			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(7, "announced default/web")}},
+		},
+		"a condition of an earlier state": {
+			corev1.ServiceTypeClusterIP,
+			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(3, "")}},
+			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(0, "")}},
+		},
+		"what is gone": {corev1.ServiceTypeLoadBalancer, corev1.ServiceStatus{}, corev1.ServiceStatus{}},
 	}
-
-	super.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-	k.Status(view, tenant, super)
-	if len(tenant.Status.LoadBalancer.Ingress) != 0 {
-		t.Errorf("addresses that are gone are still %v", tenant.Status.LoadBalancer.Ingress)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tenant := service(corev1.ServiceSpec{Type: tt.kind, ClusterIP: "10.96.0.7"})
+			tenant.Generation = 7
+			tenant.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
+			super := service(corev1.ServiceSpec{Type: tt.kind, ClusterIP: "10.0.0.5"})
+			super.Generation = 4
+			super.Status = tt.super
+			was, want := tenant.DeepCopy(), tenant.DeepCopy()
+			want.Status = tt.want
+			k.Status(view, tenant, super)
+			unchanged(t, "another status than wanted", want, tenant)
+			if k.Same(was, tenant) {
+				t.Error("another status is the same")
+			}
+			if !k.Same(want, tenant) {
+				t.Error("a status is not the same as itself")
+			}
+		})
 	}
 }
