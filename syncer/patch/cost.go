@@ -1,0 +1,167 @@
+package patch
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// perStep is how many bytes of a text cost as much as one step.
+const perStep = 10
+
+// meter says what a call costs: as much as its arguments and its result weigh. cel-go on its own counts the elements of a list
+// and not what is in them, and few of its functions on text.
+type meter struct{}
+
+// CallCost is what a call cost, or nil where cel-go knows it.
+func (meter) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+	switch function {
+	case overloads.Size, overloads.TypeConvertDyn, overloads.TypeConvertType, "value", "hasValue", "first", "last":
+		return nil
+	case operators.In:
+		if _, isMap := args[1].(traits.Mapper); isMap {
+			return nil
+		}
+	}
+	cost := weigh(maxCost, append(slices.Clone(args), result)...) + 1
+	switch {
+	case function == overloads.Matches:
+		cost += costOfMatch(args[0], args[1])
+	case slices.Contains(multiplying, function):
+		cost += product(args)
+	}
+	return &cost
+}
+
+// repetition is a counted repetition in a regular expression.
+var repetition = regexp.MustCompile(`\{(\d*)(?:,(\d*))?\}`)
+
+// maxRepetitions is the most that the regular expressions of Go repeat anything.
+const maxRepetitions = 1000
+
+// costOfMatch is what it costs to match a text with a pattern. A pattern is as long as what it repeats.
+func costOfMatch(text, pattern ref.Val) uint64 {
+	written, _ := pattern.(types.String)
+	times := 1
+	for _, counts := range repetition.FindAllStringSubmatch(string(written), -1) {
+		for _, count := range counts[1:] {
+			n, _ := strconv.Atoi(count)
+			times = min(times*max(n, 1), maxRepetitions)
+		}
+	}
+	return product([]ref.Val{text, pattern}) * uint64(times)
+}
+
+// product is what a call costs whose work grows with the product of its arguments. It stops counting above the limit.
+func product(args []ref.Val) uint64 {
+	n := uint64(1)
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case types.String:
+			n *= uint64(max(len(arg), 1))
+		default:
+			n *= weigh(maxCost, arg) + 1
+		}
+		if n > maxCost*stepsOfProduct {
+			break
+		}
+	}
+	return n / stepsOfProduct
+}
+
+// stepsOfProduct is how many steps of such a function cost as much as one of another.
+const stepsOfProduct = 40
+
+// weigh is how many steps it takes to look at all of some values. It stops counting above the limit.
+func weigh(limit uint64, values ...ref.Val) uint64 {
+	s := scale{limit: limit * perStep}
+	for _, value := range values {
+		s.put(value)
+	}
+	if s.full() {
+		return limit + 1
+	}
+	return s.weight / perStep
+}
+
+// scale weighs values, up to a limit.
+type scale struct{ weight, limit uint64 }
+
+func (s *scale) full() bool { return s.weight > s.limit }
+
+// put puts a value of an expression, or of an object in JSON form, on the scale.
+func (s *scale) put(value any) {
+	s.weight += perStep
+	if s.full() {
+		return
+	}
+	switch value := value.(type) {
+	case string:
+		s.weight += uint64(len(value))
+	case types.String:
+		s.weight += uint64(len(value))
+	case types.Bytes:
+		s.weight += uint64(len(value))
+	case map[string]any:
+		s.putObject(value)
+	case []any:
+		s.putArray(value)
+	case *types.Optional:
+		if value.HasValue() {
+			s.put(value.GetValue())
+		}
+	case traits.MutableLister, traits.MutableMapper:
+		// What a loop gathers is weighed when it is added.
+	case traits.Mapper:
+		s.putMap(value)
+	case traits.Lister:
+		s.putList(value)
+	}
+}
+
+func (s *scale) putObject(object map[string]any) {
+	for key, value := range object {
+		s.weight += uint64(len(key))
+		s.put(value)
+		if s.full() {
+			return
+		}
+	}
+}
+
+func (s *scale) putArray(array []any) {
+	for _, value := range array {
+		s.put(value)
+		if s.full() {
+			return
+		}
+	}
+}
+
+func (s *scale) putMap(m traits.Mapper) {
+	if object, isJSON := m.Value().(map[string]any); isJSON {
+		s.putObject(object)
+		return
+	}
+	for it := m.Iterator(); !s.full() && it.HasNext() == types.True; {
+		key := it.Next()
+		s.put(key)
+		s.put(m.Get(key))
+	}
+}
+
+func (s *scale) putList(l traits.Lister) {
+	if array, isJSON := l.Value().([]any); isJSON {
+		s.putArray(array)
+		return
+	}
+	for it := l.Iterator(); !s.full() && it.HasNext() == types.True; {
+		s.put(it.Next())
+	}
+}

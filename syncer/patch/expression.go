@@ -1,0 +1,96 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+const (
+	// maxCost is what one expression may cost, in the unit of cel-go: about a step, or ten bytes.
+	maxCost = 1_000_000
+	// maxCostOfAll is what the expressions for one object may cost together.
+	maxCostOfAll = 5_000_000
+	// maxLoops is how many loops one expression may have. The type checker's work can double with each.
+	maxLoops = 8
+	// stepsBetweenLooks is after how many rounds of a loop the context is looked at.
+	stepsBetweenLooks = 100
+)
+
+var errCost = errors.New("the expression takes too many steps")
+
+// expression is a CEL expression, compiled.
+type expression struct {
+	program cel.Program
+	result  *cel.Type
+}
+
+// compileExpression compiles an expression.
+func compileExpression(env *cel.Env, source string) (*expression, error) {
+	parsed, issues := env.Parse(source)
+	if err := firstOf(issues); err != nil {
+		return nil, err
+	}
+	if n := loops(parsed); n > maxLoops {
+		return nil, fmt.Errorf("it has %d loops (map, filter, all, exists and the like), and may have %d", n, maxLoops)
+	}
+	checked, issues := env.Check(parsed)
+	if err := firstOf(issues); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(checked,
+		cel.EvalOptions(cel.OptTrackCost),
+		cel.CostTracking(meter{}),
+		cel.CostLimit(maxCost),
+		cel.InterruptCheckFrequency(stepsBetweenLooks),
+	)
+	return &expression{program: program, result: checked.OutputType()}, err
+}
+
+// firstOf is the first of the compiler's complaints, on one line.
+func firstOf(issues *cel.Issues) error {
+	if issues.Err() == nil {
+		return nil
+	}
+	first := issues.Errors()[0]
+	message := strings.TrimSuffix(first.Message, " (in container '')")
+	if first.Location.Line() < 1 {
+		return errors.New(message)
+	}
+	return fmt.Errorf("at %d:%d: %s", first.Location.Line(), first.Location.Column()+1, message)
+}
+
+// loops counts the loops of an expression.
+func loops(parsed *cel.Ast) int {
+	n := 0
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			n++
+		}
+	}))
+	return n
+}
+
+// evaluate is the value of the expression for a draft.
+func (e *expression) evaluate(ctx context.Context, d *draft) (ref.Val, error) {
+	value, details, err := e.program.ContextEval(ctx, d.variables())
+	if cost := details.ActualCost(); cost != nil {
+		d.spent += *cost
+	}
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+		return nil, errCost
+	case err != nil:
+		return nil, err
+	case d.spent > maxCostOfAll:
+		return nil, fmt.Errorf("%w, together with those before it", errCost)
+	}
+	return value, nil
+}

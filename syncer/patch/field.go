@@ -1,0 +1,37 @@
+package patch
+
+import (
+	"context"
+
+	"github.com/google/cel-go/cel"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// compileSet is the step that sets a field to the value of an expression, or removes it where that is null.
+func compileSet(env *cel.Env, source tenancyv1alpha1.FieldExpression) (func(context.Context, *draft) error, error) {
+	path, err := parsePointer(source.Path)
+	if err != nil {
+		return nil, err
+	}
+	value, err := compileExpression(env, source.Expression)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, d *draft) error {
+		result, err := value.evaluate(ctx, d)
+		if err != nil {
+			return err
+		}
+		json, err := toJSON(result)
+		if err != nil {
+			return err
+		}
+		if json == nil {
+			_, err = remove(d.content, path)
+		} else {
+			_, err = put(d.content, path, json)
+		}
+		return err
+	}, nil
+}

@@ -1,0 +1,80 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// list is a list of n times an element.
+func list(element string, n int) string {
+	return "[" + strings.Repeat(element+",", n-1) + element + "]"
+}
+
+// hostile are expressions that would not end, or would take all memory, if nothing stopped them, with what stops them.
+func hostile() map[string]struct{ expression, want string } {
+	const tooMany = "the expression takes too many steps"
+	ten := "[0,1,2,3,4,5,6,7,8,9]"
+	text := "'" + strings.Repeat("x", 2000) + "'"
+	again := strings.Repeat
+	return map[string]struct{ expression, want string }{
+		"loops in loops":      {again(ten+".all(x, ", 8) + "true" + again(")", 8), tooMany},
+		"too many loops":      {"[1]" + again(".map(x, {x: x})", 100), "it has 100 loops"},
+		"trees of lists":      {"[[0]]" + again(".map(a, "+list("a", 20)+")", 6) + ".map(a, a == a)", tooMany},
+		"trees of maps":       {"{'a': [0]}" + again(".transformMap(k, v, "+list("v", 20)+")", 6) + " == {}", tooMany},
+		"trees of optionals":  {"[optional.of([0])]" + again(".map(a, optional.of("+list("a", 20)+"))", 6), tooMany},
+		"flattened trees":     {"[[0]]" + again(".map(a, "+list("a", 20)+")", 6) + ".map(a, a.flatten(100))", tooMany},
+		"sums of lists":       {"[[0,1,2,3]]" + again(".map(a, a"+again("+a", 60)+")", 4) + ".map(a, a == a)", tooMany},
+		"sums of empty lists": {"[[]]" + again(".map(a, a"+again("+a", 60)+")", 7) + ".size() == 1", "a JSON bool does not fit"},
+		"sums of texts":       {"[" + text + "]" + again(".map(a, a"+again("+a", 60)+")", 4), tooMany},
+		"replace":             {"[" + text + "]" + again(".map(a, a.replace('', a))", 4), tooMany},
+		"join":                {"[" + text + "]" + again(".map(a, a.split('').join(a))", 4), tooMany},
+		"format":              {"[" + text + "]" + again(".map(a, '"+again("%s", 200)+"'.format("+list("a", 200)+"))", 2), tooMany},
+		"precision":           {"'%.9999999f'.format([1.0])", "precision of at most 99"},
+		"indexOf":             {"[" + text + ".replace('', 'xxxxxxxxxxxxxxxx')].map(a, (a + a).indexOf(a + 'y'))", tooMany},
+		"matches":             {"[" + text + ".replace('', 'xxxx')].map(a, a.matches(a))", tooMany},
+		"matches repeated":    {text + ".matches('" + again("(x*){999}", 20) + "y')", tooMany},
+		"matches nested":      {text + ".matches('((x*){30,31}y*){31}y')", tooMany},
+		"sets":                {text + ".split('').map(b, b + 'x').map(b, [b]).exists(b, sets.contains(" + text + ".split(''), b))", tooMany},
+		"large values":        {list(list("object", 30), 18) + ".map(a, " + list("a", 100) + ")", tooMany},
+		"a large literal":     {"[[object]].map(a, " + list("a", 50) + ").map(a, " + list(list("a", 30), 30) + ")[0]", tooMany},
+		"a large literal out": {"[" + list("object", 100) + "].map(a, " + list("a", 50) + ")[0]", "the value is too large"},
+		"deep":                {again("[", 1000) + again("]", 1000), "recursion"},
+		"optMap":              {"object.?spec" + again(".optMap(x, x)", 200), "undeclared reference"},
+		"bind":                {"cel.bind(a, [1], a)", "undeclared reference"},
+		"range":               {"lists.range(1000000000)", "undeclared reference"},
+	}
+}
+
+// TestHostileExpressionsEnd: whatever is written into an expression, it ends soon.
+func TestHostileExpressionsEnd(t *testing.T) {
+	for name, tc := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			_, err := apply1(t.Context(), tc.expression)
+			took := time.Since(began)
+			t.Logf("%s: %v", name, took)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got error %.300v, want %q", err, tc.want)
+			}
+			if took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestContextEndsAnExpression(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	loop := "[0,1,2,3,4,5,6,7,8,9].all(x, [0,1,2,3,4,5,6,7,8,9].all(y, [0,1,2,3,4,5,6,7,8,9].all(z, true))) ? 'a' : 'b'"
+	if value, err := apply1(t.Context(), loop); err != nil || value != "a" {
+		t.Fatalf("got %q, %v", value, err)
+	}
+	value, err := apply1(ctx, loop)
+	if !errors.Is(err, context.Canceled) || value != "" {
+		t.Errorf("got %q, %v, want the context's error", value, err)
+	}
+}
