@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -18,10 +15,6 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
-
-// definitionInterval is how often the definition of a custom resource is compared on both sides. They are too large to be kept
-// in memory for each tenant.
-const definitionInterval = time.Minute
 
 // CustomResource is what the kind of a custom resource depends on.
 type CustomResource struct {
@@ -40,15 +33,26 @@ type customKinds struct {
 	// copies holds what carries the label of a tenant, all also what does not.
 	copies, all cache.Cache
 
+	definitions definitions
+
 	mu      sync.Mutex
-	watched map[CustomResource]*customKind
+	watched map[customWatch]*sharedWatch
 }
 
-// customKind is the kind of a custom resource and how many sessions carry it.
-type customKind struct {
+// customWatch tells apart what is watched for custom resources: the rest of them has no part in that.
+type customWatch struct {
+	gvk       schema.GroupVersionKind
+	direction tenancyv1alpha1.SyncDirection
+}
+
+// sharedWatch is a watch in the super cluster and how many sessions need it.
+type sharedWatch struct {
 	*kind
 	sessions int
 }
+
+// watch is what has to be watched for a custom resource.
+func (r CustomResource) watch() customWatch { return customWatch{r.GVK, r.Direction} }
 
 // addCustom prepares for custom resources.
 func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kind) error {
@@ -62,137 +66,138 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kin
 		return fmt.Errorf("making the cache of custom resources: %w", err)
 	}
 	e.custom = &customKinds{
-		build: build, copies: e.super.GetCache(), all: all, watched: map[CustomResource]*customKind{},
+		build: build, copies: e.super.GetCache(), all: all, watched: map[customWatch]*sharedWatch{},
 	}
 	return mgr.GetLocalManager().Add(all)
 }
 
-// acquire returns the kind of a custom resource, which is watched in the super cluster until it is released as often.
-func (e *Engine) acquire(ctx context.Context, r CustomResource) (*kind, error) {
+// kind is the kind of a custom resource.
+func (c *customKinds) kind(r CustomResource) *kind {
+	k := c.build(r).spec()
+	k.gvk, k.cache = r.GVK, c.copies
+	if k.up != nil {
+		k.cache = c.all
+	}
+	return k
+}
+
+// acquire watches a custom resource in the super cluster, until it is released as often.
+func (e *Engine) acquire(ctx context.Context, r CustomResource) error {
 	c := e.custom
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.watched[r]
-	if k == nil {
-		k = &customKind{kind: c.build(r).spec()}
-		k.gvk, k.cache = r.GVK, c.copies
-		if k.up != nil {
-			k.cache = c.all
+	w := c.watched[r.watch()]
+	if w == nil {
+		w = &sharedWatch{kind: c.kind(r)}
+		if err := e.watchSuper(ctx, w.kind); err != nil {
+			return errors.Join(err, w.cache.RemoveInformer(ctx, w.object))
 		}
-		if err := e.watchSuper(ctx, k.kind); err != nil {
-			return nil, errors.Join(err, k.cache.RemoveInformer(ctx, k.object))
-		}
-		c.watched[r] = k
+		c.watched[r.watch()] = w
 	}
-	k.sessions++
-	return k.kind, nil
+	w.sessions++
+	return nil
 }
 
-// release gives back what acquire returned.
+// release gives back what acquire watched.
 func (e *Engine) release(ctx context.Context, r CustomResource) error {
 	c := e.custom
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.watched[r]
-	if k.sessions--; k.sessions > 0 {
+	w := c.watched[r.watch()]
+	if w.sessions--; w.sessions > 0 {
 		return nil
 	}
-	delete(c.watched, r)
-	return k.cache.RemoveInformer(ctx, k.object)
+	delete(c.watched, r.watch())
+	return w.cache.RemoveInformer(ctx, w.object)
+}
+
+// carriage is how a session carries one custom resource.
+type carriage struct {
+	*session
+	of tenancyv1alpha1.CustomResourceSync
+	// carried is what is carried, and watched what is watched for it; zero until it is.
+	carried CustomResource
+	watched CustomResource
+	// known are closed when both sides are.
+	known []toolscache.DoneChecker
 }
 
 // carryCustom carries one custom resource of the tenant, as soon as both sides have it, until the session ends. It never holds up
 // the tenant's other kinds; what keeps it from being carried is told to the admin.
-func (s *session) carryCustom(sync tenancyv1alpha1.CustomResourceSync) {
-	about := sync.Resource + "." + sync.Group
-	var carried *CustomResource
-	defer func() {
-		if carried != nil {
-			_ = s.release(s.ctx, *carried) // an informer that is gone already
-		}
-	}()
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: definitionInterval}
+func (s *session) carryCustom(of tenancyv1alpha1.CustomResourceSync) {
+	about := of.Resource + "." + of.Group
+	c := &carriage{session: s, of: of}
+	defer c.end()
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: s.interval}
 	delay := backoff.DelayFunc()
 	for s.ctx.Err() == nil {
-		resource, err := s.define(s.ctx, sync)
-		if err == nil && carried == nil {
-			if err = s.beginCustom(resource); err == nil {
-				carried = &resource
-			}
-		}
-		pause := definitionInterval
-		if err != nil {
+		next := s.interval
+		if err := c.follow(); err != nil {
 			s.cluster.Problem(about, err.Error())
-			pause = delay()
+			next = delay()
 		} else {
 			s.cluster.Problem(about, "")
 			delay = backoff.DelayFunc()
 		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(pause):
-		}
+		pause(s.ctx, next)
 	}
 }
 
-// define makes sure that the tenant has the definition of a custom resource, and reads from it what the kind depends on.
-func (s *session) define(ctx context.Context, sync tenancyv1alpha1.CustomResourceSync) (CustomResource, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// follow compares the definitions of both sides, and carries what they say now.
+func (c *carriage) follow() error {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
 	defer cancel()
-	definition, err := s.copyDefinition(ctx, sync)
-	if err != nil {
-		return CustomResource{}, err
+	r, err := c.define(ctx, c.of)
+	if err != nil || r == c.carried {
+		return err
 	}
-	scope := meta.RESTScopeNamespace
-	if definition.Spec.Scope == apiextensionsv1.ClusterScoped {
-		if sync.Direction == tenancyv1alpha1.SyncDown {
-			return CustomResource{}, errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
-		}
-		scope = meta.RESTScopeRoot
+	if err := c.open(r); err != nil {
+		return err
 	}
-	gvk := schema.GroupVersionKind{Group: sync.Group, Version: sync.Version, Kind: definition.Spec.Names.Kind}
-	s.cluster.Learn(&meta.RESTMapping{
-		GroupVersionKind: gvk, Resource: gvk.GroupVersion().WithResource(sync.Resource), Scope: scope,
-	})
-	version, err := versionOf(definition, sync.Version)
-	if err != nil {
-		return CustomResource{}, err
+	if !toolscache.WaitFor(ctx, "", c.known...) {
+		return errors.New("its objects cannot be listed yet")
 	}
-	return CustomResource{
-		GVK:        gvk,
-		Direction:  sync.Direction,
-		Namespaced: scope == meta.RESTScopeNamespace,
-		Status:     version.Subresources != nil && version.Subresources.Status != nil,
-	}, nil
+	k := c.custom.kind(r)
+	c.carry(k)
+	c.carried = r
+	return c.enqueueAll(k)
 }
 
-// beginCustom begins to carry a custom resource that both sides have.
-func (s *session) beginCustom(r CustomResource) error {
-	k, err := s.acquire(s.ctx, r)
-	if err != nil {
+// open opens the watches that a custom resource takes on both sides.
+func (c *carriage) open(r CustomResource) error {
+	if c.watched.watch() == r.watch() {
+		return nil
+	}
+	c.end()
+	if err := c.acquire(c.ctx, r); err != nil {
 		return err
 	}
-	if err := s.watchCustom(k); err != nil {
-		return errors.Join(err, s.release(s.ctx, r))
-	}
-	kinds := maps.Clone(*s.kinds.Load())
-	kinds[k.name] = k
-	s.kinds.Store(&kinds)
-	return s.enqueueAll(k)
-}
-
-// watchCustom waits until both sides of a custom resource are known.
-func (s *session) watchCustom(k *kind) error {
-	super, err := k.cache.GetInformer(s.ctx, k.object, cache.BlockUntilSynced(false))
-	if err != nil {
+	c.watched = r
+	if err := c.await(c.custom.kind(r)); err != nil {
+		c.end()
 		return err
-	}
-	registration, err := s.watchTenant(k)
-	if err != nil {
-		return err
-	}
-	if !toolscache.WaitForCacheSync(s.ctx.Done(), super.HasSynced, registration.HasSynced) {
-		return s.ctx.Err()
 	}
 	return nil
+}
+
+// await notes what tells that both sides are known.
+func (c *carriage) await(k *kind) error {
+	super, err := k.cache.GetInformer(c.ctx, k.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	tenant, err := c.watchTenant(k)
+	if err != nil {
+		return err
+	}
+	c.known = []toolscache.DoneChecker{super.HasSyncedChecker(), tenant.HasSyncedChecker()}
+	return nil
+}
+
+// end gives back the watch in the super cluster. The tenant's ends with the session.
+func (c *carriage) end() {
+	if c.watched != (CustomResource{}) {
+		_ = c.release(c.ctx, c.watched) // an informer that is gone already
+		c.watched = CustomResource{}
+	}
 }

@@ -2,59 +2,148 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// copyDefinition brings the definition of a custom resource from the super cluster to the tenant, and returns the tenant's
-// when it can be used. A definition that the tenant made by itself is left alone, and used if it has the version.
-func (s *session) copyDefinition(
-	ctx context.Context, sync tenancyv1alpha1.CustomResourceSync,
-) (*apiextensionsv1.CustomResourceDefinition, error) {
-	key := client.ObjectKey{Name: sync.Resource + "." + sync.Group}
-	super := &apiextensionsv1.CustomResourceDefinition{}
-	if err := s.super.GetAPIReader().Get(ctx, key, super); err != nil {
-		return nil, fmt.Errorf("the super cluster's definition: %w", err)
+// errOtherDefinition is why a tenant's own definition cannot be used.
+var errOtherDefinition = errors.New("the tenant has a definition of its own, of another kind or scope, or with another status, than " +
+	"the super cluster's; it has to go, or to be like that")
+
+// define makes sure that the tenant has the definition of a custom resource, and says what the kind depends on. That is the
+// super cluster's to say: by its paths the copies are written.
+func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (CustomResource, error) {
+	super, err := s.custom.definitions.get(ctx, s.super.GetAPIReader(), of.Resource+"."+of.Group, s.interval/2)
+	if err != nil {
+		return CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
 	}
-	desired, err := tenantDefinition(super, sync.Version)
+	r, err := customResource(super, of)
+	if err != nil {
+		return r, err
+	}
+	tenant, err := s.copyDefinition(ctx, super, of.Version)
+	if err != nil {
+		return r, fmt.Errorf("the tenant's definition: %w", err)
+	}
+	switch own, err := customResource(tenant, of); {
+	case err != nil:
+		return r, fmt.Errorf("the tenant's own definition: %w", err)
+	case own != r:
+		return r, errOtherDefinition
+	}
+	scope := meta.RESTScopeRoot
+	if r.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	s.cluster.Learn(&meta.RESTMapping{
+		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(of.Resource), Scope: scope,
+	})
+	return r, nil
+}
+
+// customResource is what a definition says of a custom resource.
+func customResource(
+	definition *apiextensionsv1.CustomResourceDefinition, of tenancyv1alpha1.CustomResourceSync,
+) (CustomResource, error) {
+	version, err := versionOf(definition, of.Version)
+	if err != nil {
+		return CustomResource{}, err
+	}
+	r := CustomResource{
+		GVK:        schema.GroupVersionKind{Group: of.Group, Version: of.Version, Kind: definition.Spec.Names.Kind},
+		Direction:  of.Direction,
+		Namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		Status:     version.Subresources != nil && version.Subresources.Status != nil,
+	}
+	if !r.Namespaced && r.Direction == tenancyv1alpha1.SyncDown {
+		return r, errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
+	}
+	return r, nil
+}
+
+// definitions are the super cluster's, each read once in a while for all tenants together.
+type definitions struct {
+	mu    sync.Mutex
+	known map[string]definition
+}
+
+// definition is a definition of the super cluster, and when it was read.
+type definition struct {
+	*apiextensionsv1.CustomResourceDefinition
+	at time.Time
+}
+
+// get returns the definition of that name, as old as maxAge at most. It is shared: nobody changes it.
+func (d *definitions) get(
+	ctx context.Context, from client.Reader, name string, maxAge time.Duration,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, ok := d.known[name]; ok && time.Since(known.at) <= maxAge {
+		return known.CustomResourceDefinition, nil
+	}
+	found := definition{&apiextensionsv1.CustomResourceDefinition{}, time.Now()}
+	if err := from.Get(ctx, client.ObjectKey{Name: name}, found.CustomResourceDefinition); err != nil {
+		return nil, err
+	}
+	if d.known == nil {
+		d.known = map[string]definition{}
+	}
+	d.known[name] = found
+	return found.CustomResourceDefinition, nil
+}
+
+// copyDefinition brings a definition of the super cluster to the tenant, and returns the tenant's when it can be used. One that
+// the tenant made by itself is left alone.
+func (s *session) copyDefinition(
+	ctx context.Context, super *apiextensionsv1.CustomResourceDefinition, version string,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	desired, err := tenantDefinition(super, version)
 	if err != nil {
 		return nil, err
 	}
 	found := &apiextensionsv1.CustomResourceDefinition{}
-	switch err := s.client.Get(ctx, key, found); {
+	switch err := s.client.Get(ctx, client.ObjectKeyFromObject(super), found); {
 	case apierrors.IsNotFound(err):
-		err = s.client.Create(ctx, desired)
-		found = desired
-		if err != nil {
-			return nil, fmt.Errorf("the tenant's definition: %w", err)
+		if err := s.client.Create(ctx, desired); err != nil {
+			return nil, err
 		}
+		found = desired
 	case err != nil:
-		return nil, fmt.Errorf("the tenant's definition: %w", err)
-	case found.Labels[names.FromSuper] != "":
+		return nil, err
+	case fromSuper(found):
 		if err := s.updateDefinition(ctx, found, desired); err != nil {
-			return nil, fmt.Errorf("the tenant's definition: %w", err)
+			return nil, err
 		}
 	}
 	if !established(found) {
-		return nil, fmt.Errorf("the tenant's apiserver does not serve %s yet", key.Name)
+		return nil, fmt.Errorf("the tenant's apiserver does not serve %s yet", found.Name)
 	}
 	return found, nil
 }
 
-// updateDefinition gives the tenant's copy of a definition the super cluster's spec where it differs.
+// updateDefinition gives the tenant's copy of a definition what the super cluster's says where it differs.
 func (s *session) updateDefinition(ctx context.Context, found, desired *apiextensionsv1.CustomResourceDefinition) error {
 	merged := found.DeepCopy()
 	merged.Spec = desired.Spec
-	if equality.Semantic.DeepEqual(merged.Spec, found.Spec) {
+	merged.SetLabels(mark(merged.GetLabels()))
+	merged.SetAnnotations(mark(merged.GetAnnotations()))
+	maps.Copy(merged.Annotations, desired.Annotations)
+	if equality.Semantic.DeepEqual(merged, found) {
 		return nil
 	}
 	if err := s.client.Patch(ctx, merged, sameObject(found, client.MergeFrom(found))); err != nil {
@@ -78,8 +167,13 @@ func tenantDefinition(
 	spec := super.Spec.DeepCopy()
 	spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{own}
 	spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	annotations := mark(nil)
+	// Without it, an apiserver does not take a definition in a group of Kubernetes' own.
+	if approved, ok := super.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
+		annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = approved
+	}
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: map[string]string{names.FromSuper: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: mark(nil), Annotations: annotations},
 		Spec:       *spec,
 	}, nil
 }

@@ -99,6 +99,18 @@ func (s *session) kind(name string) *kind { return (*s.kinds.Load())[name] }
 // carried are the kinds that are carried.
 func (s *session) carried() iter.Seq[*kind] { return maps.Values(*s.kinds.Load()) }
 
+// carry adds a kind to those that are carried, or takes the place of the one of its name.
+func (s *session) carry(k *kind) {
+	for {
+		was := s.kinds.Load()
+		now := maps.Clone(*was)
+		now[k.name] = k
+		if s.kinds.CompareAndSwap(was, &now) {
+			return
+		}
+	}
+}
+
 // lane is the tenant's lane of the queue.
 func (s *session) lane() string { return s.identity().Key }
 
