@@ -3,6 +3,7 @@ package requests
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +16,11 @@ const (
 	Tenant = "tenant"
 )
 
-// Counter counts requests by side, verb and resource. It does not tell tenants apart: that would be a series for each, for
-// ever.
+// failed stands for the status of a request that got no answer.
+const failed = "none"
+
+// Counter counts requests by side, verb, resource and status. It does not tell tenants apart: that would be a series for each,
+// for ever.
 type Counter struct {
 	requests *prometheus.CounterVec
 }
@@ -25,8 +29,8 @@ type Counter struct {
 func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 	c := &Counter{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "vc_syncer_requests_total",
-		Help: "Requests sent to apiservers, by side (super or tenant), verb and resource.",
-	}, []string{"side", "verb", "resource"})}
+		Help: "Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.",
+	}, []string{"side", "verb", "resource", "code"})}
 	return c, registerer.Register(c.requests)
 }
 
@@ -35,8 +39,13 @@ func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
 			verb, resource := classify(r)
-			c.requests.WithLabelValues(side, verb, resource).Inc()
-			return next.RoundTrip(r)
+			answer, err := next.RoundTrip(r)
+			code := failed
+			if err == nil {
+				code = strconv.Itoa(answer.StatusCode)
+			}
+			c.requests.WithLabelValues(side, verb, resource, code).Inc()
+			return answer, err
 		})
 	}
 }

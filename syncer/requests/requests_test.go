@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,25 +43,31 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestWrapCountsBySide(t *testing.T) {
+func TestWrapCounts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c, err := NewCounter(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := RoundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: http.StatusOK}, nil })
-	for side, n := range map[string]int{Super: 2, Tenant: 1} {
-		for range n {
-			if _, err := c.Wrap(side)(answer).RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)); err != nil {
-				t.Fatal(err)
-			}
+	broken := errors.New("the connection broke")
+	for _, r := range []struct {
+		side string
+		code int
+		err  error
+	}{{Super, http.StatusOK, nil}, {Super, http.StatusOK, nil}, {Super, http.StatusForbidden, nil}, {Tenant, http.StatusOK, nil}, {Tenant, 0, broken}} {
+		answers := RoundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: r.code}, r.err })
+		answer, err := c.Wrap(r.side)(answers).RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil))
+		if !errors.Is(err, r.err) || answer.StatusCode != r.code {
+			t.Errorf("the answer became %d, %v; want %d, %v", answer.StatusCode, err, r.code, r.err)
 		}
 	}
 	want := `
-# HELP vc_syncer_requests_total Requests sent to apiservers, by side (super or tenant), verb and resource.
+# HELP vc_syncer_requests_total Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.
 # TYPE vc_syncer_requests_total counter
-vc_syncer_requests_total{resource="pods",side="super",verb="list"} 2
-vc_syncer_requests_total{resource="pods",side="tenant",verb="list"} 1
+vc_syncer_requests_total{code="200",resource="pods",side="super",verb="list"} 2
+vc_syncer_requests_total{code="403",resource="pods",side="super",verb="list"} 1
+vc_syncer_requests_total{code="200",resource="pods",side="tenant",verb="list"} 1
+vc_syncer_requests_total{code="none",resource="pods",side="tenant",verb="list"} 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
