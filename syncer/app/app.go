@@ -41,9 +41,9 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	tenants := provider.New(scheme, counter.Wrap(requests.Tenant))
-	managerOptions := opts.Manager(name, scheme)
 	kinds := resources.All()
+	tenants := provider.New(scheme, engine.Selectors(kinds), counter.Wrap(requests.Tenant))
+	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache = cacheOptions(kinds)
 	config := process.ClientConfig(super, name)
 	config.Wrap(counter.Wrap(requests.Super))
@@ -101,6 +101,9 @@ func cacheOptions(kinds []engine.Kind) cache.Options {
 	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
 	for _, obj := range engine.Shown(kinds) {
 		byObject[obj] = all
+	}
+	for obj, selector := range engine.Selectors(kinds) {
+		byObject[obj] = cache.ByObject{Label: selector.Add(ofTenants())}
 	}
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,6 +29,17 @@ func Shown(kinds []Kind) []client.Object {
 	return shown
 }
 
+// Selectors are the kinds of which only some objects are looked at, and which: others are in no cache.
+func Selectors(kinds []Kind) map[client.Object]labels.Selector {
+	narrow := map[client.Object]labels.Selector{}
+	for _, k := range kinds {
+		if spec := k.spec(); spec.selector != nil {
+			narrow[spec.object] = spec.selector
+		}
+	}
+	return narrow
+}
+
 // Reference names an object of the same namespace that another one needs.
 type Reference struct {
 	// Kind and Name say which.
@@ -43,6 +55,9 @@ type Down[T client.Object] struct {
 	// Object is an empty object, List an empty list.
 	Object T
 	List   client.ObjectList
+	// Selector narrows by labels what is looked at, on both sides; nil is all. An object that it leaves out is neither one of the
+	// tenant's nor a copy.
+	Selector labels.Selector
 
 	// Desired is the copy that the super cluster should hold: a new object, whose metadata the engine fills in. An error
 	// is the tenant's to mend; its text becomes an event.
@@ -152,8 +167,10 @@ type kind struct {
 	cache  cache.Cache // that holds the super cluster's objects
 	object client.Object
 	list   client.ObjectList
-	down   *down
-	up     *up
+	// selector may be nil.
+	selector labels.Selector
+	down     *down
+	up       *up
 }
 
 // fresh is a new empty object.
@@ -245,7 +262,7 @@ func (d Down[T]) spec() *kind {
 		e.subresources = append(e.subresources, subresource{sub.Name, viewed(sub.Merge)})
 	}
 	e.mirror = d.Mirror.erase()
-	return &kind{name: d.Name, object: d.Object, list: d.List, down: e}
+	return &kind{name: d.Name, object: d.Object, list: d.List, selector: d.Selector, down: e}
 }
 
 // originKey is the tenant's key of a copy that has the same name.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -229,5 +230,17 @@ func TestFreshIsEmptyAndItsOwn(t *testing.T) {
 	}
 	if _, ok := a.(*corev1.Pod); !ok {
 		t.Errorf("a fresh object is a %T", a)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	narrow := plain
+	narrow.Selector = labels.SelectorFromSet(labels.Set{"by": "hand"})
+	if diff := cmp.Diff(map[client.Object]labels.Selector{}, Selectors([]Kind{plain})); diff != "" {
+		t.Errorf("of a kind that is looked at as a whole (-want +got):\n%s", diff)
+	}
+	got := Selectors([]Kind{narrow})
+	if s := got[narrow.Object]; len(got) != 1 || s == nil || s.String() != "by=hand" {
+		t.Errorf("of a kind that is narrowed: %v", got)
 	}
 }

@@ -48,7 +48,8 @@ var _ cluster.Cluster = (*Cluster)(nil)
 
 // newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes.
 func newCluster(
-	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper, changed func(),
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper,
+	objects map[client.Object]cache.ByObject, changed func(),
 ) (*Cluster, error) {
 	mapper := &mapper{builtin: builtin, learned: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
@@ -67,16 +68,25 @@ func newCluster(
 		Mapper:                      mapper,
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			// Of the tenant's events only those matter that came from the super cluster.
-			&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
-		},
+		ByObject:                    objects,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.client, err = client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
 	return c, err
+}
+
+// cachedObjects says which objects of a kind a cache holds, where that is not all.
+func cachedObjects(selectors map[client.Object]labels.Selector) map[client.Object]cache.ByObject {
+	objects := map[client.Object]cache.ByObject{
+		// Of the tenant's events only those matter that came from the super cluster.
+		&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
+	}
+	for obj, selector := range selectors {
+		objects[obj] = cache.ByObject{Label: selector}
+	}
+	return objects
 }
 
 // Tenant is who the tenant is, as its VirtualCluster says now.
@@ -127,8 +137,8 @@ func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
 // GetConfig returns a copy of the configuration of the connection.
 func (c *Cluster) GetConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// GetCache returns the cache of the tenant's objects. It holds the kinds that somebody watches, and of the events only those
-// that were copied up from the super cluster.
+// GetCache returns the cache of the tenant's objects. It holds the kinds that somebody watches; of the events only those that
+// were copied up from the super cluster, and of other kinds what the selectors select.
 func (c *Cluster) GetCache() cache.Cache { return c.cache }
 
 // GetScheme returns the scheme that all tenants share.

@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/transport"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -34,6 +36,7 @@ type Provider struct {
 	mapper  meta.RESTMapper
 	super   client.Client
 	wrap    transport.WrapperFunc
+	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	// started is closed when aware is set.
@@ -68,11 +71,13 @@ var (
 	_ multicluster.ProviderRunnable = (*Provider)(nil)
 )
 
-// New makes a provider whose tenants' clusters use the scheme. Their transports are wrapped by wrap, unless it is nil.
-func New(scheme *runtime.Scheme, wrap transport.WrapperFunc) *Provider {
+// New makes a provider whose tenants' clusters use the scheme. Of the kinds in selectors, their caches hold only what is selected.
+// Their transports are wrapped by wrap, unless it is nil.
+func New(scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, wrap transport.WrapperFunc) *Provider {
 	return &Provider{
 		scheme:  scheme,
 		wrap:    wrap,
+		objects: cachedObjects(selectors),
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		started: make(chan struct{}),
@@ -127,7 +132,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	}
 	rest.Wrap(p.wrap)
 	ctx, cancel := context.WithCancel(p.ctx)
-	c, err := newCluster(ctx, rest, p.scheme, p.mapper, func() { p.changed(ctx, vc) })
+	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) })
 	if err == nil {
 		c.uid, err = c.identity(ctx)
 	}
