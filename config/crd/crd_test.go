@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
@@ -70,11 +71,15 @@ func newChecker(t *testing.T, name string) *checker {
 	return &checker{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
 }
 
-// read parses a manifest, prunes it and sets the defaults.
+// read parses a manifest, prunes it and sets the defaults. Integers are integers, as an apiserver reads them.
 func (c *checker) read(t *testing.T, manifest string) map[string]any {
 	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
 	object := map[string]any{}
-	if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
+	if err := json.Unmarshal(data, &object); err != nil {
 		t.Fatal(err)
 	}
 	pruning.Prune(object, c.structural, true)
