@@ -48,13 +48,14 @@ func (k *kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 
 // verbs are what is asked of the super cluster about objects of a kind. What flows up is read from a cache alone.
 func (k *kind) verbs() []string {
+	follow := []string{"list", "watch"}
 	switch {
 	case k.down != nil:
-		return []string{"get", "list", "watch", "create", "patch", "delete"}
+		return append(follow, "get", "create", "patch", "delete")
 	case k.up.back != nil:
-		return []string{"list", "watch", "patch"}
+		return append(follow, "patch")
 	}
-	return []string{"list", "watch"}
+	return follow
 }
 
 // right is what allows to do this with the objects of one kind, or with a subresource of theirs.

@@ -19,7 +19,7 @@ func TestRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := []string{"get", "list", "watch", "create", "patch", "delete"}
+	all := []string{"list", "watch", "get", "create", "patch", "delete"}
 	for name, tc := range map[string]struct {
 		kind Kind
 		want []rbacv1.PolicyRule

@@ -13,10 +13,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -30,9 +32,11 @@ const (
 )
 
 var (
-	super  *local.SuperCluster
-	syncer *local.Syncer
-	logger logr.Logger
+	super *local.SuperCluster
+	// account is the configuration of the syncer's service account, so that all specs prove its roles.
+	account *rest.Config
+	syncer  *local.Syncer
+	logger  logr.Logger
 )
 
 func TestIntegration(t *testing.T) {
@@ -54,14 +58,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	super, err = local.Start(ctx, dir, "--syncer=false", "--nodes", "3")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
+	account, err = super.SyncerConfig(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	startSyncer()
 	DeferCleanup(stopSyncer)
 	DeferCleanup(func(ctx SpecContext) { nothingIsLeft(ctx) })
 })
 
-// startSyncer starts the syncer that all specs share.
-func startSyncer() {
-	syncer = local.StartSyncer(super.Config, logger)
+// startSyncer starts the syncer that all specs share, with the rights that are shipped.
+func startSyncer(change ...func(*app.Options)) {
+	syncer = local.StartSyncer(account, logger, change...)
 }
 
 // stopSyncer stops it.

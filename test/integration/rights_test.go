@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// right is a right of the syncer's that a spec asks about.
+type right = authorizationv1.ResourceAttributes
+
+var _ = Describe("The syncer's rights in the super cluster", func() {
+	DescribeTable("do not include", func(ctx SpecContext, r right) {
+		own, err := local.NewClient(account)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(local.Allowed(ctx, own, right{Verb: "create", Resource: "pods", Namespace: "any"})).To(BeTrue(), "it is the syncer that is asked about")
+		Expect(local.Allowed(ctx, own, r)).To(BeFalse())
+	},
+		Entry("giving itself more", right{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterroles"}),
+		Entry("widening its own role", right{Verb: "patch", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "vc-syncer-base"}),
+		Entry("giving roles to others", right{Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: "any"}),
+		Entry("being somebody else", right{Verb: "impersonate", Resource: "users"}),
+		Entry("tokens of others", right{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "any"}),
+		Entry("running commands in pods", right{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "any"}),
+		Entry("binding pods to nodes", right{Verb: "create", Resource: "pods", Subresource: "binding", Namespace: "any"}),
+		Entry("changing nodes", right{Verb: "patch", Resource: "nodes", Name: "node-0"}),
+		Entry("speaking to kubelets", right{Verb: "get", Resource: "nodes", Subresource: "proxy"}),
+		Entry("what a VirtualCluster asks for", right{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
+		Entry("making tenants", right{Verb: "create", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
+		Entry("definitions of custom resources", right{Verb: "patch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+		Entry("leases of others", right{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: rbac.Namespace, Name: "vc-manager"}),
+		Entry("deleting whole collections", right{Verb: "deletecollection", Resource: "pods", Namespace: "any"}),
+		Entry("all of anything", right{Verb: "*", Group: "*", Resource: "*"}),
+	)
+
+	It("suffice to elect a leader, and to show metrics to whom the super cluster allows it", func(ctx SpecContext) {
+		stopSyncer()
+		address := freeAddress(ctx)
+		startSyncer(func(o *app.Options) {
+			o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace
+			o.MetricsBindAddress = address
+		})
+		DeferCleanup(func() {
+			stopSyncer()
+			startSyncer()
+		})
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-syncer"}}
+		Eventually(read(ctx, super.Client, lease)).Should(HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+		Eventually(func(g Gomega) {
+			events := &corev1.EventList{}
+			g.Expect(super.Client.List(ctx, events, client.InNamespace(rbac.Namespace))).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(HaveField("Reason", "LeaderElection")))
+		}).WithContext(ctx).Should(Succeed())
+
+		scraper := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "scraper"}}
+		create(ctx, super.Client, scraper)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, scraper)).To(Succeed()) })
+		allowMetrics(ctx, scraper)
+		config, err := super.AccountConfig(ctx, scraper)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(scrape).WithContext(ctx).WithArguments(address, account.BearerToken).Should(HavePrefix("403"))
+		// A refusal is remembered for half a minute.
+		Eventually(scrape).WithContext(ctx).WithArguments(address, config.BearerToken).WithTimeout(3 * soon).Should(HavePrefix("200"))
+	})
+})
+
+// freeAddress is an address on which nobody listens.
+func freeAddress(ctx context.Context) string {
+	GinkgoHelper()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// allowMetrics lets a service account see metrics.
+func allowMetrics(ctx context.Context, account *corev1.ServiceAccount) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
+	}
+	create(ctx, super.Client, role, binding)
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(super.Client.Delete(ctx, binding)).To(Succeed())
+		Expect(super.Client.Delete(ctx, role)).To(Succeed())
+	})
+}
+
+// scrape reads the metrics as somebody, and returns the status and the answer.
+func scrape(ctx context.Context, address, token string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	// The certificate is one that the process made for itself.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return fmt.Sprint(answer.StatusCode, " ", string(body)), err
+}

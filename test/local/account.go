@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+)
+
+const (
+	// tokenLifetime is longer than any test.
+	tokenLifetime = 24 * time.Hour
+	rightsTimeout = 30 * time.Second
+)
+
+// SyncerConfig installs config/rbac for vc-syncer and returns the configuration of its service account: what a syncer does with
+// it, it can do with the roles that are shipped.
+func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
+	objects, err := rbac.ForSyncer()
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range objects {
+		apply := client.ApplyConfigurationFromUnstructured(obj)
+		if err := s.Client.Apply(ctx, apply, client.FieldOwner("test"), client.ForceOwnership); err != nil {
+			return nil, fmt.Errorf("applying %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: rbac.Syncer}}
+	config, err := s.AccountConfig(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	return config, waitForRights(ctx, config)
+}
+
+// AccountConfig is the configuration of a service account of the super cluster.
+func (s *SuperCluster) AccountConfig(ctx context.Context, account *corev1.ServiceAccount) (*rest.Config, error) {
+	lifetime := int64(tokenLifetime.Seconds())
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
+	if err := s.Client.SubResource("token").Create(ctx, account, token); err != nil {
+		return nil, fmt.Errorf("asking for a token of %s: %w", account.Name, err)
+	}
+	config := rest.AnonymousClientConfig(s.Config)
+	config.BearerToken = token.Status.Token
+	config.QPS = -1
+	return config, nil
+}
+
+// waitForRights waits until the apiserver knows of the service account's roles, of which a controller adds up one.
+func waitForRights(ctx context.Context, config *rest.Config) error {
+	c, err := NewClient(config)
+	if err != nil {
+		return err
+	}
+	right := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Subresource: "status"}
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, rightsTimeout, true, func(ctx context.Context) (bool, error) {
+		return Allowed(ctx, c, right)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the rights of the service account %s: %w", rbac.Syncer, err)
+	}
+	return nil
+}
+
+// Allowed says whether the user of a client has a right.
+func Allowed(ctx context.Context, c client.Client, right authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+	}
+	err := c.Create(ctx, review)
+	return review.Status.Allowed, err
+}
