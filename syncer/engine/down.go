@@ -188,7 +188,14 @@ func (s *session) desired(ctx context.Context, k *kind, o objects) (client.Objec
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
-	return desired, nil
+	switch err := s.patches.Apply(ctx, k.name, desired, o.tenant, v.Tenant); {
+	case err == nil:
+		return desired, nil
+	case ctx.Err() != nil:
+		return nil, err
+	default:
+		return nil, refusal{err}
+	}
 }
 
 // view is what the functions of a kind may look at.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -27,7 +28,8 @@ type session struct {
 	client  client.Client
 	tenant  atomic.Pointer[translate.Tenant]
 	kinds   atomic.Pointer[map[string]*kind] // that are carried, by name; the map is never changed
-	begun   atomic.Bool                      // both sides are known
+	patches *patch.Set
+	begun   atomic.Bool // both sides are known
 	// settling keeps two settles from undoing each other.
 	settling sync.Mutex
 	guard    *guard
@@ -35,7 +37,7 @@ type session struct {
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
 	// refusals are the objects that the super cluster does not take.
-	refusals refusals
+	refusals *refusals
 	// deleted are the tenant's objects whose deletion was seen.
 	deleted *deletions
 	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
@@ -54,8 +56,10 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		client:       c.GetClient(),
 		tenantRecent: newRecent(),
 		superRecent:  newRecent(),
+		refusals:     newRefusals(e.metrics.countRefused),
 		identities:   newVerifier(),
 		absences:     newVerifier(),
+		patches:      patch.Compile(t.Sync.Patches),
 		deleted:      &deletions{},
 	}
 	s.tenant.Store(&t)
@@ -70,7 +74,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		uid:       t.UID,
 		client:    e.super.GetClient(),
 		namespace: s.superNamespace,
-		refused:   e.refusedWrites.Inc,
+		refused:   e.metrics.refusedWrites.Inc,
 	}
 	return s
 }
