@@ -27,7 +27,7 @@ TEST_TIMEOUT    ?= 10m
 BENCH_PODS      ?= 200
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml'
-RACE_PACKAGES = $(shell go list ./... | grep -v '^$(MODULE)/test/')
+RACE_PACKAGES = $(shell go list ./... | grep -v -E '^$(MODULE)/test/(bench|integration)')
 
 ##@ Try it
 
@@ -82,7 +82,7 @@ test-standalone: ## Run the tests of the control planes in one process
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
 .PHONY: test-integration
 test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
-	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone KUBE_CACHE_MUTATION_DETECTOR=true \
+	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
 		go test -race -count=1 -timeout 20m ./test/integration/...
 
 .PHONY: bench
