@@ -27,6 +27,9 @@ import (
 // Binary is the environment variable that names the vc-standalone to run.
 const Binary = "VC_STANDALONE"
 
+// kubeconfigFile is the admin's kubeconfig in the data directory.
+const kubeconfigFile = "super.kubeconfig"
+
 const (
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
@@ -95,7 +98,7 @@ func (s *SuperCluster) start(ctx context.Context) error {
 
 // connect makes the admin's client.
 func (s *SuperCluster) connect() error {
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.Dir, "super.kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.Dir, kubeconfigFile))
 	if err != nil {
 		return fmt.Errorf("reading the super cluster's kubeconfig: %w", err)
 	}

@@ -1,0 +1,111 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Copies watches the pods of a super cluster, so that none of them can come and go unseen.
+type Copies struct {
+	cancel context.CancelFunc
+	ended  chan error
+
+	mu   sync.Mutex
+	seen map[origin]sets.Set[types.UID]
+}
+
+// origin is the tenant's object that a copy was made of.
+type origin struct {
+	cluster string
+	uid     types.UID
+}
+
+// WatchCopies begins to watch. It returns when all pods are known.
+func WatchCopies(ctx context.Context, super *rest.Config) (*Copies, error) {
+	pods, err := cache.New(super, cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	running, cancel := context.WithCancel(context.Background())
+	c := &Copies{cancel: cancel, ended: make(chan error, 1), seen: map[origin]sets.Set[types.UID]{}}
+	go func() { c.ended <- pods.Start(running) }()
+	if err := c.watch(ctx, pods); err != nil {
+		return nil, fmt.Errorf("watching the super cluster's pods: %w; %w", err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Copies) watch(ctx context.Context, pods cache.Cache) error {
+	informer, err := pods.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    c.see,
+		UpdateFunc: func(_, obj any) { c.see(obj) },
+	})
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// see notes whose copy a pod is.
+func (c *Copies) see(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	from := translate.OriginOf(pod)
+	if from.Cluster == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := origin{from.Cluster, from.UID}
+	if c.seen[key] == nil {
+		c.seen[key] = sets.New[types.UID]()
+	}
+	c.seen[key].Insert(pod.UID)
+}
+
+// Of are the copies that a tenant's pod has had. One that runs should have had one.
+func (c *Copies) Of(t *Tenant, pod types.UID) []types.UID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return sets.List(c.seen[origin{t.Key(), pod}])
+}
+
+// Twice are the tenant's pods that have had more than one copy, a line each.
+func (c *Copies) Twice(t *Tenant) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []string
+	for from, copies := range c.seen {
+		if from.cluster == t.Key() && len(copies) > 1 {
+			found = append(found, fmt.Sprintf("the pod with UID %s has had the copies %v", from.uid, sets.List(copies)))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Stop ends the watch and waits for it.
+func (c *Copies) Stop() error {
+	c.cancel()
+	return <-c.ended
+}

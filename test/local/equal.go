@@ -1,0 +1,167 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Differences are what keeps a tenant and the super cluster from being equal, a line each: copies that are missing, twice there or
+// left over, what they declare, and what of them is shown to the tenant. Anything that is on its way is a difference as well.
+func (s *SuperCluster) Differences(ctx context.Context, t *Tenant) ([]string, error) {
+	c := &comparison{who: translate.NewTenant(t.VC, ""), references: map[reference]bool{}}
+	kinds := downKinds()
+	declared, copies := make([][]client.Object, len(kinds)), make([][]client.Object, len(kinds))
+	for i, k := range kinds {
+		var err error
+		// The copies first: what the tenant deletes meanwhile looks like a copy too many, and passes.
+		if copies[i], err = list(ctx, s.Client, k.list); err != nil {
+			return nil, fmt.Errorf("listing the super cluster's %s objects: %w", k.name, err)
+		}
+		if declared[i], err = list(ctx, t.Client, k.list); err != nil {
+			return nil, fmt.Errorf("listing the tenant's %s objects: %w", k.name, err)
+		}
+		c.refer(k, declared[i])
+	}
+	for i, k := range kinds {
+		c.compare(k, declared[i], copies[i])
+	}
+	if err := c.compareNodes(ctx, t.Client); err != nil {
+		return nil, err
+	}
+	slices.Sort(c.found)
+	return c.found, nil
+}
+
+// list lists all objects of the kind of an empty list.
+func list(ctx context.Context, c client.Client, empty client.ObjectList) ([]client.Object, error) {
+	all := empty.DeepCopyObject().(client.ObjectList)
+	if err := c.List(ctx, all); err != nil {
+		return nil, err
+	}
+	var objects []client.Object
+	err := meta.EachListItem(all, func(obj runtime.Object) error {
+		objects = append(objects, obj.(client.Object))
+		return nil
+	})
+	return objects, err
+}
+
+// comparison gathers the differences between a tenant and the super cluster.
+type comparison struct {
+	who        translate.Tenant
+	references map[reference]bool
+	found      []string
+}
+
+// reference names an object of the tenant that another one refers to.
+type reference struct{ kind, namespace, name string }
+
+// refer notes what objects refer to.
+func (c *comparison) refer(k downKind, objects []client.Object) {
+	if k.references == nil {
+		return
+	}
+	for _, obj := range objects {
+		for _, to := range k.references(obj) {
+			c.references[reference{to.kind, obj.GetNamespace(), to.name}] = true
+		}
+	}
+}
+
+// differf notes a difference.
+func (c *comparison) differf(k downKind, obj client.Object, format string, args ...any) {
+	c.found = append(c.found, fmt.Sprintf("%s %s: ", k.name, client.ObjectKeyFromObject(obj))+fmt.Sprintf(format, args...))
+}
+
+// compare compares the tenant's objects of one kind with all that the super cluster has of that kind.
+func (c *comparison) compare(k downKind, declared, all []client.Object) {
+	copies := map[types.UID][]client.Object{}
+	for _, obj := range all {
+		if c.isCopy(k, obj) {
+			uid := translate.OriginOf(obj).UID
+			copies[uid] = append(copies[uid], obj)
+		}
+	}
+	for _, obj := range declared {
+		of := copies[obj.GetUID()]
+		delete(copies, obj.GetUID())
+		c.comparePair(k, obj, of)
+	}
+	for _, left := range copies {
+		for _, obj := range left {
+			c.differf(k, obj, "is the copy of an object that the tenant has not: UID %q", translate.OriginOf(obj).UID)
+		}
+	}
+}
+
+// isCopy says whether an object of the super cluster says that it is the tenant's. What is in the root namespace, and that itself,
+// is the manager's.
+func (c *comparison) isCopy(k downKind, obj client.Object) bool {
+	if obj.GetNamespace() == c.who.Key || (k.name == "Namespace" && obj.GetName() == c.who.Key) {
+		return false
+	}
+	labels := obj.GetLabels()
+	return translate.OriginOf(obj).Cluster == c.who.Key ||
+		labels[names.VCName] == c.who.Name && labels[names.VCNamespace] == c.who.Namespace
+}
+
+// comparePair compares one of the tenant's objects with its copies, of which there should be one or none.
+func (c *comparison) comparePair(k downKind, obj client.Object, copies []client.Object) {
+	key := client.ObjectKeyFromObject(obj)
+	wanted := (k.stays == nil || !k.stays(obj)) &&
+		(!k.onDemand || c.references[reference{k.name, key.Namespace, key.Name}])
+	switch {
+	case obj.GetDeletionTimestamp() != nil:
+		c.differf(k, obj, "is still being deleted in the tenant")
+	case !wanted && len(copies) > 0:
+		c.differf(k, obj, "has a copy that nothing asks for")
+	case !wanted:
+	case len(copies) != 1:
+		c.differf(k, obj, "has %d copies", len(copies))
+	default:
+		c.compareCopy(k, obj, copies[0])
+	}
+}
+
+// compareCopy compares an object with its only copy.
+func (c *comparison) compareCopy(k downKind, obj, copied client.Object) {
+	if copied.GetDeletionTimestamp() != nil {
+		c.differf(k, obj, "has a copy that is still being deleted")
+	}
+	want := k.superKey(c.who, client.ObjectKeyFromObject(obj))
+	if have := client.ObjectKeyFromObject(copied); have != want {
+		c.differf(k, obj, "has its copy at %s, not at %s", have, want)
+	}
+	down := c.who.Down(obj, want)
+	c.compareMaps(k, obj, "label", down.Labels, copied.GetLabels())
+	c.compareMaps(k, obj, "annotation", down.Annotations, copied.GetAnnotations())
+	if k.facts == nil {
+		return
+	}
+	here, there := k.facts(obj), k.facts(copied)
+	for _, fact := range slices.Sorted(maps.Keys(here)) {
+		if !equality.Semantic.DeepEqual(here[fact], there[fact]) {
+			c.differf(k, obj, "%s is %v in the tenant and %v in the super cluster", fact, here[fact], there[fact])
+		}
+	}
+}
+
+// compareMaps compares what came down of labels or annotations; the super cluster may add its own.
+func (c *comparison) compareMaps(k downKind, obj client.Object, what string, want, have map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if value, ok := have[key]; !ok || value != want[key] {
+			c.differf(k, obj, "%s %s should be %q in the super cluster and is %q", what, key, want[key], value)
+		}
+	}
+}

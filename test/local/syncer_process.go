@@ -1,0 +1,51 @@
+package local
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// SyncerBinary is the environment variable that names the vc-syncer to run; by default the one beside vc-standalone.
+const SyncerBinary = "VC_SYNCER"
+
+// SyncerProcess is a syncer in a process of its own, which can be killed.
+type SyncerProcess struct {
+	process *exec.Cmd
+	ended   chan error
+}
+
+// StartSyncerProcess starts vc-syncer for the super cluster, with further arguments. It does not wait until that works.
+func (s *SuperCluster) StartSyncerProcess(log io.Writer, args ...string) (*SyncerProcess, error) {
+	binary := cmp.Or(os.Getenv(SyncerBinary), filepath.Join(filepath.Dir(os.Getenv(Binary)), "vc-syncer"))
+	p := &SyncerProcess{ended: make(chan error, 1)}
+	p.process = exec.Command(binary, append([]string{
+		"--kubeconfig", filepath.Join(s.Dir, kubeconfigFile),
+		"--health-probe-bind-address", "0",
+		"--node-linger", nodeLinger.String(),
+	}, args...)...)
+	p.process.Stdout, p.process.Stderr = log, log
+	if err := p.process.Start(); err != nil {
+		return nil, fmt.Errorf("starting vc-syncer; make build makes it, and %s names it: %w", SyncerBinary, err)
+	}
+	go func() { p.ended <- p.process.Wait() }()
+	return p, nil
+}
+
+// Kill ends the syncer without a warning. It is an error if the syncer had ended by itself. It can be called again.
+func (p *SyncerProcess) Kill() error {
+	if err := p.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing vc-syncer: %w", err)
+	}
+	err := <-p.ended
+	p.ended <- err
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return nil
+	}
+	return fmt.Errorf("vc-syncer ended by itself: %w", err)
+}
