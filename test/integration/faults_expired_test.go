@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+func (f *faults) expiredWatch() {
+	It("what happened on either side is found when the watches have expired", func(ctx SpecContext) {
+		const ns, behind, much = "expired", "behind", 60
+		// Red works only now and then: its apiserver restarts.
+		red, blue := newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)
+		blue.start(ctx)
+		DeferCleanup(blue.end)
+		create(ctx, f.red.Client, namespace(behind), service(behind, "deleted-below"), service(behind, "deleted-above"),
+			pod(behind, "ended-below"), pod(behind, "ended-above"))
+		Eventually(running).WithContext(ctx).WithArguments(f.red.Client, behind).Should(HaveLen(2))
+		known := resourceVersion(ctx, f.red)
+
+		f.far.Cut()
+		f.super.Cut()
+		red.changes(ctx, much)
+		Expect(f.red.Client.Delete(ctx, service(behind, "deleted-above"))).To(Succeed())
+		Expect(f.red.Client.Delete(ctx, pod(behind, "ended-above"), client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(super.Client.Delete(ctx, superOf(f.red, service(behind, "deleted-below")))).To(Succeed())
+		Expect(super.Client.Delete(ctx, superOf(f.red, pod(behind, "ended-below")))).To(Succeed())
+		f.restartElsewhere(ctx)
+		red.changes(ctx, much)
+		Expect(watchFrom(ctx, f.red, known)).To(MatchError(apierrors.IsResourceExpired, "expired"), "the syncer has to list again")
+
+		Expect(f.far.Resume()).To(Succeed())
+		Expect(f.super.Resume()).To(Succeed())
+		Eventually(podNames).WithContext(ctx).WithArguments(f.red.Client, behind).WithTimeout(recovery).Should(BeEmpty())
+		f.shouldBeWhole(ctx, []*load{red, blue})
+		Expect(get(ctx, super.Client, superOf(f.red, service(behind, "deleted-below")))).To(Succeed())
+	})
+}
+
+// restartElsewhere restarts the process of red's control plane. It keeps its data and its port, and begins to watch anew.
+func (f *faults) restartElsewhere(ctx context.Context) {
+	GinkgoHelper()
+	Expect(f.elsewhere.Stop()).To(Succeed())
+	var err error
+	f.elsewhere, err = local.Start(ctx, f.elsewhere.Dir, "--syncer=false", "--nodes=0")
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(ctx context.Context) error {
+		return f.red.Client.List(ctx, &corev1.NamespaceList{})
+	}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())
+}
+
+// resourceVersion is where a watch of a tenant's pods would begin now.
+func resourceVersion(ctx context.Context, t *local.Tenant) string {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(t.Client.List(ctx, list)).To(Succeed())
+	return list.ResourceVersion
+}
+
+// watchFrom is what a watch of a tenant's pods says that begins there.
+func watchFrom(ctx context.Context, t *local.Tenant, resourceVersion string) error {
+	GinkgoHelper()
+	w, err := t.Client.Watch(ctx, &corev1.PodList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: resourceVersion}})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	event := watch.Event{}
+	Eventually(w.ResultChan()).WithContext(ctx).Should(Receive(&event))
+	return apierrors.FromObject(event.Object)
+}

@@ -1,0 +1,38 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+func (f *faults) kills() {
+	const (
+		kills = 50
+		// atMost is how long a syncer lives: from not even begun to well at work.
+		atMost = 2 * time.Second
+	)
+	It(fmt.Sprintf("nothing is lost or made twice when the syncer is killed %d times", kills), func(ctx SpecContext) {
+		loads := f.busy(ctx, "kills")
+		stopSyncer()
+		DeferCleanup(f.startSyncer)
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), kills))
+		By(fmt.Sprintf("killing with --ginkgo.seed=%d", GinkgoRandomSeed()))
+		for range kills {
+			victim, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())
+			Expect(err).NotTo(HaveOccurred())
+			select {
+			case <-time.After(time.Duration(random.Int64N(int64(atMost)))):
+			case <-ctx.Done():
+			}
+			Expect(victim.Kill()).To(Succeed())
+		}
+		last, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(last.Kill()).To(Succeed()) })
+		f.shouldBeWhole(ctx, loads)
+	})
+}

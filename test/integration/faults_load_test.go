@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// rush is how often a load changes something.
+	rush = 100 * time.Millisecond
+	// few and many are how many objects of a kind a load has at least and at most. The first few pods stay throughout.
+	few, many = 5, 12
+	// scaled is the Deployment of a load.
+	scaled = "scaled"
+)
+
+// load is a tenant that is busy: it makes, changes, scales and deletes, and knows what has to be there in the end.
+type load struct {
+	tenant   *local.Tenant
+	ns       string
+	random   *rand.Rand
+	number   int // of what is made or written next
+	kinds    []*things
+	pods     *things
+	replicas int32
+	// steady are the copies of the pods that stay.
+	steady map[string]types.UID
+
+	stop chan struct{}
+	done chan error
+	over sync.Once
+}
+
+// things are objects of one kind.
+type things struct {
+	fresh func(name string) client.Object
+	// patch changes one; %d stands for a number that is another each time.
+	patch string
+	// there are those that have to be there.
+	there map[string]types.UID
+}
+
+// newLoad makes what a load begins with, and waits until it runs. What it does then depends on Ginkgo's seed, which is printed.
+func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
+	GinkgoHelper()
+	l := &load{
+		tenant: t, ns: ns, replicas: 3, steady: map[string]types.UID{},
+		random: rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(len(ns)))),
+	}
+	configMaps := l.add(func(name string) client.Object { return configMap(ns, name, nil) }, `{"data": {"round": "%d"}}`)
+	secrets := l.add(func(name string) client.Object { return secret(ns, name, nil) }, `{"stringData": {"round": "%d"}}`)
+	l.add(func(name string) client.Object { return service(ns, name) },
+		`{"metadata": {"annotations": {"round": "%d"}}, "spec": {"selector": {"round": "%[1]d"}}}`)
+	l.pods = l.add(func(name string) client.Object {
+		return pod(ns, name, withConfigMap(l.pick(configMaps)), withSecret(l.pick(secrets)))
+	}, `{"metadata": {"labels": {"round": "%d"}}, "spec": {"containers": [{"name": "main", "image": "example/app:%[1]d"}]}}`)
+
+	create(ctx, t.Client, namespace(ns), deployment(ns, scaled, l.replicas))
+	for _, of := range l.kinds {
+		for range few {
+			Expect(l.create(ctx, of)).To(Succeed())
+		}
+	}
+	Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).WithTimeout(recovery).Should(HaveLen(few + int(l.replicas)))
+	for name := range l.pods.there {
+		l.steady[name] = read(ctx, super.Client, superOf(t, pod(ns, name)))().UID
+	}
+	return l
+}
+
+func (l *load) add(fresh func(name string) client.Object, patch string) *things {
+	of := &things{fresh: fresh, patch: patch, there: map[string]types.UID{}}
+	l.kinds = append(l.kinds, of)
+	return of
+}
+
+// start has the load work until it is ended.
+func (l *load) start(ctx context.Context) {
+	l.stop, l.done = make(chan struct{}), make(chan error, 1)
+	go func() { l.done <- l.work(context.WithoutCancel(ctx)) }()
+}
+
+func (l *load) work(ctx context.Context) error {
+	ticker := time.NewTicker(rush)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return nil
+		case <-ticker.C:
+		}
+		if err := l.change(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// end waits until the load has ended what it is at. It can be called again.
+func (l *load) end() {
+	GinkgoHelper()
+	l.over.Do(func() {
+		if l.stop == nil {
+			return // never started
+		}
+		close(l.stop)
+		Expect(<-l.done).To(Succeed(), "the tenant itself always reaches its apiserver")
+	})
+}
+
+// changes does several things, one after the other.
+func (l *load) changes(ctx context.Context, n int) {
+	GinkgoHelper()
+	for range n {
+		Expect(l.change(ctx)).To(Succeed())
+	}
+}
+
+// change does one thing.
+func (l *load) change(ctx context.Context) error {
+	of := l.kinds[l.random.IntN(len(l.kinds))]
+	switch l.random.IntN(5) {
+	case 0:
+		return l.scale(ctx)
+	case 1:
+		return l.remove(ctx, of)
+	case 2:
+		return l.edit(ctx, of)
+	}
+	return l.create(ctx, of)
+}
+
+// create makes an object of a new name, unless there are enough.
+func (l *load) create(ctx context.Context, of *things) error {
+	if len(of.there) >= many {
+		return l.edit(ctx, of)
+	}
+	l.number++
+	obj := of.fresh(fmt.Sprintf("x%d", l.number))
+	if err := l.tenant.Client.Create(ctx, obj); err != nil {
+		return err
+	}
+	of.there[obj.GetName()] = obj.GetUID()
+	return nil
+}
+
+// remove deletes one of the objects, but no steady pod.
+func (l *load) remove(ctx context.Context, of *things) error {
+	name := l.pick(of)
+	if _, stays := l.steady[name]; stays || len(of.there) <= few {
+		return nil
+	}
+	delete(of.there, name)
+	return l.tenant.Client.Delete(ctx, of.fresh(name))
+}
+
+// edit changes one of the objects.
+func (l *load) edit(ctx context.Context, of *things) error {
+	l.number++
+	patch := client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, of.patch, l.number))
+	return l.tenant.Client.Patch(ctx, of.fresh(l.pick(of)), patch)
+}
+
+// scale scales the Deployment, whose pods the tenant's controllers make and delete.
+func (l *load) scale(ctx context.Context) error {
+	l.replicas = l.random.Int32N(2 * few)
+	patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, l.replicas)
+	return l.tenant.Client.Patch(ctx, deployment(l.ns, scaled, 0), client.RawPatch(types.MergePatchType, patch))
+}
+
+// pick is the name of one of the objects.
+func (l *load) pick(of *things) string {
+	return slices.Sorted(maps.Keys(of.there))[l.random.IntN(len(of.there))]
+}
+
+// shouldBeWhole waits until both sides are equal, and then looks for what was lost or made twice.
+func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
+	GinkgoHelper()
+	Eventually(super.Differences).WithContext(ctx).WithArguments(l.tenant).WithTimeout(recovery).WithPolling(10 * poll).
+		Should(BeEmpty())
+	Eventually(running).WithContext(ctx).WithArguments(l.tenant.Client, l.ns).Should(HaveLen(len(l.pods.there) + int(l.replicas)))
+	for _, of := range l.kinds {
+		for name, uid := range of.there {
+			obj := of.fresh(name)
+			Expect(get(ctx, l.tenant.Client, obj)).To(Succeed(), "%T %s was not deleted by the tenant", obj, name)
+			Expect(obj.GetUID()).To(Equal(uid), "%T %s was not made again by the tenant", obj, name)
+		}
+	}
+	for name, uid := range l.pods.there {
+		Expect(copies.Of(l.tenant, uid)).To(HaveLen(1), "the copies that pod %s has had", name)
+	}
+	for name, uid := range l.steady {
+		Expect(copies.Of(l.tenant, l.pods.there[name])).To(ConsistOf(uid), "the copy of pod %s is the one from before", name)
+	}
+	Expect(copies.Twice(l.tenant)).To(BeEmpty())
+}

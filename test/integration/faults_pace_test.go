@@ -1,0 +1,43 @@
+package integration
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// pace runs one pod of a tenant after the other, one a second at most, and says how long it took until half of them ran: a
+// machine that stands still for a moment is not the syncer's fault.
+func pace(ctx context.Context, t *local.Tenant, during time.Duration) time.Duration {
+	GinkgoHelper()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	var all []time.Duration
+	for began := time.Now(); time.Since(began) < during; <-ticker.C {
+		all = append(all, runOne(ctx, t))
+	}
+	slices.Sort(all)
+	half := all[len(all)/2]
+	AddReportEntry("pods ran after", half.Round(time.Millisecond).String()+", the slowest after "+all[len(all)-1].Round(time.Millisecond).String())
+	return half
+}
+
+// runOne runs a pod that is there for nothing else, and says how long it took until it ran.
+func runOne(ctx context.Context, t *local.Tenant) time.Duration {
+	GinkgoHelper()
+	began := time.Now()
+	p := pod(metav1.NamespaceDefault, "")
+	p.GenerateName = "pace-"
+	create(ctx, t.Client, p)
+	Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	took := time.Since(began)
+	Expect(t.Client.Delete(ctx, p)).To(Succeed())
+	return took
+}

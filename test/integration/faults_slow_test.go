@@ -1,0 +1,18 @@
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+func (f *faults) slowness() {
+	It("a tenant that answers slowly holds nobody else, and is followed", func(ctx SpecContext) {
+		loads := f.busy(ctx, "slow")
+		f.far.Slow(300*time.Millisecond, 500*time.Millisecond)
+		f.super.Slow(50*time.Millisecond, 50*time.Millisecond)
+		Expect(pace(ctx, f.blue, outage/2)).To(BeNumerically("<", normal))
+		f.shouldBeWhole(ctx, loads) // still slow
+	})
+}

@@ -1,0 +1,155 @@
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// outage is how long an apiserver cannot be reached.
+	outage = 30 * time.Second
+	// recovery is how long both sides may take to be equal again. client-go's watches wait for up to a minute between two
+	// attempts (tools/cache: defaultBackoffMax with its jitter), the queue for as long.
+	recovery = 2 * time.Minute
+	// normal is how long a pod may take to run where nothing is wrong, on a machine that is busy.
+	normal = 5 * time.Second
+	// noPatrol keeps the patrol from mending what the syncer should have found by itself.
+	noPatrol = time.Hour
+)
+
+// The specs share one syncer, which reaches the super cluster and one tenant through proxies, and two tenants that are busy. Each
+// fault is in a file of its own.
+var _ = Describe("Under faults", Ordered, ContinueOnFailure, func() {
+	f := &faults{}
+
+	BeforeAll(func(ctx SpecContext) {
+		f.begin(ctx)
+	})
+	AfterEach(func() {
+		f.mend()
+	})
+
+	f.superOutage()
+	f.tenantOutage()
+	f.expiredWatch()
+	f.conflicts()
+	f.slowness()
+	f.kills()
+})
+
+// faults is what the specs about faults have in common.
+type faults struct {
+	// super and far are what the syncer reaches the super cluster and the tenant red through.
+	super, far *local.Proxy
+	// elsewhere is the process that red's control plane runs in.
+	elsewhere *local.SuperCluster
+	// red is a tenant behind a proxy, blue one without.
+	red, blue *local.Tenant
+	copies    *local.Copies
+}
+
+// begin makes all that, and puts a syncer behind the proxies in the place of the one that other specs share.
+func (f *faults) begin(ctx context.Context) {
+	GinkgoHelper()
+	f.elsewhere, f.red = f.tenantBehindProxy(ctx)
+	f.blue = tenant(ctx)
+	var err error
+	f.copies, err = local.WatchCopies(ctx, super.Config)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(f.copies.Stop()).To(Succeed()) })
+
+	f.super = proxy(super.Config.Host)
+	stopSyncer()
+	f.startSyncer()
+	DeferCleanup(func() {
+		stopSyncer()
+		startSyncer()
+	})
+}
+
+// startSyncer starts the syncer that reaches the super cluster through the proxy.
+func (f *faults) startSyncer() {
+	syncer = local.StartSyncer(f.super.Config(super.Config), logger, func(o *app.Options) { o.Patrol = noPatrol })
+}
+
+// mend takes all faults away.
+func (f *faults) mend() {
+	GinkgoHelper()
+	for _, p := range []*local.Proxy{f.super, f.far} {
+		Expect(p.Resume()).To(Succeed())
+		p.Slow(0, 0)
+	}
+}
+
+// tenantBehindProxy makes a tenant whose control plane runs in another process. That is the control plane of a tenant there, for
+// one of a super cluster has a scheduler that would place the pods. The client goes around the proxy.
+func (f *faults) tenantBehindProxy(ctx context.Context) (*local.SuperCluster, *local.Tenant) {
+	GinkgoHelper()
+	elsewhere, err := local.Start(ctx, tempDir(), "--syncer=false", "--nodes=0")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(f.elsewhere.Stop()).To(Succeed()) })
+	vc := virtualCluster()
+	create(ctx, elsewhere.Client, vc)
+	Eventually(read(ctx, elsewhere.Client, vc)).WithTimeout(2 * soon). // not Ready: no syncer follows it there
+										Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	there, err := elsewhere.Connect(ctx, read(ctx, elsewhere.Client, vc)())
+	Expect(err).NotTo(HaveOccurred())
+	direct := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
+	Expect(get(ctx, elsewhere.Client, direct)).To(Succeed())
+
+	f.far = proxy(there.Config.Host)
+	kubeconfig, err := f.far.Kubeconfig(direct.Data[names.AdminKubeconfigKey])
+	Expect(err).NotTo(HaveOccurred())
+	source := secret("default", there.VC.Name, map[string]string{"kubeconfig": string(kubeconfig)})
+	create(ctx, super.Client, source)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
+	t := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
+	t.Client, t.Config = there.Client, there.Config
+	return elsewhere, t
+}
+
+// proxy is a proxy in front of a server.
+func proxy(server string) *local.Proxy {
+	GinkgoHelper()
+	p, err := local.NewProxy(server)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(p.Close)
+	return p
+}
+
+// busy has both tenants work in a namespace, until they are looked at or the spec ends.
+func (f *faults) busy(ctx context.Context, ns string) []*load {
+	GinkgoHelper()
+	loads := []*load{newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)}
+	for _, l := range loads {
+		l.start(ctx)
+		DeferCleanup(l.end)
+	}
+	return loads
+}
+
+// shouldBeWhole ends loads, and looks for what the fault has left of them.
+func (f *faults) shouldBeWhole(ctx context.Context, loads []*load) {
+	GinkgoHelper()
+	for _, l := range loads {
+		l.end()
+	}
+	began := time.Now()
+	for _, l := range loads {
+		l.shouldBeWhole(ctx, f.copies)
+	}
+	AddReportEntry("both sides equal after", time.Since(began).Round(time.Millisecond).String())
+	for _, l := range loads {
+		Expect(l.tenant.Client.Delete(ctx, namespace(l.ns))).To(Succeed())
+	}
+}
