@@ -37,16 +37,16 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	counter, err := requests.NewCounter(opts.Registerer)
+	metrics, err := newInstruments(opts.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
+		return nil, err
 	}
 	kinds := resources.All()
-	tenants := provider.New(scheme, engine.Selectors(kinds), counter.Wrap(requests.Tenant))
+	tenants := provider.New(scheme, engine.Selectors(kinds), metrics.requests.Wrap(requests.Tenant), metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache = cacheOptions(kinds)
 	config := process.ClientConfig(super, name)
-	config.Wrap(counter.Wrap(requests.Super))
+	config.Wrap(metrics.requests.Wrap(requests.Super))
 	mgr, err := mcmanager.New(config, tenants, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
@@ -61,7 +61,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
 		Queue:      fairqueue.Options{Cap: opts.TenantCap},
-		Registerer: opts.Registerer,
+		Metrics:    metrics.engine,
 	})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -62,8 +61,8 @@ type Options struct {
 	Patrol time.Duration
 	// Queue are the limits for each tenant.
 	Queue fairqueue.Options
-	// Registerer is where the metrics go.
-	Registerer prometheus.Registerer
+	// Metrics are this engine's own.
+	Metrics *Metrics
 }
 
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
@@ -75,9 +74,7 @@ type Engine struct {
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
-
-	refusedWrites  prometheus.Counter
-	patrolFindings *prometheus.CounterVec
+	metrics    *Metrics
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
@@ -85,6 +82,7 @@ type Engine struct {
 
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
 func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
+	opts.Queue.Observe = opts.Metrics.observeWait()
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
 		builtin:    map[string]*kind{},
@@ -93,25 +91,14 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 		timeout:    opts.Timeout,
 		interval:   opts.Patrol,
 		sessions:   map[multicluster.ClusterName]*session{},
-		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "vc_syncer_refused_writes_total",
-			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
-		}),
-		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vc_syncer_patrol_findings_total",
-			Help: "Objects of which the patrol found that the two sides differ.",
-		}, []string{"kind"}),
+		metrics:    opts.Metrics,
 	}
+	e.metrics.queue.queue.Store(e.queue)
 	if err := e.addKinds(mgr, kinds); err != nil {
 		return nil, err
 	}
 	if err := e.addCustom(mgr, opts.Custom); err != nil {
 		return nil, err
-	}
-	for _, metric := range []prometheus.Collector{e.refusedWrites, e.patrolFindings} {
-		if err := opts.Registerer.Register(metric); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
 	}
 	for _, k := range e.builtin {
 		if err := e.watchSuper(ctx, k); err != nil {
@@ -207,6 +194,7 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
+	s.refusals.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
@@ -248,11 +236,13 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	began := time.Now()
 	err := s.sync(ctx, k, req.Key)
 	if s.ctx.Err() != nil {
 		// The tenant went away meanwhile; what is left of it is not ours any more.
 		return reconcile.Result{}, nil
 	}
+	e.metrics.observeSync(k.name, began, err)
 	var why refusal
 	if !errors.As(err, &why) {
 		s.refusals.clear(k.name, req.Key)

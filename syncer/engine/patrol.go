@@ -26,12 +26,13 @@ func (e *Engine) patrol(ctx context.Context) {
 		if !pause(ctx, wait.Jitter(e.interval, 0.2)) {
 			return
 		}
-		suspects := map[*session]differences{}
+		began, suspects := time.Now(), map[*session]differences{}
 		e.eachSession(func(s *session) {
 			if found := s.compareAll(ctx); len(found) > 0 {
 				suspects[s] = found
 			}
 		})
+		e.metrics.observePatrol(began)
 		if len(suspects) == 0 {
 			continue
 		}
@@ -83,7 +84,7 @@ func (s *session) compareAll(ctx context.Context) differences {
 func (s *session) mend(ctx context.Context, found differences) {
 	for k, keys := range found {
 		for _, key := range s.compare(ctx, k, slices.Values(keys)) {
-			s.patrolFindings.WithLabelValues(k.name).Inc()
+			s.metrics.patrolFindings.WithLabelValues(k.name).Inc()
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}

@@ -14,29 +14,57 @@ const (
 	refusedMost  = time.Minute
 )
 
-// refusals remembers how long each refused object waits before it is tried again. The zero value is ready.
+// refusals remembers how long each refused object of a tenant waits before it is tried again.
 type refusals struct {
+	// count is told of objects that become refused, or are no more.
+	count func(kind string, by int)
+
 	mu    sync.Mutex
 	delay map[objectKey]time.Duration
+	ended bool
+}
+
+func newRefusals(count func(kind string, by int)) *refusals {
+	return &refusals{count: count, delay: map[objectKey]time.Duration{}}
 }
 
 // next is how long the object waits this time.
 func (r *refusals) next(kind string, key client.ObjectKey) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.delay == nil {
-		r.delay = map[objectKey]time.Duration{}
-	}
 	k := objectKey{kind, key}
-	r.delay[k] = min(max(2*r.delay[k], refusedFirst), refusedMost)
-	return r.delay[k]
+	was := r.delay[k]
+	next := min(max(2*was, refusedFirst), refusedMost)
+	if r.ended {
+		return next
+	}
+	if was == 0 {
+		r.count(kind, 1)
+	}
+	r.delay[k] = next
+	return next
 }
 
 // clear forgets an object that was not refused this time.
 func (r *refusals) clear(kind string, key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.delay, objectKey{kind, key})
+	k := objectKey{kind, key}
+	if r.delay[k] > 0 {
+		r.count(kind, -1)
+		delete(r.delay, k)
+	}
+}
+
+// end forgets all, for good: the tenant is gone.
+func (r *refusals) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range r.delay {
+		r.count(k.kind, -1)
+	}
+	clear(r.delay)
+	r.ended = true
 }
 
 // waits says whether the object is refused for now.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRefusedObjectsWaitLongerEachTime(t *testing.T) {
-	var r refusals
+	r := newRefusals(func(string, int) {})
 	var got []time.Duration
 	for range 9 {
 		got = append(got, r.next("Pod", webKey))
@@ -22,7 +22,7 @@ func TestRefusedObjectsWaitLongerEachTime(t *testing.T) {
 }
 
 func TestRefusedObjectsWaitEachForItself(t *testing.T) {
-	var r refusals
+	r := newRefusals(func(string, int) {})
 	other := client.ObjectKey{Namespace: "other", Name: "web"}
 	r.clear("Pod", webKey) // was never refused
 	r.next("Pod", webKey)
@@ -44,5 +44,29 @@ func TestRefusedObjectsWaitEachForItself(t *testing.T) {
 	r.clear("Pod", other)
 	if len(r.delay) != 0 {
 		t.Errorf("%d objects are remembered that nobody refuses", len(r.delay))
+	}
+}
+
+func TestRefusedObjectsAreCountedOnce(t *testing.T) {
+	counts := map[string]int{}
+	r := newRefusals(func(kind string, by int) { counts[kind] += by })
+	other := client.ObjectKey{Namespace: "other", Name: "web"}
+	for _, key := range []client.ObjectKey{webKey, webKey, other} {
+		r.next("Pod", key)
+	}
+	r.next("Service", webKey)
+	r.clear("Service", other) // was never refused
+	if diff := cmp.Diff(map[string]int{"Pod": 2, "Service": 1}, counts); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	r.clear("Pod", webKey)
+	r.clear("Pod", webKey)
+	if counts["Pod"] != 1 {
+		t.Errorf("%d pods are refused after one of two is not any more", counts["Pod"])
+	}
+	r.end()
+	r.next("Pod", webKey) // by a worker that was on its way
+	if diff := cmp.Diff(map[string]int{"Pod": 0, "Service": 0}, counts); diff != "" {
+		t.Errorf("refused, of a tenant that is gone (-want +got):\n%s", diff)
 	}
 }

@@ -46,14 +46,15 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes.
+// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes, tripped
+// when the circuit breaker parks the tenant.
 func newCluster(
 	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper,
-	objects map[client.Object]cache.ByObject, changed func(),
+	objects map[client.Object]cache.ByObject, changed, tripped func(),
 ) (*Cluster, error) {
 	mapper := &mapper{builtin: builtin, learned: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
-	c.health = &health{ctx: ctx, changed: changed, probe: c.probe}
+	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
 	reopened := newReopened(ctx, c.Verify)
 	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
 		return reopened.wrap(c.health.wrap(next))

@@ -16,6 +16,7 @@ const fieldOwner = client.FieldOwner("vc-syncer")
 
 // report writes the condition Syncing if it differs.
 func (p *Provider) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, syncing bool, reason, message string) error {
+	p.metrics.stands(client.ObjectKeyFromObject(vc), reason)
 	conditions := vc.DeepCopy().Status.Conditions
 	want := metav1.Condition{
 		Type:               tenancyv1alpha1.ConditionSyncing,

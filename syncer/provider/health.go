@@ -22,8 +22,8 @@ const (
 // is parked, so that it cannot hold workers that others need, and asked until it answers again.
 type health struct {
 	ctx context.Context // ends with the tenant
-	// changed is called after every change, outside the lock.
-	changed func()
+	// changed is called after every change, outside the lock; tripped when that parks the tenant.
+	changed, tripped func()
 	// probe asks the tenant's apiserver whether it is well.
 	probe func(context.Context) error
 
@@ -53,6 +53,7 @@ func (h *health) wrap(next http.RoundTripper) http.RoundTripper {
 // observe counts a request that was answered well, or not.
 func (h *health) observe(well bool) {
 	if h.count(well) {
+		h.tripped()
 		go h.recover()
 		h.changed()
 	}

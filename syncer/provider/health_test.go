@@ -16,6 +16,7 @@ type server struct {
 	status  int
 	broken  atomic.Bool
 	changes atomic.Int32
+	trips   atomic.Int32
 }
 
 // RoundTrip answers a request.
@@ -41,7 +42,9 @@ func ask(h *health, s *server, target string, times int) {
 }
 
 func newTestHealth(ctx context.Context, s *server) *health {
-	return &health{ctx: ctx, probe: s.probe, changed: func() { s.changes.Add(1) }}
+	return &health{
+		ctx: ctx, probe: s.probe, changed: func() { s.changes.Add(1) }, tripped: func() { s.trips.Add(1) },
+	}
 }
 
 func TestHealthParksAfterFailuresInARow(t *testing.T) {
@@ -92,6 +95,9 @@ func TestHealthParksAfterFailuresInARow(t *testing.T) {
 			if changes := s.changes.Load(); (changes == 1) != tc.parked {
 				t.Errorf("told of %d changes", changes)
 			}
+			if trips := s.trips.Load(); (trips == 1) != tc.parked {
+				t.Errorf("told %d times that it was parked", trips)
+			}
 		})
 	}
 }
@@ -117,8 +123,8 @@ func TestHealthComesBackByItself(t *testing.T) {
 		// It can be parked again.
 		s.broken.Store(true)
 		ask(h, s, "/api/v1/pods", tripAfter)
-		if h.healthy() {
-			t.Error("it is not parked a second time")
+		if h.healthy() || s.trips.Load() != 2 {
+			t.Errorf("the second time: healthy %t, told %d times that it was parked", h.healthy(), s.trips.Load())
 		}
 	})
 }

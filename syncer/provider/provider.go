@@ -37,6 +37,7 @@ type Provider struct {
 	super   client.Client
 	wrap    transport.WrapperFunc
 	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
+	metrics *Metrics
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	// started is closed when aware is set.
@@ -72,12 +73,15 @@ var (
 )
 
 // New makes a provider whose tenants' clusters use the scheme. Of the kinds in selectors, their caches hold only what is selected.
-// Their transports are wrapped by wrap, unless it is nil.
-func New(scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, wrap transport.WrapperFunc) *Provider {
+// Their transports are wrapped by wrap, unless it is nil. The metrics are this provider's own.
+func New(
+	scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, wrap transport.WrapperFunc, metrics *Metrics,
+) *Provider {
 	return &Provider{
 		scheme:  scheme,
 		wrap:    wrap,
 		objects: cachedObjects(selectors),
+		metrics: metrics,
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		started: make(chan struct{}),
@@ -132,7 +136,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	}
 	rest.Wrap(p.wrap)
 	ctx, cancel := context.WithCancel(p.ctx)
-	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) })
+	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) }, p.metrics.trips.Inc)
 	if err == nil {
 		c.uid, err = c.identity(ctx)
 	}

@@ -66,14 +66,20 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	if err := p.super.Get(ctx, req.NamespacedName, vc); err != nil {
-		p.disengage(req.NamespacedName)
+		p.leave(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if vc.DeletionTimestamp != nil {
-		p.disengage(req.NamespacedName)
+		p.leave(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, p.follow(ctx, vc)
+}
+
+// leave lets go of a tenant that is on its way out.
+func (p *Provider) leave(vc types.NamespacedName) {
+	p.disengage(vc)
+	p.metrics.forget(vc)
 }
 
 // follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands.
@@ -98,7 +104,7 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	t := p.engaged(client.ObjectKeyFromObject(vc))
 	switch {
 	case t == nil:
-		return nil
+		// Its control plane is not ready.
 	case t.cluster.removal.unconfirmed() > 0:
 		why := unconfirmedRemoval(t.cluster.removal.unconfirmed())
 		return p.report(ctx, vc, false, why.reason, why.message)
@@ -112,6 +118,7 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 		}
 		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, message)
 	}
+	p.metrics.stands(client.ObjectKeyFromObject(vc), tenancyv1alpha1.ReasonStarting)
 	return nil
 }
 

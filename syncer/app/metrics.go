@@ -1,0 +1,36 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/provider"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
+)
+
+// instruments are the metrics of all parts of a syncer.
+type instruments struct {
+	requests *requests.Counter
+	provider *provider.Metrics
+	engine   *engine.Metrics
+}
+
+// newInstruments makes the metrics and registers them.
+func newInstruments(registerer prometheus.Registerer) (i instruments, err error) {
+	if i.requests, err = requests.NewCounter(registerer); err != nil {
+		return i, fmt.Errorf("registering the metrics of requests: %w", err)
+	}
+	if i.provider, err = provider.NewMetrics(registerer); err != nil {
+		return i, err
+	}
+	i.engine, err = engine.NewMetrics(registerer)
+	return i, err
+}
+
+// RegisterMetrics registers the metrics of a syncer that does not run, for those who describe them.
+func RegisterMetrics(registerer prometheus.Registerer) error {
+	_, err := newInstruments(registerer)
+	return err
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+)
+
+// Metrics are what one engine tells of its work. No label names a tenant: that would be series for each, for ever.
+type Metrics struct {
+	synced         *prometheus.HistogramVec
+	waited         *prometheus.HistogramVec
+	refusedObjects *prometheus.GaugeVec
+	refusedWrites  prometheus.Counter
+	patrolFindings *prometheus.CounterVec
+	patrolDuration prometheus.Histogram
+	patrolled      prometheus.Gauge
+	queue          *queueMetrics
+}
+
+// NewMetrics makes the metrics of an engine and registers them.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		synced: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vc_syncer_sync_duration_seconds",
+			Help: "How long the work on one object took, by kind and result: done; refused, which is the tenant's to mend; " +
+				"conflict, with another writer; forbidden, for want of a right of the syncer's; timeout; or error.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"kind", "result"}),
+		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vc_syncer_queue_wait_seconds",
+			Help: "How long objects that were due waited for a worker, by priority (high, normal or low). " +
+				"The time for which their tenant was paused or at its cap counts.",
+			Buckets: []float64{.0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"priority"}),
+		refusedObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_refused_objects",
+			Help: "Tenants' objects that are not carried for now because they are refused; each has an event that says why.",
+		}, []string{"kind"}),
+		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vc_syncer_refused_writes_total",
+			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
+		}),
+		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vc_syncer_patrol_findings_total",
+			Help: "Objects of which the patrol found that the two sides differ.",
+		}, []string{"kind"}),
+		patrolDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "vc_syncer_patrol_duration_seconds",
+			Help:    "How long the patrol took to compare both sides of everything, of all tenants, once.",
+			Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
+		}),
+		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_patrol_last_round_timestamp_seconds",
+			Help: "When the patrol last had compared everything; 0 before the first time.",
+		}),
+		queue: newQueueMetrics(),
+	}
+	for _, c := range []prometheus.Collector{
+		m.synced, m.waited, m.refusedObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolled, m.queue,
+	} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the engine's metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// observeSync notes that the work on an object ended.
+func (m *Metrics) observeSync(kind string, began time.Time, err error) {
+	m.synced.WithLabelValues(kind, resultOf(err)).Observe(time.Since(began).Seconds())
+}
+
+// resultOf sorts the results of the work on an object by whose they are to look at.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, &refusal{}):
+		return "refused"
+	case lacksRights(err):
+		return "forbidden"
+	case apierrors.IsConflict(err):
+		return "conflict"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	}
+	return "error"
+}
+
+// observeWait returns what the queue tells of each request that a worker gets.
+func (m *Metrics) observeWait() func(tenant string, priority int, waited time.Duration) {
+	byPriority := map[int]prometheus.Observer{
+		priorityHigh:   m.waited.WithLabelValues("high"),
+		priorityNormal: m.waited.WithLabelValues("normal"),
+		priorityLow:    m.waited.WithLabelValues("low"),
+	}
+	return func(_ string, priority int, waited time.Duration) {
+		priority = min(max(priority, priorityLow), priorityHigh)
+		byPriority[priority].Observe(waited.Seconds())
+	}
+}
+
+// countRefused counts objects that become refused, or are no more.
+func (m *Metrics) countRefused(kind string, by int) {
+	m.refusedObjects.WithLabelValues(kind).Add(float64(by))
+}
+
+// observePatrol notes that the patrol has compared everything once.
+func (m *Metrics) observePatrol(began time.Time) {
+	m.patrolDuration.Observe(time.Since(began).Seconds())
+	m.patrolled.SetToCurrentTime()
+}
+
+// queueMetrics count what is in the queue when they are read.
+type queueMetrics struct {
+	queue    atomic.Pointer[fairqueue.Queue[Request]] // nil before there is an engine
+	requests *prometheus.GaugeVec
+	tenants  prometheus.Gauge
+}
+
+func newQueueMetrics() *queueMetrics {
+	return &queueMetrics{
+		requests: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_queue_objects",
+			Help: "Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; " +
+				"delayed, to be looked at later; in_flight, being worked on.",
+		}, []string{"state"}),
+		tenants: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_queue_busy_tenants",
+			Help: "Tenants that have objects that wait for a worker or are being worked on.",
+		}),
+	}
+}
+
+// Describe sends what the metrics are called.
+func (q *queueMetrics) Describe(to chan<- *prometheus.Desc) {
+	q.requests.Describe(to)
+	q.tenants.Describe(to)
+}
+
+// Collect counts.
+func (q *queueMetrics) Collect(to chan<- prometheus.Metric) {
+	var stats fairqueue.Stats
+	if queue := q.queue.Load(); queue != nil {
+		stats = queue.Stats()
+	}
+	for state, n := range map[string]int{
+		"due": stats.Due, "paused": stats.Paused, "delayed": stats.Delayed, "in_flight": stats.InFlight,
+	} {
+		q.requests.WithLabelValues(state).Set(float64(n))
+	}
+	q.tenants.Set(float64(stats.Busy))
+	q.requests.Collect(to)
+	q.tenants.Collect(to)
+}

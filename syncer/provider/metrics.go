@@ -1,0 +1,63 @@
+package provider
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Metrics are what one provider tells of the tenants. No label names one: that would be series for each, for ever.
+type Metrics struct {
+	tenants *prometheus.GaugeVec
+	trips   prometheus.Counter
+
+	mu      sync.Mutex
+	reasons map[types.NamespacedName]string
+}
+
+// NewMetrics makes the metrics of a provider and registers them.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		tenants: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_tenants",
+			Help: "VirtualClusters by how they stand with the syncer: the reason of the condition Syncing, " +
+				"or Starting until the tenant's objects are being carried for the first time.",
+		}, []string{"reason"}),
+		trips: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vc_syncer_breaker_trips_total",
+			Help: "How often a tenant was parked because its apiserver did not answer.",
+		}),
+		reasons: map[types.NamespacedName]string{},
+	}
+	for _, c := range []prometheus.Collector{m.tenants, m.trips} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the provider's metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// stands notes how a VirtualCluster stands.
+func (m *Metrics) stands(vc types.NamespacedName, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lockedForget(vc)
+	m.reasons[vc] = reason
+	m.tenants.WithLabelValues(reason).Inc()
+}
+
+// forget notes that there is no such VirtualCluster any more.
+func (m *Metrics) forget(vc types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lockedForget(vc)
+}
+
+func (m *Metrics) lockedForget(vc types.NamespacedName) {
+	if reason, known := m.reasons[vc]; known {
+		delete(m.reasons, vc)
+		m.tenants.WithLabelValues(reason).Dec()
+	}
+}
