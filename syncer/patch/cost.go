@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 )
 
 // perStep is how many bytes of a text cost as much as one step.
@@ -30,13 +31,37 @@ func (meter) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 		}
 	}
 	cost := weigh(maxCost, append(slices.Clone(args), result)...) + 1
-	switch {
-	case function == overloads.Matches:
-		cost += costOfMatch(args[0], args[1])
-	case slices.Contains(multiplying, function):
-		cost += product(args)
-	}
+	cost += price(function, args)
 	return &cost
+}
+
+// ownTrackers are the functions whose cost their library counts by itself, by the elements of lists alone.
+var ownTrackers = []string{"list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"}
+
+// trackers leave the counting to the meter.
+func trackers() []interpreter.CostTrackerOption {
+	options := make([]interpreter.CostTrackerOption, 0, len(ownTrackers))
+	for _, overload := range ownTrackers {
+		options = append(options, interpreter.OverloadCostTracker(overload, func([]ref.Val, ref.Val) *uint64 { return nil }))
+	}
+	return options
+}
+
+// price is what a call costs beside the weight of its arguments and its result. It is known before the call.
+func price(function string, args []ref.Val) uint64 {
+	switch function {
+	case overloads.Matches:
+		return costOfMatch(args[0], args[1])
+	case distinct:
+		return product([]ref.Val{args[0], args[0]})
+	case numbers:
+		n, _ := args[0].(types.Int)
+		return uint64(max(n, 0))
+	}
+	if slices.Contains(priced, function) {
+		return product(args)
+	}
+	return 0
 }
 
 // repetition is a counted repetition in a regular expression.

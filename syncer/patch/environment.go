@@ -15,8 +15,8 @@ import (
 var environment = sync.OnceValues(newEnvironment)
 
 // newEnvironment is CEL as Kubernetes' users know it, as far as cel-go brings it, and base64 for the data of Secrets. The macros
-// optMap and optFlatMap, and sortBy of later versions of the lists, are left out: each doubles the text before it, and a chain
-// of them has no end. So is cel.bind, whose values the cost meter does not see.
+// optMap and optFlatMap are left out, since each doubles the text before it, and a chain of them has no end; and so are sortBy
+// and cel.bind, whose values the cost meter does not see.
 func newEnvironment() (*cel.Env, error) {
 	redone := []string{operators.Add, overloads.Matches}
 	without := celenv.NewLibrarySubset()
@@ -26,11 +26,11 @@ func newEnvironment() (*cel.Env, error) {
 	env, err := cel.NewCustomEnv(
 		cel.StdLib(cel.StdLibSubset(without)),
 		cel.OptionalTypes(),
+		ext.Lists(ext.ListsVersion(2)),
 		cel.ClearMacros(),
 		cel.Macros(cel.StandardMacros...),
 		ext.TwoVarComprehensions(),
 		ext.Strings(),
-		ext.Lists(ext.ListsVersion(1)),
 		ext.Sets(),
 		ext.Encoders(),
 		cel.CrossTypeNumericComparisons(true),

@@ -47,6 +47,7 @@ func compileExpression(env *cel.Env, source string) (*expression, error) {
 	program, err := env.Program(checked,
 		cel.EvalOptions(cel.OptTrackCost),
 		cel.CostTracking(meter{}),
+		cel.CostTrackerOptions(trackers()...),
 		cel.CostLimit(maxCost),
 		cel.InterruptCheckFrequency(stepsBetweenLooks),
 	)

@@ -16,13 +16,18 @@ import (
 )
 
 // The cost of a call is known when the call has ended. That is soon enough for functions whose work grows with their arguments,
-// since those were paid for. It is too late for functions whose work grows with the product of their arguments. Those are
-// bounded before they begin.
+// since those were paid for. It is too late for functions whose work grows with the product of their arguments, or with a number
+// among them. Those are bounded before they begin.
 
-// multiplying are the functions whose work grows with the product of their arguments, but for matches.
-var multiplying = []string{
-	"indexOf", "lastIndexOf", "replace", "join", "format", "sets.contains", "sets.equivalent", "sets.intersects",
+// priced are these functions, but for matches.
+var priced = []string{
+	"indexOf", "lastIndexOf", "replace", "join", "format", "sets.contains", "sets.equivalent", "sets.intersects", distinct, numbers,
 }
+
+const (
+	distinct = "distinct"
+	numbers  = "lists.range"
+)
 
 // boundedFunctions redefines functions of an environment, and those that were left out of its standard library.
 func boundedFunctions(env *cel.Env) ([]cel.EnvOption, error) {
@@ -35,7 +40,7 @@ func boundedFunctions(env *cel.Env) ([]cel.EnvOption, error) {
 			options = append(options, redefine(function, decls.SingletonBinaryBinding(matches, traits.MatcherType)))
 		}
 	}
-	for _, name := range multiplying {
+	for _, name := range priced {
 		bound, err := bounded(env.Functions()[name])
 		if err != nil {
 			return nil, err
@@ -71,7 +76,7 @@ func bounded(function *decls.FunctionDecl) (cel.EnvOption, error) {
 		if !there {
 			return nil, fmt.Errorf("%s has no meaning of its own", overload.ID())
 		}
-		options = append(options, signature(overload, cel.FunctionBinding(before(meaning))))
+		options = append(options, signature(overload, cel.FunctionBinding(before(function.Name(), meaning))))
 	}
 	return cel.Function(function.Name(), options...), nil
 }
@@ -100,9 +105,9 @@ func variadic(binding *functions.Overload) functions.FunctionOp {
 var longPrecision = regexp.MustCompile(`%\.\d{3}`)
 
 // before calls a function if its arguments are within bounds.
-func before(meaning functions.FunctionOp) functions.FunctionOp {
+func before(name string, meaning functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
-		if product(args) > maxCost {
+		if price(name, args) > maxCost {
 			return types.WrapErr(errCost)
 		}
 		if format, isText := args[0].(types.String); isText && longPrecision.MatchString(string(format)) {
@@ -114,7 +119,7 @@ func before(meaning functions.FunctionOp) functions.FunctionOp {
 
 // matches a text with a regular expression.
 func matches(text, pattern ref.Val) ref.Val {
-	if costOfMatch(text, pattern) > maxCost {
+	if price(overloads.Matches, []ref.Val{text, pattern}) > maxCost {
 		return types.WrapErr(errCost)
 	}
 	return text.(traits.Matcher).Match(pattern)

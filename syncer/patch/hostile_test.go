@@ -44,7 +44,11 @@ func hostile() map[string]struct{ expression, want string } {
 		"deep":                {again("[", 1000) + again("]", 1000), "recursion"},
 		"optMap":              {"object.?spec" + again(".optMap(x, x)", 200), "undeclared reference"},
 		"bind":                {"cel.bind(a, [1], a)", "undeclared reference"},
-		"range":               {"lists.range(1000000000)", "undeclared reference"},
+		"sortBy":              {"[1].sortBy(x, x)", "undeclared reference"},
+		"range":               {"lists.range(1000000000)", tooMany},
+		"ranges":              {"lists.range(1000).map(a, lists.range(1000))", tooMany},
+		"distinct of many":    {"[lists.range(5000).map(a, [a])].map(a, a.distinct()).map(a, a.distinct())", tooMany},
+		"sets of trees":       {"[" + list("object", 30) + "].map(a, lists.range(100000).all(i, sets.contains([a], [a])))", tooMany},
 	}
 }
 

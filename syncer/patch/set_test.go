@@ -142,11 +142,15 @@ func TestPod(t *testing.T) {
 				"/metadata/annotations/sum", "string(size([1, 2] + [3]))",
 				"/metadata/annotations/flat", "string(size([[1], [2, 3]].flatten().slice(1, 3)))",
 				"/metadata/annotations/number", "2 < 2.5 ? 'yes' : 'no'",
+				"/metadata/annotations/sorted", "{'b': 1, 'a': 2, 'c': 3}.map(k, k).sort().join('')",
+				"/metadata/annotations/distinct", "['a', 'b', 'a'].distinct().join('')",
+				"/metadata/annotations/reversed", "lists.range(3).reverse().map(n, string(n)).join('')",
 			)},
 			func(p *corev1.Pod) {
 				maps.Copy(p.Annotations, map[string]string{
 					"lower": "abc", "replaced": "a_b", "joined": "a,b", "split": "b", "formatted": "a=1", "matched": "yes",
 					"base64": "YWJj", "sets": "yes", "index": "2", "sum": "3", "flat": "2", "number": "yes",
+					"sorted": "abc", "distinct": "ab", "reversed": "210",
 				})
 			},
 		},
