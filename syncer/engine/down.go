@@ -39,10 +39,8 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 	case update:
 		return s.update(ctx, k, o)
 	case remove:
-		if !p.same {
-			if err := s.allowRemoval(ctx, o); err != nil {
-				return err
-			}
+		if err := s.allowRemoval(ctx, k, o, p); err != nil {
+			return err
 		}
 		return s.remove(ctx, k, o)
 	case retire:

@@ -243,6 +243,9 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 		return reconcile.Result{}, nil
 	}
 	e.metrics.observeSync(k.name, began, err)
+	if errors.Is(err, errInDoubt) {
+		return reconcile.Result{RequeueAfter: inDoubt}, nil
+	}
 	var why refusal
 	if !errors.As(err, &why) {
 		s.refusals.clear(k.name, req.Key)

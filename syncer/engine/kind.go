@@ -110,6 +110,8 @@ type Mirror[T client.Object] struct {
 	Started func(tenant T) bool
 	// Node is the node that an object is on; empty if none.
 	Node func(obj T) string
+	// Ended says whether what the copy ran has come to its end.
+	Ended func(super T) bool
 	// Bound is a copy of the tenant's object as binding it to a node leaves it.
 	Bound func(tenant T, node string) T
 	// GracePeriodSeconds is how long the deletion of the object may take.
@@ -207,6 +209,7 @@ type subresource struct {
 type mirror struct {
 	started func(client.Object) bool
 	node    func(client.Object) string
+	ended   func(client.Object) bool
 	bound   func(client.Object, string) client.Object
 	grace   func(client.Object) *int64
 }
@@ -290,6 +293,7 @@ func (m *Mirror[T]) erase() *mirror {
 	return &mirror{
 		started: func(obj client.Object) bool { return m.Started(obj.(T)) },
 		node:    func(obj client.Object) string { return m.Node(obj.(T)) },
+		ended:   func(obj client.Object) bool { return m.Ended(obj.(T)) },
 		bound:   func(obj client.Object, node string) client.Object { return m.Bound(obj.(T), node) },
 		grace:   func(obj client.Object) *int64 { return m.GracePeriodSeconds(obj.(T)) },
 	}

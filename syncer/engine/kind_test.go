@@ -49,6 +49,7 @@ func rich() Down[*corev1.Pod] {
 	k.Mirror = &Mirror[*corev1.Pod]{
 		Started: func(tenant *corev1.Pod) bool { return tenant.Name == "started" },
 		Node:    func(pod *corev1.Pod) string { return pod.Spec.NodeName },
+		Ended:   func(super *corev1.Pod) bool { return super.Status.Phase == corev1.PodSucceeded },
 		Bound: func(pod *corev1.Pod, node string) *corev1.Pod {
 			pod = pod.DeepCopy()
 			pod.Spec.NodeName = node
@@ -150,6 +151,9 @@ func TestMirrorErasure(t *testing.T) {
 	pod := named("web")
 	if got := m.bound(pod, "node-1"); m.node(got) != "node-1" || m.node(pod) != "" {
 		t.Errorf("bound is on node %q, and was on %q", m.node(got), m.node(pod))
+	}
+	if m.ended(pod) || !m.ended(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}) {
+		t.Error("Ended is not asked")
 	}
 	if m.grace(pod) != nil {
 		t.Errorf("the grace period is %d, want none", *m.grace(pod))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -17,52 +18,92 @@ import (
 // force while the syncer is away.
 const aHandful = 5
 
-// allowRemoval says whether the copy of a tenant's object that is gone, or is another one now, may be removed. It may not when
-// the tenant's data is lost, which looks the same: what runs must not be lost with it.
-func (s *session) allowRemoval(ctx context.Context, o objects) error {
+// inDoubt is how long a tenant has to be seen without pods before that counts: deletions that were made are on their way then.
+const inDoubt = 5 * time.Second
+
+// errInDoubt is why a copy is not removed yet. It is looked at again.
+var errInDoubt = errors.New("the tenant has no pods, while some that nobody was seen to delete run in the super cluster")
+
+// allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
+// may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
+func (s *session) allowRemoval(ctx context.Context, k *kind, o objects, p pair) error {
+	if p.same {
+		if p.wanted || !k.down.onDemand {
+			return nil
+		}
+		return s.absences.verify(ctx, s.confirmAbsence)
+	}
 	if err := s.identities.verify(ctx, s.cluster.Verify); err != nil {
 		return err
 	}
-	if o.tenant != nil || s.deleted.has(translate.OriginOf(o.super).UID, time.Now()) {
+	if s.deleted.has(translate.OriginOf(o.super).UID, time.Now()) {
 		return nil
 	}
 	return s.absences.verify(ctx, s.confirmAbsence)
 }
 
 // confirmAbsence is asked about objects that are missing in the tenant though nobody was seen to delete them. They count as
-// deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster.
+// deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
+// twice at the same time.
 func (s *session) confirmAbsence(ctx context.Context) error {
-	running := 0
 	for k := range s.carried() {
 		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		n, err := s.abandoned(ctx, k)
+		abandoned, err := s.abandoned(ctx, k)
 		if err != nil {
 			return err
 		}
-		running += n
+		if abandoned > aHandful {
+			return s.emptied(abandoned)
+		}
 	}
-	if running <= aHandful {
-		return nil
-	}
-	return s.cluster.Emptied(running)
+	s.emptySince = time.Time{}
+	return nil
 }
 
-// abandoned counts the tenant's mirrored objects that are on a node, if the tenant's apiserver has none of their kind.
+// emptied says what is to be done about so many abandoned objects.
+func (s *session) emptied(abandoned int) error {
+	now := time.Now()
+	if s.emptySince.IsZero() {
+		s.emptySince = now
+	}
+	if now.Sub(s.emptySince) < inDoubt {
+		return errInDoubt
+	}
+	return s.cluster.Emptied(abandoned)
+}
+
+// abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
+// apiserver has none of their kind.
 func (s *session) abandoned(ctx context.Context, k *kind) (int, error) {
+	running, now := 0, time.Now()
+	err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+		if k.down.mirror.runs(obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
+			running++
+		}
+	}, client.MatchingFields{indexCluster: s.lane()})
+	if err != nil || running <= aHandful {
+		return 0, err
+	}
 	list := k.list.DeepCopyObject().(client.ObjectList)
 	if err := s.cluster.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil || meta.LenList(list) > 0 {
 		return 0, err
 	}
-	running, now := 0, time.Now()
-	err := eachObject(ctx, k.cache, k, func(obj client.Object) {
-		gone := stand(obj) == deleting || s.deleted.has(translate.OriginOf(obj).UID, now)
-		if k.down.mirror.node(obj) != "" && !gone {
-			running++
-		}
-	}, client.MatchingFields{indexCluster: s.lane()})
-	return running, err
+	return running, nil
+}
+
+// runs says whether a copy is on a node and has not ended, nor is about to.
+func (m *mirror) runs(super client.Object) bool {
+	return m.node(super) != "" && stand(super) == present && !m.ended(super)
+}
+
+// witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
+// is marked before it goes; what goes without a mark is asked about.
+func (s *session) witness(obj client.Object, missed bool) {
+	if !missed && stand(obj) == deleting {
+		s.deleted.add(obj.GetUID(), time.Now())
+	}
 }
 
 // remembered is how long a deletion that was seen is known. One that takes longer to carry is asked about.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,8 @@ type session struct {
 	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
 	// missing was deleted.
 	identities, absences *verifier
+	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
+	emptySince time.Time
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -211,9 +210,7 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 		},
 		remove: func(obj client.Object, missed bool) {
-			if !missed {
-				s.deleted.add(obj.GetUID(), time.Now())
-			}
+			s.witness(obj, missed)
 			s.tenantRecent.forget(k.name, client.ObjectKeyFromObject(obj))
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
 			s.releaseReferences(k, obj)

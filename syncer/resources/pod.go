@@ -23,10 +23,16 @@ func Pod() engine.Kind {
 		Mirror: &engine.Mirror[*corev1.Pod]{
 			Started:            func(tenant *corev1.Pod) bool { return tenant.Spec.NodeName != "" && scheduled(tenant) },
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },
+			Ended:              podEnded,
 			Bound:              boundPod,
 			GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },
 		},
 	}
+}
+
+// podEnded says whether a pod has run and will not run again.
+func podEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // scheduled says whether a pod was bound to its node by a binding, and did not name the node by itself.

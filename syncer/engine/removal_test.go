@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+func TestDeletionsAreRememberedForAWhile(t *testing.T) {
+	var d deletions
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if d.has("a", start) {
+		t.Error("a deletion is known that nobody saw")
+	}
+	d.add("a", start)
+	if !d.has("a", start.Add(remembered)) {
+		t.Error("a deletion is forgotten too early")
+	}
+	if d.has("a", start.Add(remembered+time.Second)) || d.has("b", start) {
+		t.Error("a deletion is known too long, or for another object")
+	}
+	// Seen again, it is known as long again.
+	d.add("a", start.Add(remembered))
+	if !d.has("a", start.Add(2*remembered)) {
+		t.Error("a deletion that was seen again is forgotten too early")
+	}
+}
+
+func TestDeletionsDoNotPileUp(t *testing.T) {
+	var d deletions
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 1000 {
+		d.add(types.UID(fmt.Sprint(i)), now)
+		now = now.Add(time.Minute)
+	}
+	if most := 2 * int(remembered/time.Minute); len(d.seen) > most+2 {
+		t.Errorf("%d deletions are remembered, most of them too old to count", len(d.seen))
+	}
+}
+
+// TestWitness: a deletion through the apiserver marks a pod before it goes, even one by force.
+func TestWitness(t *testing.T) {
+	marked := named("web")
+	marked.DeletionTimestamp = new(metav1.Now())
+	for name, tc := range map[string]struct {
+		obj    *corev1.Pod
+		missed bool
+		want   bool
+	}{
+		"deleted":                           {marked, false, true},
+		"deleted, and only found missing":   {marked, true, false},
+		"vanished":                          {named("web"), false, false},
+		"vanished, and only found missing":  {named("web"), true, false},
+		"deleted by force with no time":     {withGrace(marked, 0), false, true},
+		"deleted with time left to the end": {withGrace(marked, 30), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &session{deleted: &deletions{}}
+			tc.obj.UID = "uid"
+			s.witness(tc.obj, tc.missed)
+			if got := s.deleted.has("uid", time.Now()); got != tc.want {
+				t.Errorf("seen: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func withGrace(pod *corev1.Pod, seconds int64) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.DeletionGracePeriodSeconds = &seconds
+	return pod
+}
+
+// listed are the objects that a reader lists.
+type listed struct {
+	cache.Cache
+	objects []runtime.Object
+	err     error
+	asked   int
+}
+
+func (l *listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	l.asked++
+	if l.err != nil {
+		return l.err
+	}
+	return meta.SetList(list, l.objects)
+}
+
+// asked is a tenant's cluster that notes what it is asked.
+type asked struct {
+	TenantCluster
+	pods     listed
+	verified int
+	stranger error // the answer of Verify
+	emptied  []int
+	stop     error // the answer of Emptied
+}
+
+func (a *asked) GetAPIReader() client.Reader { return &a.pods }
+
+func (a *asked) Verify(context.Context) error {
+	a.verified++
+	return a.stranger
+}
+
+func (a *asked) Emptied(pods int) error {
+	a.emptied = append(a.emptied, pods)
+	return a.stop
+}
+
+// bereft is a session whose tenant has so many pods, while these are their copies.
+func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
+	super := &listed{}
+	for _, c := range copies {
+		super.objects = append(super.objects, c)
+	}
+	tenant := &asked{}
+	for i := range pods {
+		tenant.pods.objects = append(tenant.pods.objects, named(fmt.Sprint(i)))
+	}
+	k := rich().spec()
+	k.cache = super
+	up := Up[*corev1.Event]{Name: "Event"}.spec() // is not asked about
+	s := &session{
+		Engine: &Engine{}, cluster: tenant, deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
+	}
+	s.tenant.Store(&tenantBlue)
+	s.kinds.Store(&map[string]*kind{k.name: k, up.name: up})
+	return s, tenant
+}
+
+// copies are so many copies that run.
+func copies(n int) []*corev1.Pod {
+	var all []*corev1.Pod
+	for i := range n {
+		pod := named(fmt.Sprint(i))
+		pod.Annotations = map[string]string{names.Cluster: tenantBlue.Key, names.UID: fmt.Sprint("uid-", i)}
+		pod.Spec.NodeName = "node-1"
+		pod.Status.Phase = corev1.PodRunning
+		all = append(all, pod)
+	}
+	return all
+}
+
+func TestAbandoned(t *testing.T) {
+	more := func(change func(*corev1.Pod)) []*corev1.Pod {
+		all := copies(aHandful + 1)
+		change(all[0])
+		return all
+	}
+	for name, tc := range map[string]struct {
+		pods   int
+		copies []*corev1.Pod
+		seen   types.UID
+		want   int
+		asks   bool
+	}{
+		"nothing runs":                         {0, nil, "", 0, false},
+		"a handful":                            {0, copies(aHandful), "", 0, false},
+		"more":                                 {0, copies(aHandful + 1), "", aHandful + 1, true},
+		"more, and the tenant has one":         {1, copies(100), "", 0, true},
+		"one is on no node yet":                {0, more(func(p *corev1.Pod) { p.Spec.NodeName = "" }), "", 0, false},
+		"one is going":                         {0, more(func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), "", 0, false},
+		"one has ended":                        {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "", 0, false},
+		"one's deletion was seen":              {0, copies(aHandful + 1), "uid-0", 0, false},
+		"the deletion of something else was":   {0, copies(aHandful + 1), "uid-x", aHandful + 1, true},
+		"one that is pending on its node runs": {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "", aHandful + 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, tenant := bereft(tc.pods, tc.copies...)
+			s.deleted.add(tc.seen, time.Now())
+			got, err := s.abandoned(t.Context(), s.kind("Pod"))
+			if err != nil || got != tc.want {
+				t.Errorf("%d are abandoned, %v; want %d", got, err, tc.want)
+			}
+			if asks := tenant.pods.asked > 0; asks != tc.asks {
+				t.Errorf("the tenant is asked: %t, want %t", asks, tc.asks)
+			}
+		})
+	}
+}
+
+func TestEmptinessHasToLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("ask the admin")
+		s, tenant := bereft(0, copies(7)...)
+		tenant.stop = stop
+		expect := func(want error, emptied ...int) {
+			t.Helper()
+			if err := s.confirmAbsence(t.Context()); !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+			if diff := cmp.Diff(emptied, tenant.emptied); diff != "" {
+				t.Errorf("told of emptiness (-want +got):\n%s", diff)
+			}
+		}
+		expect(errInDoubt)
+		time.Sleep(inDoubt - time.Second)
+		expect(errInDoubt)
+
+		// A pod appears: it was a tenant between two pods.
+		tenant.pods.objects = []runtime.Object{named("new")}
+		expect(nil)
+		tenant.pods.objects = nil
+		time.Sleep(time.Minute)
+		expect(errInDoubt)
+
+		// What is not known does not count as emptiness, and does not allow a removal.
+		tenant.pods.err = errors.New("no answer")
+		expect(tenant.pods.err)
+		tenant.pods.err = nil
+		time.Sleep(inDoubt)
+		expect(stop, 7)
+		tenant.stop = nil // confirmed
+		expect(nil, 7, 7)
+	})
+}
+
+func TestAllowRemoval(t *testing.T) {
+	stranger := errors.New("another cluster")
+	super := named("web")
+	super.Annotations = map[string]string{names.UID: "uid-of-web"}
+	for name, tc := range map[string]struct {
+		pair               pair
+		onDemand           bool
+		stranger           error
+		seen               types.UID
+		want               error
+		verified, counting bool
+	}{
+		"the tenant deletes its pod":        {pair: pair{tenant: deleting, same: true, wanted: true, mirrored: true}},
+		"a kind is off":                     {pair: pair{tenant: present, same: true}},
+		"nothing refers to it":              {pair: pair{tenant: present, same: true}, onDemand: true, want: errInDoubt, counting: true},
+		"gone, and seen to be deleted":      {pair: pair{}, seen: "uid-of-web", verified: true},
+		"gone, unseen":                      {pair: pair{}, verified: true, want: errInDoubt, counting: true},
+		"gone, in another cluster":          {pair: pair{}, stranger: stranger, verified: true, want: stranger},
+		"gone and seen, in another cluster": {pair: pair{}, stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
+		"another one, and the first's deletion was seen": {
+			pair: pair{tenant: present, wanted: true}, seen: "uid-of-web", verified: true,
+		},
+		"another one, and nobody saw what became of the first": {
+			pair: pair{tenant: present, wanted: true}, verified: true, want: errInDoubt, counting: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, tenant := bereft(0, copies(aHandful+1)...)
+			tenant.stranger = tc.stranger
+			s.deleted.add(tc.seen, time.Now())
+			k := rich()
+			k.OnDemand = tc.onDemand
+			err := s.allowRemoval(t.Context(), k.spec(), objects{super: super}, tc.pair)
+			if !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+			if verified := tenant.verified > 0; verified != tc.verified {
+				t.Errorf("asked who it is: %t, want %t", verified, tc.verified)
+			}
+			if counting := tenant.pods.asked > 0; counting != tc.counting {
+				t.Errorf("asked for its pods: %t, want %t", counting, tc.counting)
+			}
+		})
+	}
+}
