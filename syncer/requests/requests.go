@@ -2,9 +2,11 @@
 package requests
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/transport"
@@ -19,19 +21,29 @@ const (
 // failed stands for the status of a request that got no answer.
 const failed = "none"
 
-// Counter counts requests by side, verb, resource and status. It does not tell tenants apart: that would be a series for each,
-// for ever.
+// Counter counts requests by side, verb, resource and status, and the watches that are open. It does not tell tenants apart: that
+// would be a series for each, for ever.
 type Counter struct {
 	requests *prometheus.CounterVec
+	watches  *prometheus.GaugeVec
 }
 
-// NewCounter makes a counter and registers its metric.
+// NewCounter makes a counter and registers its metrics.
 func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
-	c := &Counter{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vc_syncer_requests_total",
-		Help: "Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.",
-	}, []string{"side", "verb", "resource", "code"})}
-	return c, registerer.Register(c.requests)
+	c := &Counter{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vc_syncer_requests_total",
+			Help: "Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.",
+		}, []string{"side", "verb", "resource", "code"}),
+		watches: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_open_watches",
+			Help: "Watches that are open, by side (super or tenant).",
+		}, []string{"side"}),
+	}
+	if err := registerer.Register(c.requests); err != nil {
+		return nil, err
+	}
+	return c, registerer.Register(c.watches)
 }
 
 // Wrap counts the requests that go through a transport to a side.
@@ -45,9 +57,31 @@ func (c *Counter) Wrap(side string) transport.WrapperFunc {
 				code = strconv.Itoa(answer.StatusCode)
 			}
 			c.requests.WithLabelValues(side, verb, resource, code).Inc()
+			if err == nil && IsWatch(r) {
+				answer.Body = countOpen(answer.Body, c.watches.WithLabelValues(side))
+			}
 			return answer, err
 		})
 	}
+}
+
+// openBody is the body of an answer that is counted while it is open.
+type openBody struct {
+	io.ReadCloser
+
+	closed func()
+}
+
+// countOpen counts a body until it is closed, however often that is.
+func countOpen(body io.ReadCloser, open prometheus.Gauge) io.ReadCloser {
+	open.Inc()
+	return &openBody{body, sync.OnceFunc(open.Dec)}
+}
+
+// Close closes the body.
+func (b *openBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
 }
 
 // RoundTripper is a function that sends requests.

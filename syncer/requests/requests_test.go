@@ -73,3 +73,33 @@ vc_syncer_requests_total{code="none",resource="pods",side="tenant",verb="list"} 
 		t.Error(err)
 	}
 }
+
+// TestWrapCountsOpenWatches: a watch is open until it is closed; other answers are no watches.
+func TestWrapCountsOpenWatches(t *testing.T) {
+	c, err := NewCounter(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sends := c.Wrap(Tenant)(RoundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}))
+	open := func(want float64) {
+		t.Helper()
+		if got := testutil.ToFloat64(c.watches.WithLabelValues(Tenant)); got != want {
+			t.Errorf("%v watches are open, want %v", got, want)
+		}
+	}
+	var answers []*http.Response
+	for _, query := range []string{"?watch=true", "?watch=1", ""} {
+		answer, err := sends.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods"+query, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, answer)
+	}
+	open(2)
+	answers[0].Body.Close()
+	answers[0].Body.Close()
+	answers[2].Body.Close()
+	open(1)
+}
