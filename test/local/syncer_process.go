@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // SyncerBinary is the environment variable that names the vc-syncer to run; by default the one beside vc-standalone.
@@ -23,18 +24,40 @@ type SyncerProcess struct {
 // StartSyncerProcess starts vc-syncer for the super cluster, with further arguments. It does not wait until that works.
 func (s *SuperCluster) StartSyncerProcess(log io.Writer, args ...string) (*SyncerProcess, error) {
 	binary := cmp.Or(os.Getenv(SyncerBinary), filepath.Join(filepath.Dir(os.Getenv(Binary)), "vc-syncer"))
-	p := &SyncerProcess{ended: make(chan error, 1)}
-	p.process = exec.Command(binary, append([]string{
+	return RunSyncer(binary, log, append([]string{
 		"--kubeconfig", filepath.Join(s.Dir, kubeconfigFile),
 		"--health-probe-bind-address", "0",
 		"--node-linger", nodeLinger.String(),
 	}, args...)...)
+}
+
+// RunSyncer starts the vc-syncer at a path with nothing but the arguments.
+func RunSyncer(binary string, log io.Writer, args ...string) (*SyncerProcess, error) {
+	p := &SyncerProcess{ended: make(chan error, 1)}
+	p.process = exec.Command(binary, args...)
 	p.process.Stdout, p.process.Stderr = log, log
 	if err := p.process.Start(); err != nil {
 		return nil, fmt.Errorf("starting vc-syncer; make build makes it, and %s names it: %w", SyncerBinary, err)
 	}
 	go func() { p.ended <- p.process.Wait() }()
 	return p, nil
+}
+
+// PID is the process of the syncer.
+func (p *SyncerProcess) PID() int { return p.process.Process.Pid }
+
+// Stop tells the syncer to end and waits until it has. It can be called again.
+func (p *SyncerProcess) Stop() error {
+	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping vc-syncer: %w", err)
+	}
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return err
+	case <-time.After(stopTimeout):
+		return errors.Join(errors.New("vc-syncer did not stop in time"), p.Kill())
+	}
 }
 
 // Kill ends the syncer without a warning. It is an error if the syncer had ended by itself. It can be called again.
