@@ -79,7 +79,7 @@ func (f *faults) begin(ctx context.Context) {
 
 // startSyncer starts the syncer that reaches the super cluster through the proxy.
 func (f *faults) startSyncer() {
-	syncer = local.StartSyncer(f.super.Config(super.Config), logger, func(o *app.Options) { o.Patrol = noPatrol })
+	syncer = local.StartSyncer(f.super.Config(account), logger, func(o *app.Options) { o.Patrol = noPatrol })
 }
 
 // mend takes all faults away.
