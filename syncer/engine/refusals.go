@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,4 +74,11 @@ func (r *refusals) waits(kind string, key client.ObjectKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.delay[objectKey{kind, key}] > 0
+}
+
+// all are the objects that are refused for now.
+func (r *refusals) all() []objectKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.delay))
 }

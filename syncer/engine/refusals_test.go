@@ -70,3 +70,15 @@ func TestRefusedObjectsAreCountedOnce(t *testing.T) {
 		t.Errorf("refused, of a tenant that is gone (-want +got):\n%s", diff)
 	}
 }
+
+func TestAllThatIsRefused(t *testing.T) {
+	r := newRefusals(func(string, int) {})
+	for range 2 {
+		r.next("Pod", webKey)
+		r.next("Service", webKey)
+	}
+	r.clear("Service", webKey)
+	if diff := cmp.Diff([]objectKey{{"Pod", webKey}}, r.all(), cmp.AllowUnexported(objectKey{})); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}

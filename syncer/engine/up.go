@@ -41,7 +41,7 @@ func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) err
 	case o.tenant == nil:
 		return s.publish(ctx, k, o.shown)
 	case k.up.replace(o.tenant, o.shown):
-		return removeObject(ctx, s.client, o.tenant, nil)
+		return s.takeAway(ctx, k, o.tenant)
 	}
 	if changed, err := s.bringDown(ctx, k, o); changed || err != nil {
 		return err
@@ -119,10 +119,28 @@ func (s *session) sees(ctx context.Context, k *kind, super client.Object) (names
 
 // withdraw takes away what the tenant should not see any more.
 func (s *session) withdraw(ctx context.Context, k *kind, tenant client.Object) error {
-	if tenant == nil || k.up.expires || tenant.GetDeletionTimestamp() != nil {
+	if tenant == nil || k.up.expires {
 		return nil
 	}
-	return removeObject(ctx, s.client, tenant, nil)
+	return s.takeAway(ctx, k, tenant)
+}
+
+// takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
+// would protect is the super cluster's.
+func (s *session) takeAway(ctx context.Context, k *kind, tenant client.Object) error {
+	if tenant.GetDeletionTimestamp() == nil {
+		return removeObject(ctx, s.client, tenant, nil)
+	}
+	if len(tenant.GetFinalizers()) == 0 {
+		return nil
+	}
+	free := tenant.DeepCopyObject().(client.Object)
+	free.SetFinalizers(nil)
+	if err := s.client.Patch(ctx, free, sameObject(tenant, client.MergeFrom(tenant))); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	s.tenantRecent.remove(k.name, tenant)
+	return nil
 }
 
 // publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
@@ -208,7 +226,7 @@ func (s *session) behind(ctx context.Context) func(schema.GroupKind, client.Obje
 			return nil
 		}
 		tenant, err := s.tenantObject(ctx, k, k.down.tenantKey(super))
-		if err != nil {
+		if err != nil || tenant == nil || tenant.GetUID() != translate.OriginOf(super).UID {
 			return nil
 		}
 		return tenant

@@ -42,7 +42,7 @@ func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
 		return e.classHandler(k)
 	}
 	show := func(obj client.Object) {
-		if s, key := e.viewer(k, obj); s != nil {
+		for s, key := range e.viewers(k, obj) {
 			s.superRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, key), priorityLow)
 		}
@@ -54,10 +54,13 @@ func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
 	}
 }
 
-// classHandler handles events of what every tenant may be offered.
+// classHandler handles events of what every tenant may be offered. What was refused may have waited for it.
 func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
-		e.eachSession(func(s *session) { s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal) })
+		e.eachSession(func(s *session) {
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+			s.retryRefused()
+		})
 	}
 	return handler{
 		add:    func(obj client.Object, _ bool) { event(obj) },
@@ -111,6 +114,29 @@ func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 		},
 		remove: func(obj client.Object, _ bool) { event(obj) },
 	}
+}
+
+// viewers are the tenants for whom an event of such an object counts, with the key of each: the one whose namespace it is in or
+// belongs to and, if it is in none, those that hold it because it belonged to theirs before.
+func (e *Engine) viewers(k *kind, obj client.Object) map[*session]client.ObjectKey {
+	viewers := map[*session]client.ObjectKey{}
+	if s, key := e.viewer(k, obj); s != nil {
+		viewers[s] = key
+	}
+	if obj.GetNamespace() != "" {
+		return viewers
+	}
+	key := client.ObjectKeyFromObject(obj)
+	e.eachSession(func(s *session) {
+		// A cache that is not full yet would be waited for. What it turns out to hold is looked at then.
+		if !s.begun.Load() || s.kind(k.name) == nil {
+			return
+		}
+		if held, err := s.tenantObject(s.ctx, k, key); held != nil || err != nil {
+			viewers[s] = key
+		}
+	})
+	return viewers
 }
 
 // viewer is the tenant that sees an object of the super cluster because of its namespace, and the tenant's key of it.
@@ -230,6 +256,15 @@ func (s *session) wake(k *kind, obj client.Object) {
 	}
 	// Reading a cache that has synced does not fail; were it to, the objects would be tried again at their next event.
 	_ = s.eachReferrer(s.ctx, k.name, client.ObjectKeyFromObject(obj), again)
+}
+
+// retryRefused enqueues what is refused for now, before its time.
+func (s *session) retryRefused() {
+	for _, o := range s.refusals.all() {
+		if k := s.kind(o.kind); k != nil {
+			s.enqueue(s.request(k, o.key), priorityLow)
+		}
+	}
 }
 
 // eachIn calls f with the request of each object that the tenant has in a namespace and that goes down.
