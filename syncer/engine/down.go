@@ -186,14 +186,23 @@ func (s *session) desired(ctx context.Context, k *kind, o objects) (client.Objec
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
-	switch err := s.patches.Apply(ctx, k.name, desired, o.tenant, v.Tenant); {
-	case err == nil:
+	if !s.patches.Has(k.name) {
 		return desired, nil
-	case ctx.Err() != nil:
-		return nil, err
-	default:
-		return nil, refusal{err}
 	}
+	return desired, s.patch(ctx, k, desired, o.tenant)
+}
+
+// patch rewrites what the admin has rewritten of a copy.
+func (s *session) patch(ctx context.Context, k *kind, desired, tenant client.Object) error {
+	err := s.patches.Apply(ctx, k.name, desired, tenant, s.identity())
+	switch {
+	case err == nil:
+		translate.Claim(desired)
+		return nil
+	case ctx.Err() != nil:
+		return err
+	}
+	return refusal{err}
 }
 
 // view is what the functions of a kind may look at.

@@ -32,6 +32,9 @@ func Compile(patches []tenancyv1alpha1.SyncPatch) *Set {
 	return s
 }
 
+// Has says whether there are patches for a kind.
+func (s *Set) Has(kind string) bool { return s != nil && len(s.byKind[kind]) > 0 }
+
 // Apply changes object, which is about to be written to the super cluster, by the patches for its kind, one after the other.
 // Each sees what those before it did. A kind is named Pod or, of a custom resource, Certificate.cert-manager.io. The object is
 // typed or unstructured; self, the tenant's, is only read.
@@ -44,7 +47,7 @@ func Compile(patches []tenancyv1alpha1.SyncPatch) *Set {
 //
 // An error names the patch and the field and may be read by the tenant. The context's error is returned as it is.
 func (s *Set) Apply(ctx context.Context, kind string, object, self client.Object, tenant translate.Tenant) error {
-	if s == nil || len(s.byKind[kind]) == 0 {
+	if !s.Has(kind) {
 		return nil
 	}
 	err := apply(ctx, s.byKind[kind], object, self, tenant)
