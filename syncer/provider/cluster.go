@@ -52,7 +52,7 @@ func newCluster(
 	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper,
 	objects map[client.Object]cache.ByObject, changed, tripped func(),
 ) (*Cluster, error) {
-	mapper := &mapper{builtin: builtin, learned: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+	mapper := newMapper(builtin)
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
 	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
 	reopened := newReopened(ctx, c.Verify)

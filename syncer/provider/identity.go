@@ -48,9 +48,9 @@ func (c *Cluster) Verify(ctx context.Context) error {
 }
 
 // recognize compares the cluster that a tenant's apiserver serves with the one that it served before. The first is remembered,
-// and so is another one that an admin confirmed.
-func (p *Provider) recognize(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, uid types.UID) error {
-	known := types.UID(root.Annotations[names.TenantUID])
+// and so is another one that an admin confirmed: what ran for the one before is then to go.
+func (p *Provider) recognize(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, c *Cluster) error {
+	uid, known := c.uid, types.UID(root.Annotations[names.TenantUID])
 	switch {
 	case known == uid:
 		return nil
@@ -68,6 +68,9 @@ func (p *Provider) recognize(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	remembered.Annotations[names.TenantUID] = string(uid)
 	if err := p.super.Patch(ctx, remembered, client.MergeFrom(root)); err != nil {
 		return fmt.Errorf("remember the tenant's identity: %w", err)
+	}
+	if known != "" {
+		c.removal.waive()
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ type mapper struct {
 	learned map[schema.GroupVersionKind]*meta.RESTMapping
 }
 
+func newMapper(builtin meta.RESTMapper) *mapper {
+	return &mapper{builtin: builtin, learned: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+}
+
 // learn adds a kind.
 func (m *mapper) learn(mapping *meta.RESTMapping) {
 	m.mu.Lock()

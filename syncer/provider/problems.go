@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// longest is how many bytes of one problem are told: many have to fit into the message of a condition.
+const longest = 800
+
 // problems is what of a tenant is not carried, and why, while the rest is. The zero value is ready.
 type problems struct {
 	mu    sync.Mutex
@@ -15,6 +18,9 @@ type problems struct {
 
 // set notes a problem, or that it is over, and says whether that is new.
 func (p *problems) set(about, message string) bool {
+	if len(message) > longest {
+		message = strings.ToValidUTF8(message[:longest], "") + "…"
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.about[about] == message {

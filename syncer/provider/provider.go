@@ -147,7 +147,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 		cancel()
 		return asProblem(err, rest.Host)
 	}
-	if err := p.recognize(ctx, vc, root, c.uid); err != nil {
+	if err := p.recognize(ctx, vc, root, c); err != nil {
 		cancel()
 		return err
 	}

@@ -101,12 +101,15 @@ func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 
 // reportEngaged writes the condition of a tenant that is engaged.
 func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
-	t := p.engaged(client.ObjectKeyFromObject(vc))
+	t, pods := p.engaged(client.ObjectKeyFromObject(vc)), 0
+	if t != nil {
+		pods = t.cluster.removal.unconfirmed()
+	}
 	switch {
 	case t == nil:
 		// Its control plane is not ready.
-	case t.cluster.removal.unconfirmed() > 0:
-		why := unconfirmedRemoval(t.cluster.removal.unconfirmed())
+	case pods > 0:
+		why := unconfirmedRemoval(pods)
 		return p.report(ctx, vc, false, why.reason, why.message)
 	case !t.cluster.Healthy():
 		why := unreachable(t.cluster.config.Host, nil)

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
+
+// waiver is how long it may take to remove what ran for another cluster.
+const waiver = 10 * time.Minute
 
 // removal is a question to the admin: whether pods that run are to be removed because their tenant's are gone, though nobody
 // was seen to delete them. The zero value has not asked.
@@ -15,6 +19,15 @@ type removal struct {
 	mu sync.Mutex
 	// asked is how many pods it would be, confirmed how many the admin agreed to.
 	asked, confirmed int
+	// waived is until when nothing is asked.
+	waived time.Time
+}
+
+// waive has nothing asked for a while: the admin has said that what ran for another cluster goes.
+func (r *removal) waive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waived = time.Now().Add(waiver)
 }
 
 // ask says whether so many pods may be removed; if not, the question stands until confirm answers it. New is true when it did
@@ -22,7 +35,7 @@ type removal struct {
 func (r *removal) ask(pods int) (isNew bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if pods <= r.confirmed {
+	if pods <= r.confirmed || time.Now().Before(r.waived) {
 		return false, nil
 	}
 	isNew = r.asked == 0
