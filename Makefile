@@ -26,7 +26,7 @@ TEST_TIMEOUT    ?= 10m
 # How many pods the benchmark of one pod's way measures.
 BENCH_PODS      ?= 200
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml'
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md
 RACE_PACKAGES = $(shell go list ./... | grep -v -E '^$(MODULE)/test/(bench|integration)')
 
 ##@ Try it
@@ -51,11 +51,12 @@ build: ## Build all binaries into bin/
 	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs and RBAC roles
+generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the document of the metrics
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
+	go run ./hack/metrics docs/metrics.md
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the code

@@ -13,6 +13,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 )
 
+// kindLabel is the label with the name of a kind.
+const kindLabel = "kind"
+
 // Metrics are what one engine tells of its work. No label names a tenant: that would be series for each, for ever.
 type Metrics struct {
 	synced         *prometheus.HistogramVec
@@ -33,7 +36,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Help: "How long the work on one object took, by kind and result: done; refused, which is the tenant's to mend; " +
 				"conflict, with another writer; forbidden, for want of a right of the syncer's; timeout; or error.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"kind", "result"}),
+		}, []string{kindLabel, "result"}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_queue_wait_seconds",
 			Help: "How long objects that were due waited for a worker, by priority (high, normal or low). " +
@@ -43,7 +46,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		refusedObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_syncer_refused_objects",
 			Help: "Tenants' objects that are not carried for now because they are refused; each has an event that says why.",
-		}, []string{"kind"}),
+		}, []string{kindLabel}),
 		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_refused_writes_total",
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
@@ -51,7 +54,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_patrol_findings_total",
 			Help: "Objects of which the patrol found that the two sides differ.",
-		}, []string{"kind"}),
+		}, []string{kindLabel}),
 		patrolDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "vc_syncer_patrol_duration_seconds",
 			Help:    "How long the patrol took to compare both sides of everything, of all tenants, once.",

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,10 +32,12 @@ type refusal struct{ error }
 func (r refusal) Unwrap() error { return r.error }
 
 // refused makes a refusal of the errors by which the super cluster says that it will not have an object. Others, and those
-// that pass by themselves, stay what they are.
+// that pass by themselves, are none.
 func refused(err error) error {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), lacksRights(err):
+	case lacksRights(err):
+		return fmt.Errorf("the syncer lacks a right in the super cluster (see docs/admins.md): %w", err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return err
 	case errors.Is(err, errForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):

@@ -1,0 +1,46 @@
+// Metrics writes the document of the metrics that the programs show.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
+)
+
+// program is one that shows metrics of its own.
+type program struct {
+	name     string
+	register func(prometheus.Registerer) error
+}
+
+// programs are all of them. vc-standalone shows those of the parts that it runs.
+func programs() []program {
+	return []program{{"vc-syncer", syncer.RegisterMetrics}}
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "metrics:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the document into the file that the argument names.
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("give the file to write, and not %q", args)
+	}
+	out := bytes.NewBufferString(header)
+	for _, p := range programs() {
+		families, err := describe(p.register)
+		if err != nil {
+			return fmt.Errorf("asking %s for its metrics: %w", p.name, err)
+		}
+		write(out, p.name, families)
+	}
+	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a document that everybody reads
+}

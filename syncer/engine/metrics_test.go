@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+)
+
+func TestResultOf(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing went wrong": {nil, "done"},
+		"the tenant's to mend": {
+			refused(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "refused",
+		},
+		"the syncer's rights": {
+			refused(apierrors.NewForbidden(pods, "web", errors.New(`User "syncer" cannot create resource "pods"`))), "forbidden",
+		},
+		"somebody else wrote": {apierrors.NewConflict(pods, "web", errors.New("another UID")), "conflict"},
+		"no answer in time": {
+			&url.Error{Op: "Get", URL: "https://super", Err: context.DeadlineExceeded}, "timeout",
+		},
+		"anything else": {fmt.Errorf("listing: %w", errors.New("connection refused")), "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := resultOf(tc.err); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, registry
+}
+
+func TestQueueMetricsCountWhenTheyAreRead(t *testing.T) {
+	m, registry := newTestMetrics(t)
+	expect := func(due, inFlight, busy int) {
+		t.Helper()
+		want := fmt.Sprintf(`
+# HELP vc_syncer_queue_busy_tenants Tenants that have objects that wait for a worker or are being worked on.
+# TYPE vc_syncer_queue_busy_tenants gauge
+vc_syncer_queue_busy_tenants %d
+# HELP vc_syncer_queue_objects Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; delayed, to be looked at later; in_flight, being worked on.
+# TYPE vc_syncer_queue_objects gauge
+vc_syncer_queue_objects{state="delayed"} 0
+vc_syncer_queue_objects{state="due"} %d
+vc_syncer_queue_objects{state="in_flight"} %d
+vc_syncer_queue_objects{state="paused"} 0
+`, busy, due, inFlight)
+		err := testutil.GatherAndCompare(registry, strings.NewReader(want), "vc_syncer_queue_busy_tenants", "vc_syncer_queue_objects")
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	expect(0, 0, 0) // there is no engine yet
+	queue := fairqueue.New(Request.Lane, fairqueue.Options{})
+	m.queue.queue.Store(queue)
+	queue.Add(Request{Cluster: "red", Kind: "Pod", Key: webKey})
+	queue.Add(Request{Cluster: "blue", Kind: "Pod", Key: webKey})
+	expect(2, 0, 2)
+	request, _ := queue.Get()
+	expect(1, 1, 2)
+	queue.Done(request)
+	expect(1, 0, 1)
+}
+
+func TestWaitsAreCountedByPriority(t *testing.T) {
+	m, registry := newTestMetrics(t)
+	queue := fairqueue.New(Request.Lane, fairqueue.Options{Observe: m.observeWait()})
+	for i, priority := range []int{priorityHigh, priorityHigh, priorityNormal, priorityLow, priorityLow - 1} {
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, Request{Cluster: "red", Kind: fmt.Sprint(i)})
+		queue.Get()
+	}
+	counts := map[string]uint64{}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "vc_syncer_queue_wait_seconds" {
+			continue
+		}
+		for _, series := range f.GetMetric() {
+			counts[series.GetLabel()[0].GetValue()] = series.GetHistogram().GetSampleCount()
+		}
+	}
+	if counts["high"] != 2 || counts["normal"] != 1 || counts["low"] != 2 {
+		t.Errorf("counted %v, want 2 high, 1 normal, 2 low", counts)
+	}
+}
+
+func TestPatrolMetrics(t *testing.T) {
+	m, _ := newTestMetrics(t)
+	if at := testutil.ToFloat64(m.patrolled); at != 0 {
+		t.Errorf("before the first round it ended at %v", at)
+	}
+	before := time.Now()
+	m.observePatrol(before.Add(-time.Second))
+	if at := testutil.ToFloat64(m.patrolled); at < float64(before.Unix()) {
+		t.Errorf("it ended at %v, which is before %v", at, before)
+	}
+}
