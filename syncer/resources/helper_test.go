@@ -27,8 +27,8 @@ var blue = translate.Tenant{
 	Weight:    1,
 }
 
-// view is what kinds see who look at nothing beside blue.
-var view = engine.View{Tenant: blue, Namespace: "default"}
+// view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
+var view = engine.View{Tenant: blue, Namespace: "default", Offers: func(_, name string) bool { return name != "hidden" }}
 
 // superDefault is the super cluster's namespace of blue's default namespace.
 const superDefault = "team-71a1c3-blue-default"
