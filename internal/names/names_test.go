@@ -92,24 +92,6 @@ func TestSuperNamespace(t *testing.T) {
 	}
 }
 
-// TestField: each field has an annotation of its own, which is valid.
-func TestField(t *testing.T) {
-	seen := map[string]string{}
-	for _, path := range []string{
-		"metadata.labels", "metadata.annotations", "metadata.labels['app']", "metadata.annotations['app']",
-		"metadata.labels['" + strings.Repeat("long/", 50) + "']",
-	} {
-		key := Field(path)
-		if was, ok := seen[key]; ok {
-			t.Errorf("%s and %s are both kept in %s", path, was, key)
-		}
-		seen[key] = path
-		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || !strings.HasPrefix(key, Domain+"/") {
-			t.Errorf("Field(%q) = %q: %q", path, key, wrong)
-		}
-	}
-}
-
 // TestNamespacesOfTenantsDoNotMeet: two tenants whose names and namespaces read the same when joined are two tenants.
 func TestNamespacesOfTenantsDoNotMeet(t *testing.T) {
 	for name, suffix := range map[string]string{
@@ -155,10 +137,10 @@ func TestKeys(t *testing.T) {
 		"tenancy.x-k8s.io/cluster", "tenancy.x-k8s.io/uid", "tenancy.x-k8s.io/namespace", "tenancy.x-k8s.io/vcname",
 		"tenancy.x-k8s.io/vcnamespace", "tenancy.x-k8s.io/vcuid", "tenancy.x-k8s.io/ownerReferences",
 		"tenancy.x-k8s.io/labels", "tenancy.x-k8s.io/annotations", "tenancy.x-k8s.io/from-super",
-		"tenancy.x-k8s.io/restartedAt",
+		"tenancy.x-k8s.io/restartedAt", "tenancy.x-k8s.io/values",
 	}
 	got := []string{
-		Cluster, UID, Namespace, VCName, VCNamespace, VCUID, OwnerReferences, Labels, Annotations, FromSuper, RestartedAt,
+		Cluster, UID, Namespace, VCName, VCNamespace, VCUID, OwnerReferences, Labels, Annotations, FromSuper, RestartedAt, Values,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package resources
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,18 @@ var blue = translate.Tenant{
 	Weight:    1,
 }
 
-// view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
-var view = engine.View{Tenant: blue, Namespace: "default", Offers: func(_, name string) bool { return name != "hidden" }}
+// view is what kinds see who look at nothing beside blue, which is offered every class.
+var view = engine.View{
+	Tenant: blue, Namespace: "default",
+	Lookup: lookup(nil), Offers: func(_, _ string) bool { return true },
+}
+
+// offering is a view of a tenant that is offered these classes of a kind, and no others.
+func offering(kind string, names ...string) engine.View {
+	v := view
+	v.Offers = func(k, name string) bool { return k == kind && slices.Contains(names, name) }
+	return v
+}
 
 // superDefault is the super cluster's namespace of blue's default namespace.
 const superDefault = "team-71a1c3-blue-default"
@@ -135,6 +146,7 @@ func fillValue(v reflect.Value, depth int) {
 				fillValue(v.Field(i), depth+1)
 			}
 		}
+	case reflect.Interface: // the decoded form of a runtime.RawExtension
 	default:
 		panic(fmt.Sprintf("the API has no fields of type %s", v.Type()))
 	}

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// TestServiceAccountIsAName: whatever the tenant's has, no token, no secret and no credentials of a registry go with the copy.
+// TestServiceAccountIsAName: whatever the tenant's has, no token and no secret goes with the copy, but for those of registries.
 func TestServiceAccountIsAName(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	if k.OnDemand || !k.Adopt {
@@ -18,37 +20,78 @@ func TestServiceAccountIsAName(t *testing.T) {
 	got, err := k.Desired(view, &corev1.ServiceAccount{
 		ObjectMeta:                   meta("default"),
 		Secrets:                      []corev1.ObjectReference{{Name: "token"}},
-		ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "registry"}},
+		ImagePullSecrets:             pullSecrets("registry"),
 		AutomountServiceAccountToken: new(true),
 	})
-	want := &corev1.ServiceAccount{AutomountServiceAccountToken: new(false)}
+	want := &corev1.ServiceAccount{AutomountServiceAccountToken: new(false), ImagePullSecrets: pullSecrets("registry")}
+	want.Annotations = map[string]string{"tenancy.x-k8s.io/values": "registry"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestServiceAccountMerge(t *testing.T) {
+func pullSecrets(names ...string) []corev1.LocalObjectReference {
+	var refs []corev1.LocalObjectReference
+	for _, name := range names {
+		refs = append(refs, corev1.LocalObjectReference{Name: name})
+	}
+	return refs
+}
+
+func TestServiceAccountBringsItsSecrets(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	got := k.References(&corev1.ServiceAccount{
+		Secrets: []corev1.ObjectReference{{Name: "token"}}, ImagePullSecrets: pullSecrets("a", "b", "a"),
+	})
+	if diff := cmp.Diff([]engine.Reference{{Kind: "Secret", Name: "a"}, {Kind: "Secret", Name: "b"}}, got); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+}
+
+func TestServiceAccountIsNotMounted(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	for name, was := range map[string]*bool{"unset": nil, "mounted": new(true), "not mounted": new(false)} {
 		t.Run(name, func(t *testing.T) {
-			super := &corev1.ServiceAccount{
-				ObjectMeta:                   superMeta("default"),
-				AutomountServiceAccountToken: was,
-				ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "the-super-cluster-s-own"}},
-			}
+			super := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), AutomountServiceAccountToken: was}
 			desired, err := k.Desired(view, &corev1.ServiceAccount{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			k.Merge(super, desired)
-			want := &corev1.ServiceAccount{
-				ObjectMeta:                   superMeta("default"),
-				AutomountServiceAccountToken: new(false),
-				ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "the-super-cluster-s-own"}},
-			}
+			want := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), AutomountServiceAccountToken: new(false)}
 			if diff := cmp.Diff(want, super); diff != "" {
 				t.Errorf("copy (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestServiceAccountSecretsFollow: the tenant's secrets come and go, in steps; the super cluster's own stay.
+func TestServiceAccountSecretsFollow(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	super := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), ImagePullSecrets: pullSecrets("mirror")}
+	for _, step := range []struct{ tenant, want []string }{
+		{nil, []string{"mirror"}},
+		{[]string{"a", "b"}, []string{"mirror", "a", "b"}},
+		{[]string{"b", "a"}, []string{"mirror", "a", "b"}},
+		{[]string{"c", "b"}, []string{"mirror", "b", "c"}},
+		{[]string{"mirror", "c"}, []string{"mirror", "c"}},
+		{nil, nil}, // what both had is the one that the tenant took away
+		{[]string{"a"}, []string{"a"}},
+		{nil, nil},
+	} {
+		desired := down(t, k, &corev1.ServiceAccount{ObjectMeta: meta("default"), ImagePullSecrets: pullSecrets(step.tenant...)})
+		for range 2 {
+			merged := super.DeepCopy()
+			k.Merge(merged, desired)
+			translate.Merge(merged, desired.ObjectMeta)
+			super = merged
+			if diff := cmp.Diff(pullSecrets(step.want...), super.ImagePullSecrets, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("after %q (-want +got):\n%s", step.tenant, diff)
+			}
+		}
+	}
+	if note, ok := super.Annotations["tenancy.x-k8s.io/values"]; ok {
+		t.Errorf("without secrets there is the note %q", note)
 	}
 }

@@ -70,25 +70,29 @@ func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
 	}
 }
 
+// Template is the metadata of a template of a tenant's, of which the super cluster makes objects: the labels and annotations that go
+// down. What it makes is nobody's copy, so nothing says whose it is.
+func (t Tenant) Template(template metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Labels:      t.goingDown(template.Labels, privateLabels),
+		Annotations: t.goingDown(template.Annotations, privateAnnotations),
+	}
+}
+
 // goingDown is the part of the tenant's labels or annotations that goes down; never nil.
 func (t Tenant) goingDown(in map[string]string, private []string) map[string]string {
 	out := make(map[string]string, len(in)+7)
 	for k, v := range in {
-		if !t.stays(k, private) && !hasPrefix(k, t.Transparent) {
+		if !t.stays(k, private) {
 			out[k] = v
 		}
 	}
 	return out
 }
 
-// LabelStays says whether labels with a key stay in the tenant, so that the copy has none, or another one.
-func (t Tenant) LabelStays(key string) bool { return t.stays(key, privateLabels) }
-
-// AnnotationStays says whether annotations with a key stay in the tenant, so that the copy has none, or another one.
-func (t Tenant) AnnotationStays(key string) bool { return t.stays(key, privateAnnotations) }
-
+// stays says whether the key of a label or an annotation does not go down.
 func (t Tenant) stays(key string, private []string) bool {
-	return hasPrefix(key, private) || hasPrefix(key, t.Opaque)
+	return hasPrefix(key, private) || hasPrefix(key, t.Opaque) || hasPrefix(key, t.Transparent)
 }
 
 // Merge writes desired metadata into an object of the super cluster. Keys that came from the tenant earlier and are

@@ -47,6 +47,27 @@ func stampedAnnotations(more pairs) pairs {
 	return out
 }
 
+func TestTemplate(t *testing.T) {
+	selective := blue
+	selective.Opaque = []string{"opaque.io/"}
+	template := metav1.ObjectMeta{
+		Name: "web", Namespace: "default", Finalizers: []string{"example.com/x"},
+		Labels:      pairs{"app": "web", "opaque.io/a": "1", "tenancy.x-k8s.io/vcname": "green"},
+		Annotations: pairs{"note": "x", "opaque.io/a": "1", "tenancy.x-k8s.io/cluster": "team-000000-green"},
+	}
+	was := *template.DeepCopy()
+	got := selective.Template(template)
+	want := metav1.ObjectMeta{Labels: pairs{"app": "web"}, Annotations: pairs{"note": "x"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+	clear(got.Labels)
+	clear(got.Annotations)
+	if diff := cmp.Diff(was, template); diff != "" {
+		t.Errorf("the template changed with what was made of it (-before +after):\n%s", diff)
+	}
+}
+
 func TestDown(t *testing.T) {
 	selective := blue
 	selective.Opaque = []string{"opaque.io/", "secretly"}
@@ -163,31 +184,6 @@ func TestDown(t *testing.T) {
 }
 
 // TestDownTakesNothingElse: finalizers, a deletion, a generated name and the like are the tenant's own.
-// TestStays: what is said to stay is not on the copy, or not with the tenant's value; the rest is.
-func TestStays(t *testing.T) {
-	who := Tenant{Key: "team-71a1c3-blue", Name: "blue", Namespace: "team", Opaque: []string{"opaque/"}, Transparent: []string{"clear/"}}
-	keys := []string{
-		"app", "opaque/a", "tenancy.x-k8s.io/vcname", "pod-security.kubernetes.io/enforce", "kubernetes.io/metadata.name",
-		"kubectl.kubernetes.io/restartedAt", "example.com/a",
-	}
-	all := map[string]string{}
-	for _, key := range keys {
-		all[key] = "tenant's"
-	}
-	meta := who.Down(&metav1.ObjectMeta{Labels: all, Annotations: all}, types.NamespacedName{})
-	for _, key := range keys {
-		if got, want := who.LabelStays(key), meta.Labels[key] != "tenant's"; got != want {
-			t.Errorf("label %s stays: %t, want %t", key, got, want)
-		}
-		if got, want := who.AnnotationStays(key), meta.Annotations[key] != "tenant's"; got != want {
-			t.Errorf("annotation %s stays: %t, want %t", key, got, want)
-		}
-	}
-	if who.LabelStays("clear/a") || who.AnnotationStays("clear/a") {
-		t.Error("what comes up from the copy is the same on both sides, and does not stay")
-	}
-}
-
 func TestDownTakesNothingElse(t *testing.T) {
 	obj := object(pairs{"a": "1"}, nil)
 	obj.Finalizers = []string{"example.com/hold"}

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,4 +33,26 @@ func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelS
 	super.MatchLabels[names.VCName] = t.Name
 	super.MatchLabels[names.VCNamespace] = t.Namespace
 	return super
+}
+
+// Unselectable are the labels that a selector names though copies do not carry them, because they stay in the tenant; beside
+// those that are translated.
+func (t Tenant) Unselectable(selector *metav1.LabelSelector, translated ...string) []string {
+	if selector == nil {
+		return nil
+	}
+	var stay []string
+	add := func(key string) {
+		if t.stays(key, privateLabels) && !slices.Contains(translated, key) && !slices.Contains(stay, key) {
+			stay = append(stay, key)
+		}
+	}
+	for key := range selector.MatchLabels {
+		add(key)
+	}
+	for _, e := range selector.MatchExpressions {
+		add(e.Key)
+	}
+	slices.Sort(stay)
+	return stay
 }

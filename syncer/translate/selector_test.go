@@ -154,3 +154,38 @@ func FuzzNamespaceSelector(f *testing.F) {
 		}
 	})
 }
+
+func TestUnselectable(t *testing.T) {
+	selective := blue
+	selective.Opaque, selective.Transparent = []string{"opaque.io/"}, []string{"transparent.io/"}
+	exists := func(keys ...string) []metav1.LabelSelectorRequirement {
+		var all []metav1.LabelSelectorRequirement
+		for _, key := range keys {
+			all = append(all, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
+		}
+		return all
+	}
+	tests := map[string]struct {
+		selector   *metav1.LabelSelector
+		translated []string
+		want       []string
+	}{
+		"no selector":            {nil, nil, nil},
+		"all":                    {&metav1.LabelSelector{}, nil, nil},
+		"labels that go down":    {&metav1.LabelSelector{MatchLabels: pairs{"app": "web"}, MatchExpressions: exists("tier")}, nil, nil},
+		"a label that stays":     {&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/a": "1"}}, nil, []string{"opaque.io/a"}},
+		"one that comes up":      {&metav1.LabelSelector{MatchExpressions: exists("transparent.io/a")}, nil, []string{"transparent.io/a"}},
+		"one that is translated": {&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}}, []string{nameLabel}, nil},
+		"each once, in order": {
+			&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "", "tenancy.x-k8s.io/x": ""}, MatchExpressions: exists("opaque.io/b", nameLabel)},
+			nil, []string{nameLabel, "opaque.io/b", "tenancy.x-k8s.io/x"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, selective.Unselectable(tt.selector, tt.translated...)); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package resources
+
+import (
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// ingressClassAnnotation named the class of an ingress before there was a field for it. Controllers still read it (Kubernetes
+// documentation: Ingress, deprecated annotation).
+const ingressClassAnnotation = "kubernetes.io/ingress.class"
+
+// Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered. Of an
+// ingress that names none, the super cluster's default chooses.
+func Ingress() engine.Kind {
+	return engine.Down[*networkingv1.Ingress]{
+		Name:       "Ingress",
+		Object:     &networkingv1.Ingress{},
+		List:       &networkingv1.IngressList{},
+		Desired:    desiredIngress,
+		Merge:      mergeIngress,
+		References: ingressReferences,
+		Status: func(_ engine.View, tenant, super *networkingv1.Ingress) {
+			tenant.Status = *super.Status.DeepCopy()
+		},
+		Same: func(a, b *networkingv1.Ingress) bool { return semanticEqual(a.Status, b.Status) },
+	}
+}
+
+func desiredIngress(v engine.View, tenant *networkingv1.Ingress) (*networkingv1.Ingress, error) {
+	class := ptr.Deref(tenant.Spec.IngressClassName, "")
+	if err := checkIngressClass(v, "spec.ingressClassName", class); err != nil {
+		return nil, err
+	}
+	if err := checkIngressClass(v, "the annotation "+ingressClassAnnotation, tenant.Annotations[ingressClassAnnotation]); err != nil {
+		return nil, err
+	}
+	super := &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}
+	if class != "" {
+		super.ObjectMeta = metav1.ObjectMeta{Annotations: map[string]string{names.Values: class}}
+	}
+	return super, nil
+}
+
+func checkIngressClass(v engine.View, field, class string) error {
+	if class == "" || v.Offers("IngressClass", class) {
+		return nil
+	}
+	return fmt.Errorf("%s: the class %q is not offered; name one of the IngressClasses that this cluster lists, or none", field, class)
+}
+
+// mergeIngress takes everything but the class that the super cluster chose where the tenant names none.
+func mergeIngress(super, desired *networkingv1.Ingress) {
+	was := super.Spec.IngressClassName
+	_, named := super.Annotations[names.Values]
+	super.Spec = *desired.Spec.DeepCopy()
+	if super.Spec.IngressClassName == nil && desired.Annotations[ingressClassAnnotation] == "" && !named {
+		super.Spec.IngressClassName = was
+	}
+	delete(super.Annotations, names.Values)
+}
+
+// ingressReferences are the secrets with the certificates. Without them an ingress does its work with another certificate, or without.
+func ingressReferences(ingress *networkingv1.Ingress) []engine.Reference {
+	var refs references
+	for _, tls := range ingress.Spec.TLS {
+		refs.add("Secret", tls.SecretName)
+	}
+	return refs
+}

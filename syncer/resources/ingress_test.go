@@ -1,0 +1,145 @@
+package resources
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// ingress is an ingress with a class, if it has one.
+func ingress(class string, change ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
+	i := &networkingv1.Ingress{ObjectMeta: meta("web")}
+	if class != "" {
+		i.Spec.IngressClassName = new(class)
+	}
+	for _, f := range change {
+		f(i)
+	}
+	return i
+}
+
+// annotated names a class in the old way.
+func annotated(class string) func(*networkingv1.Ingress) {
+	return func(i *networkingv1.Ingress) { i.Annotations = map[string]string{"kubernetes.io/ingress.class": class} }
+}
+
+func TestIngressGoesDown(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	tenant := ingress("public", func(i *networkingv1.Ingress) {
+		i.Spec.DefaultBackend = &networkingv1.IngressBackend{
+			Resource: &corev1.TypedLocalObjectReference{APIGroup: new("example.com"), Kind: "Bucket", Name: "pictures"},
+		}
+		i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"example.com"}, SecretName: "cert"}, {SecretName: "other"}, {}}
+		i.Spec.Rules = []networkingv1.IngressRule{{Host: "example.com"}}
+		i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+	})
+	got, err := k.Desired(view, tenant)
+	want := &networkingv1.Ingress{Spec: tenant.Spec}
+	want.Annotations = map[string]string{"tenancy.x-k8s.io/values": "public"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
+	}
+	refs := []engine.Reference{{Kind: "Secret", Name: "cert"}, {Kind: "Secret", Name: "other"}}
+	if diff := cmp.Diff(refs, k.References(tenant)); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+}
+
+func TestIngressClassIsOffered(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	tests := map[string]struct {
+		tenant  *networkingv1.Ingress
+		refused string
+	}{
+		"one that is offered":                      {ingress("public"), ""},
+		"one that is not":                          {ingress("internal"), "spec.ingressClassName"},
+		"none":                                     {ingress(""), ""},
+		"in the old way, one that is offered":      {ingress("", annotated("public")), ""},
+		"in the old way, one that is not":          {ingress("", annotated("internal")), "kubernetes.io/ingress.class"},
+		"in the old way, beside the other":         {ingress("public", annotated("internal")), "kubernetes.io/ingress.class"},
+		"in the old way, none":                     {ingress("", annotated("")), ""},
+		"a class of another kind of the same name": {ingress("fast"), "spec.ingressClassName"},
+	}
+	v := offering("IngressClass", "public")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			switch _, err := k.Desired(v, tt.tenant); {
+			case tt.refused == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
+				t.Errorf("the error is %v, which does not name %s", err, tt.refused)
+			}
+		})
+	}
+}
+
+// TestIngressClassFollows: in steps, the class is the tenant's, or where it names none, the super cluster's choice.
+func TestIngressClassFollows(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	type step struct {
+		tenant *networkingv1.Ingress
+		want   string
+	}
+	tests := map[string]struct {
+		chosen string
+		steps  []step
+	}{
+		"what the super cluster chose is kept": {"default", []step{{ingress(""), "default"}, {ingress(""), "default"}}},
+		"until the tenant names one":           {"default", []step{{ingress("public"), "public"}}},
+		"the tenant changes its mind":          {"", []step{{ingress("public"), "public"}, {ingress("other"), "other"}}},
+		"and names none":                       {"", []step{{ingress("public"), "public"}, {ingress(""), ""}, {ingress(""), ""}}},
+		"and then the super cluster chooses again": {
+			"default", []step{{ingress("public"), "public"}, {ingress(""), ""}, {ingress("public"), "public"}},
+		},
+		"a class in the old way is one": {"default", []step{{ingress("", annotated("public")), ""}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			super := ingress(tt.chosen)
+			for _, s := range tt.steps {
+				desired := down(t, k, s.tenant)
+				k.Merge(super, desired)
+				translate.Merge(super, desired.ObjectMeta)
+				got := ""
+				if super.Spec.IngressClassName != nil {
+					got = *super.Spec.IngressClassName
+				}
+				if got != s.want {
+					t.Fatalf("after %v the class is %q, want %q", s.tenant.Spec.IngressClassName, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestIngressMerge(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	super := ingress("", func(i *networkingv1.Ingress) {
+		i.Spec.Rules = []networkingv1.IngressRule{{Host: "old.example.com"}}
+		i.Spec.TLS = []networkingv1.IngressTLS{{SecretName: "stolen"}}
+	})
+	desired := ingress("", func(i *networkingv1.Ingress) { i.Spec.Rules = []networkingv1.IngressRule{{Host: "example.com"}} })
+	k.Merge(super, desired)
+	if diff := cmp.Diff(desired.Spec, super.Spec); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+}
+
+func TestIngressStatusComesUp(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	tenant, super := ingress("public"), ingress("public")
+	super.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "lb.example.com"}}
+	was := tenant.DeepCopy()
+	k.Status(view, tenant, super)
+	if diff := cmp.Diff(super.Status, tenant.Status); diff != "" || k.Same(was, tenant) {
+		t.Errorf("same as before: %t; status (-want +got):\n%s", k.Same(was, tenant), diff)
+	}
+	was.Status = super.Status
+	unchanged(t, "more than the status", was, tenant)
+}

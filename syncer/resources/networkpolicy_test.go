@@ -1,0 +1,174 @@
+package resources
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// byLabels selects by labels.
+func byLabels(pairs ...string) *metav1.LabelSelector {
+	s := &metav1.LabelSelector{}
+	for i := 0; i < len(pairs); i += 2 {
+		metav1.AddLabelToSelector(s, pairs[i], pairs[i+1])
+	}
+	return s
+}
+
+// ofBlue selects by labels among blue's namespaces.
+func ofBlue(pairs ...string) *metav1.LabelSelector {
+	return byLabels(append(pairs, "tenancy.x-k8s.io/vcname", "blue", "tenancy.x-k8s.io/vcnamespace", "team")...)
+}
+
+// policy is a policy that has a peer on either way.
+func policy(peer networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{peer}}},
+		Egress:  []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{peer}}},
+	}}
+}
+
+func TestNetworkPolicyPeers(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	type peer = networkingv1.NetworkPolicyPeer
+	tests := map[string]struct{ tenant, want peer }{
+		"pods of the same namespace": {
+			peer{PodSelector: byLabels("app", "web")}, peer{PodSelector: byLabels("app", "web")},
+		},
+		"all namespaces are all of the tenant's": {
+			peer{NamespaceSelector: byLabels()}, peer{NamespaceSelector: ofBlue()},
+		},
+		"pods of namespaces": {
+			peer{PodSelector: byLabels("app", "web"), NamespaceSelector: byLabels("team", "shop")},
+			peer{PodSelector: byLabels("app", "web"), NamespaceSelector: ofBlue("team", "shop")},
+		},
+		"a namespace by its name": {
+			peer{NamespaceSelector: byLabels("kubernetes.io/metadata.name", "shop")},
+			peer{NamespaceSelector: ofBlue("kubernetes.io/metadata.name", "team-71a1c3-blue-shop")},
+		},
+		"addresses": {
+			peer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0", Except: []string{"10.0.0.0/8"}}},
+			peer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0", Except: []string{"10.0.0.0/8"}}},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := k.Desired(view, policy(tt.tenant))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(policy(tt.want).Spec, got.Spec); diff != "" {
+				t.Errorf("copy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNetworkPolicyGoesDown(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	tenant := &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: *byLabels("app", "web"),
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		// A rule for everybody stays one.
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{
+			Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(80)), EndPort: new(int32(90))}},
+		}},
+	}}
+	super := &networkingv1.NetworkPolicy{ObjectMeta: superMeta("web"), Spec: policy(networkingv1.NetworkPolicyPeer{}).Spec}
+	desired, err := k.Desired(view, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Merge(super, desired)
+	if diff := cmp.Diff(tenant.Spec, super.Spec); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+}
+
+// TestNetworkPolicyThatWouldNotBeEnforced: a policy by labels that are on no copy is worse than none.
+func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	opaque := view
+	opaque.Tenant.Opaque = []string{"internal.example.com/"}
+	forPods := policy(networkingv1.NetworkPolicyPeer{})
+	forPods.Spec.PodSelector = *byLabels("internal.example.com/tier", "front")
+	tests := map[string]struct {
+		tenant *networkingv1.NetworkPolicy
+		label  string
+	}{
+		"the pods that it is for": {forPods, "internal.example.com/tier"},
+		"pods of a peer": {
+			policy(networkingv1.NetworkPolicyPeer{PodSelector: byLabels("internal.example.com/tier", "front")}), "internal.example.com/tier",
+		},
+		"namespaces": {
+			policy(networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "pod-security.kubernetes.io/enforce", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"privileged"}},
+			}}}),
+			"pod-security.kubernetes.io/enforce",
+		},
+		"the name of a namespace is no label of pods": {
+			policy(networkingv1.NetworkPolicyPeer{PodSelector: byLabels("kubernetes.io/metadata.name", "x")}), "kubernetes.io/metadata.name",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := k.Desired(opaque, tt.tenant); err == nil || !strings.Contains(err.Error(), tt.label) {
+				t.Errorf("desired is %v with error %v, which does not name %s", got, err, tt.label)
+			}
+		})
+	}
+}
+
+// TestNetworkPolicyKeepsTenantsApart: whichever peer a tenant thinks of, only a pod of its own namespaces is one.
+func TestNetworkPolicyKeepsTenantsApart(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	green := translate.Tenant{Key: "team-c57de1-green", Name: "green", Namespace: "team"}
+	labelsOf := func(t translate.Tenant, namespace string) labels.Set {
+		ns := Namespace().(engine.Down[*corev1.Namespace])
+		super := t.Down(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"team": "shop"}}},
+			ns.SuperKey(t, client.ObjectKey{Name: namespace}))
+		super.Labels["kubernetes.io/metadata.name"] = super.Name
+		return super.Labels
+	}
+	for name, tt := range map[string]struct {
+		selector *metav1.LabelSelector
+		want     bool
+	}{
+		"all":                     {byLabels(), true},
+		"by a label":              {byLabels("team", "shop"), true},
+		"by another label":        {byLabels("team", "till"), false},
+		"by name":                 {byLabels("kubernetes.io/metadata.name", "shop"), true},
+		"by another name":         {byLabels("kubernetes.io/metadata.name", "till"), false},
+		"by the super cluster's":  {byLabels("kubernetes.io/metadata.name", "team-c57de1-green-shop"), false},
+		"by name, of the other's": {byLabels("kubernetes.io/metadata.name", "green-shop"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied, err := k.Desired(view, policy(networkingv1.NetworkPolicyPeer{NamespaceSelector: tt.selector}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, peer := range []networkingv1.NetworkPolicyPeer{copied.Spec.Ingress[0].From[0], copied.Spec.Egress[0].To[0]} {
+				s, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Matches(labelsOf(blue, "shop")); got != tt.want {
+					t.Errorf("%v selects the tenant's namespace: %t, want %t", s, got, tt.want)
+				}
+				if s.Matches(labelsOf(green, "shop")) {
+					t.Errorf("%v selects another tenant's namespace", s)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,32 @@
+package resources
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// PodDisruptionBudget flows down, so that the super cluster's drains respect it. Its status does not come up: the tenant's own
+// controller counts the tenant's pods and decides about evictions there, and two writers would fight.
+func PodDisruptionBudget() engine.Kind {
+	return engine.Down[*policyv1.PodDisruptionBudget]{
+		Name:    "PodDisruptionBudget",
+		Object:  &policyv1.PodDisruptionBudget{},
+		List:    &policyv1.PodDisruptionBudgetList{},
+		Desired: desiredBudget,
+		Merge:   func(super, desired *policyv1.PodDisruptionBudget) { super.Spec = desired.Spec },
+	}
+}
+
+// desiredBudget declares a number of pods. A percentage, or a number that may be missing, is of what the pods' owner wants, and
+// the owners are in the tenant: the super cluster would count none and allow no eviction, ever. The tenant's controller has
+// counted. Where it has not, or found no owner, the copy says what the tenant's object does, and nothing is evicted.
+func desiredBudget(_ engine.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	spec, status := tenant.Spec.DeepCopy(), tenant.Status
+	relative := spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
+	if counted := status.ObservedGeneration == tenant.Generation && status.ExpectedPods > 0; relative && counted {
+		spec.MinAvailable, spec.MaxUnavailable = new(intstr.FromInt32(status.DesiredHealthy)), nil
+	}
+	return &policyv1.PodDisruptionBudget{Spec: *spec}, nil
+}

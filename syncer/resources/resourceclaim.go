@@ -1,0 +1,132 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// ResourceClaim flows down while a pod refers to it, and up flows which devices it got. A claim is never changed, only made anew.
+// Those that were made of a template stay on the side that made them.
+func ResourceClaim() engine.Kind {
+	return engine.Down[*resourcev1.ResourceClaim]{
+		Name:     "ResourceClaim",
+		Object:   &resourcev1.ResourceClaim{},
+		List:     &resourcev1.ResourceClaimList{},
+		OnDemand: true,
+		Admit: func(v engine.View, tenant *resourcev1.ResourceClaim) error {
+			return admitDevices(v, &tenant.Spec)
+		},
+		Desired: func(_ engine.View, tenant *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+			return &resourcev1.ResourceClaim{Spec: *tenant.Spec.DeepCopy()}, nil
+		},
+		Merge:  func(_, _ *resourcev1.ResourceClaim) {},
+		Skip:   ofTemplate,
+		Status: claimStatus,
+		Same:   func(a, b *resourcev1.ResourceClaim) bool { return semanticEqual(a.Status, b.Status) },
+	}
+}
+
+// podKind is the kind of those who use devices.
+var podKind = schema.GroupKind{Kind: "Pod"}
+
+// ofTemplate says whether a claim was made for a pod (Kubernetes documentation: Dynamic Resource Allocation).
+func ofTemplate(claim *resourcev1.ResourceClaim) bool {
+	_, made := claim.Annotations["resource.kubernetes.io/pod-claim-name"]
+	return made && slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.APIVersion == "v1" && o.Kind == podKind.Kind
+	})
+}
+
+// admitDevices says why devices may not be asked for.
+func admitDevices(v engine.View, spec *resourcev1.ResourceClaimSpec) error {
+	for _, r := range spec.Devices.Requests {
+		var classes []string
+		if r.Exactly != nil {
+			if ptr.Deref(r.Exactly.AdminAccess, false) {
+				return fmt.Errorf("request %s: adminAccess is not allowed, since it reaches devices that others use", r.Name)
+			}
+			classes = append(classes, r.Exactly.DeviceClassName)
+		}
+		for _, alternative := range r.FirstAvailable {
+			classes = append(classes, alternative.DeviceClassName)
+		}
+		for _, class := range classes {
+			if !v.Offers("DeviceClass", class) {
+				return fmt.Errorf("request %s: the class %q is not offered; name one of the DeviceClasses that this cluster lists", r.Name, class)
+			}
+		}
+	}
+	return nil
+}
+
+// claimStatus shows the tenant the devices, and which of its pods use them. An allocation cannot be changed, only taken away and
+// then given: where the copy has got other devices, the tenant's claim loses its own first.
+func claimStatus(v engine.View, tenant, super *resourcev1.ResourceClaim) {
+	was := tenant.Status
+	tenant.Status = resourcev1.ResourceClaimStatus{}
+	switch {
+	case super.Status.Allocation == nil, was.Allocation != nil && !sameDevices(was.Allocation, super.Status.Allocation):
+		return
+	case was.Allocation != nil:
+		tenant.Status.Allocation = was.Allocation
+	default:
+		tenant.Status.Allocation = shownAllocation(super.Status.Allocation)
+	}
+	tenant.Status.ReservedFor = consumers(v, tenant, super, was.ReservedFor)
+	for _, d := range super.DeepCopy().Status.Devices {
+		d.Conditions = toldConditions(v, tenant, super, d.Conditions)
+		if d.Data != nil {
+			d.Data.Raw = []byte(v.Tenant.Text(string(d.Data.Raw), v.Namespace))
+		}
+		tenant.Status.Devices = append(tenant.Status.Devices, d)
+	}
+}
+
+// sameDevices compares what allocations allocate. What else they tell, apiservers of different versions may not all know.
+func sameDevices(a, b *resourcev1.AllocationResult) bool {
+	return slices.EqualFunc(a.Devices.Results, b.Devices.Results, func(a, b resourcev1.DeviceRequestAllocationResult) bool {
+		return a.Request == b.Request && a.Driver == b.Driver && a.Pool == b.Pool && a.Device == b.Device
+	})
+}
+
+// shownAllocation is an allocation without what the super cluster's classes tell drivers, and without the nodes that it could be
+// used on, which a tenant need not know: it sees that of its pod.
+func shownAllocation(super *resourcev1.AllocationResult) *resourcev1.AllocationResult {
+	shown := super.DeepCopy()
+	shown.NodeSelector = nil
+	shown.Devices.Config = slices.DeleteFunc(shown.Devices.Config, func(c resourcev1.DeviceAllocationConfiguration) bool {
+		return c.Source == resourcev1.AllocationConfigSourceClass
+	})
+	return shown
+}
+
+// consumers are the tenant's pods for which a claim is reserved. None can be added to a claim that is being deleted.
+func consumers(
+	v engine.View, tenant, super *resourcev1.ResourceClaim, was []resourcev1.ResourceClaimConsumerReference,
+) []resourcev1.ResourceClaimConsumerReference {
+	var pods []resourcev1.ResourceClaimConsumerReference
+	for _, ref := range super.Status.ReservedFor {
+		if ref.APIGroup != "" || ref.Resource != "pods" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: super.Namespace, Name: ref.Name}
+		pod, _ := v.Lookup(podKind, key, ref.UID).(*corev1.Pod)
+		if pod == nil {
+			continue
+		}
+		shown := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+		if tenant.DeletionTimestamp == nil || slices.Contains(was, shown) {
+			pods = append(pods, shown)
+		}
+	}
+	return pods
+}

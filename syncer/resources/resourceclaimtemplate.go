@@ -1,0 +1,28 @@
+package resources
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// ResourceClaimTemplate flows down while a pod refers to it. The super cluster makes claims of it for the pods' copies. It is never
+// changed, only made anew.
+func ResourceClaimTemplate() engine.Kind {
+	return engine.Down[*resourcev1.ResourceClaimTemplate]{
+		Name:     "ResourceClaimTemplate",
+		Object:   &resourcev1.ResourceClaimTemplate{},
+		List:     &resourcev1.ResourceClaimTemplateList{},
+		OnDemand: true,
+		Admit: func(v engine.View, tenant *resourcev1.ResourceClaimTemplate) error {
+			return admitDevices(v, &tenant.Spec.Spec)
+		},
+		Desired: func(v engine.View, tenant *resourcev1.ResourceClaimTemplate) (*resourcev1.ResourceClaimTemplate, error) {
+			return &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
+				ObjectMeta: v.Tenant.Template(tenant.Spec.ObjectMeta),
+				Spec:       *tenant.Spec.Spec.DeepCopy(),
+			}}, nil
+		},
+		Merge: func(_, _ *resourcev1.ResourceClaimTemplate) {},
+	}
+}

@@ -1,0 +1,33 @@
+package resources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+func TestResourceClaimTemplateGoesDown(t *testing.T) {
+	k := kindOf[engine.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
+	if !k.OnDemand {
+		t.Error("templates go down without a pod")
+	}
+	tenant := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta("gpu"), Spec: resourcev1.ResourceClaimTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      map[string]string{"app": "web", "tenancy.x-k8s.io/vcname": "green"},
+			Annotations: map[string]string{"note": "x", "tenancy.x-k8s.io/cluster": "team-000000-green"},
+		},
+		Spec: asking("fast"),
+	}}
+	got, err := k.Desired(view, tenant)
+	want := &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "x"}},
+		Spec:       asking("fast"),
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
+	}
+}
