@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // rule is one line of the specification of decide: what is done about the pairs that it matches.
@@ -43,6 +47,7 @@ var rules = []rule{
 	// Both sides hold the object, and its copy is what runs: an end on either side is the end on both.
 	{"present", "deleting", "mirrored", retire},
 	{"deleting", "present", "mirrored", remove},
+	{"deleting", "deleting", "mirrored, hurried", remove}, // once more, with less time
 	{"any", "any", "mirrored", update},
 
 	// Both sides hold the object, and the tenant's is what counts.
@@ -58,6 +63,7 @@ var (
 		"foreign":  func(p pair) bool { return p.foreign },
 		"mirrored": func(p pair) bool { return p.mirrored },
 		"started":  func(p pair) bool { return p.started },
+		"hurried":  func(p pair) bool { return p.hurried },
 	}
 )
 
@@ -88,10 +94,11 @@ func allPairs() []pair {
 	sides := []presence{absent, present, deleting}
 	for _, tenant := range sides {
 		for _, super := range sides {
-			for bits := range 1 << 5 {
+			for bits := range 1 << 6 {
 				all = append(all, pair{
 					tenant: tenant, super: super,
 					wanted: bits&1 != 0, same: bits&2 != 0, foreign: bits&4 != 0, mirrored: bits&8 != 0, started: bits&16 != 0,
+					hurried: bits&32 != 0,
 				})
 			}
 		}
@@ -148,8 +155,11 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		"a copy of an earlier object goes, and is not shown as this one's": func(p pair, a action) bool {
 			return p.super == absent || p.foreign || p.same || a == remove || p.super == deleting && a == nothing
 		},
-		"what is being deleted is not deleted again": func(p pair, a action) bool {
-			return (a != remove || p.super == present) && (a != retire || p.tenant == present)
+		"what is being deleted is not deleted again, but to hurry": func(p pair, a action) bool {
+			return (a != remove || p.super == present || p.hurried) && (a != retire || p.tenant == present)
+		},
+		"only the deletion of an object that its tenant deletes is hurried": func(p pair, a action) bool {
+			return a != remove || p.super != deleting || p.tenant == deleting && p.mirrored && p.same && p.wanted && !p.foreign
 		},
 		"only what exists is updated": func(p pair, a action) bool {
 			return a != update || p.tenant != absent && p.super != absent && p.same && p.wanted && !p.foreign
@@ -207,7 +217,8 @@ func TestDecideConverges(t *testing.T) {
 func (p pair) possible() bool {
 	switch {
 	case p.super == absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
-		p.tenant == absent && (p.wanted || p.same || p.started):
+		p.tenant == absent && (p.wanted || p.same || p.started),
+		p.hurried && (!p.mirrored || p.tenant != deleting || p.super != deleting):
 		return false
 	}
 	return true
@@ -219,7 +230,7 @@ func (p pair) after(a action) pair {
 	case create:
 		p.super, p.same, p.started = present, true, p.mirrored
 	case remove:
-		p.super = deleting
+		p.super, p.hurried = deleting, false
 	case retire:
 		p.tenant = deleting
 	case finish:
@@ -227,7 +238,7 @@ func (p pair) after(a action) pair {
 	case nothing, update, conflict:
 		switch {
 		case p.super == deleting:
-			p.super, p.same, p.foreign = absent, false, false
+			p.super, p.same, p.foreign, p.hurried = absent, false, false, false
 		case p.tenant == deleting && !p.mirrored:
 			p.tenant, p.wanted, p.same = absent, false, false
 		}
@@ -250,7 +261,7 @@ func (p pair) settled(a action) bool {
 
 func (p pair) String() string {
 	var held []string
-	for _, name := range []string{"wanted", "same", "foreign", "mirrored", "started"} {
+	for _, name := range []string{"wanted", "same", "foreign", "mirrored", "started", "hurried"} {
 		if conditions[name](p) {
 			held = append(held, name)
 		}
@@ -260,4 +271,35 @@ func (p pair) String() string {
 
 func (a action) String() string {
 	return [...]string{"nothing", "create", "update", "remove", "retire", "finish", "conflict"}[a]
+}
+
+func TestHurried(t *testing.T) {
+	m := rich().spec().down.mirror
+	going := func(seconds int64) *corev1.Pod {
+		pod := withGrace(named("web"), seconds)
+		pod.DeletionTimestamp = new(metav1.Now())
+		return pod
+	}
+	untimed := going(0)
+	untimed.DeletionGracePeriodSeconds = nil
+	for name, tc := range map[string]struct {
+		tenant, super client.Object
+		want          bool
+	}{
+		"less time than the copy has":    {going(0), going(30), true},
+		"as much":                        {going(30), going(30), false},
+		"more":                           {going(30), going(1), false},
+		"the copy is not being deleted":  {going(0), named("web"), false},
+		"the tenant's is not":            {named("web"), going(30), false},
+		"there is no copy":               {going(0), nil, false},
+		"there is no tenant's object":    {nil, going(30), false},
+		"the tenant's has no time noted": {untimed, going(30), false},
+		"the copy has no time noted":     {going(0), untimed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
+				t.Errorf("hurried: %t, want %t", got, tc.want)
+			}
+		})
+	}
 }

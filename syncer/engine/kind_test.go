@@ -225,6 +225,97 @@ func TestUpErasure(t *testing.T) {
 	}
 }
 
+// TestUpAndBack: what tenants share, choose from, or may change.
+func TestUpAndBack(t *testing.T) {
+	volume := Up[*corev1.PersistentVolume]{
+		Name: "PersistentVolume", Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
+		Class:     true,
+		Namespace: func(super *corev1.PersistentVolume) string { return super.Spec.ClaimRef.Namespace },
+		Back: func(super, tenant *corev1.PersistentVolume) {
+			super.Spec.PersistentVolumeReclaimPolicy = tenant.Spec.PersistentVolumeReclaimPolicy
+		},
+		Replace: func(tenant, desired *corev1.PersistentVolume) bool {
+			return tenant.Spec.StorageClassName == "old" && desired.Spec.StorageClassName == "new"
+		},
+	}
+	u := volume.spec().up
+	if !u.class {
+		t.Error("it is not a class")
+	}
+	super, tenant := &corev1.PersistentVolume{}, &corev1.PersistentVolume{}
+	super.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "of-the-claim"}
+	if got := u.namespace(super); got != "of-the-claim" {
+		t.Errorf("it belongs to namespace %q", got)
+	}
+	tenant.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	u.back(super, tenant)
+	if super.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		t.Error("Back does not write into the super cluster's")
+	}
+	was, wanted := &corev1.PersistentVolume{}, &corev1.PersistentVolume{}
+	was.Spec.StorageClassName, wanted.Spec.StorageClassName = "old", "new"
+	if !u.replace(was, wanted) || u.replace(wanted, was) {
+		t.Error("Replace does not get what the tenant has and what is desired, in this order")
+	}
+
+	volume.Class, volume.Namespace, volume.Back, volume.Replace = false, nil, nil, nil
+	u = volume.spec().up
+	super.Namespace = "its-own"
+	if got := u.namespace(super); got != "its-own" {
+		t.Errorf("by default it belongs to namespace %q", got)
+	}
+	if u.class || u.back != nil || u.replace(was, wanted) {
+		t.Errorf("something is set that nobody set: %+v", u)
+	}
+}
+
+func TestDownBackAndSubresources(t *testing.T) {
+	k := plain
+	if d := k.spec().down; d.back != nil || d.subresources != nil || d.admit != nil {
+		t.Errorf("something is set that nobody set: %+v", d)
+	}
+	k.Back = func(v View, tenant, super *corev1.Pod) {
+		tenant.Spec.Hostname = super.Spec.Hostname + " for " + v.Tenant.Name
+	}
+	k.Admit = func(v View, tenant *corev1.Pod) error { return errors.New(tenant.Name + " of " + v.Tenant.Name) }
+	k.Subresources = []Subresource[*corev1.Pod]{
+		{"resize", func(v View, super, tenant *corev1.Pod) {
+			super.Spec.Hostname = tenant.Name + " resized by " + v.Tenant.Name
+		}},
+		{"ephemeralcontainers", func(_ View, super, _ *corev1.Pod) { super.Spec.Subdomain = "debugged" }},
+	}
+	d := k.spec().down
+
+	tenant, super := named("web"), named("web")
+	super.Spec.Hostname = "chosen"
+	d.back(viewBlue, tenant, super)
+	if tenant.Spec.Hostname != "chosen for blue" || super.Spec.Hostname != "chosen" {
+		t.Errorf("after Back the tenant's says %q, the copy %q", tenant.Spec.Hostname, super.Spec.Hostname)
+	}
+	if err := d.admit(viewBlue, named("web")); err == nil || err.Error() != "web of blue" {
+		t.Errorf("Admit says %v", err)
+	}
+	var subs []string
+	for _, sub := range d.subresources {
+		subs = append(subs, sub.name)
+		sub.merge(viewBlue, super, tenant)
+	}
+	if diff := cmp.Diff([]string{"resize", "ephemeralcontainers"}, subs); diff != "" {
+		t.Errorf("subresources, in their order (-want +got):\n%s", diff)
+	}
+	if super.Spec.Hostname != "web resized by blue" || super.Spec.Subdomain != "debugged" {
+		t.Errorf("after the subresources the copy says %q, %q", super.Spec.Hostname, super.Spec.Subdomain)
+	}
+}
+
+func TestShownAreTheKindsThatFlowUp(t *testing.T) {
+	event, node := &corev1.Event{}, &corev1.Node{}
+	got := Shown([]Kind{plain, Up[*corev1.Event]{Object: event}, rich(), Up[*corev1.Node]{Object: node}})
+	if len(got) != 2 || got[0] != client.Object(event) || got[1] != client.Object(node) {
+		t.Errorf("shown are %v", got)
+	}
+}
+
 func TestFreshIsEmptyAndItsOwn(t *testing.T) {
 	k := plain.spec()
 	a := k.fresh()

@@ -82,3 +82,25 @@ func TestAllThatIsRefused(t *testing.T) {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }
+
+func TestRefusedObjectsWait(t *testing.T) {
+	r := newRefusals(func(string, int) {})
+	other := client.ObjectKey{Namespace: "other", Name: "web"}
+	expect := func(when string, want bool) {
+		t.Helper()
+		if got := r.waits("Pod", webKey); got != want {
+			t.Errorf("%s it waits: %t", when, got)
+		}
+	}
+	expect("never refused,", false)
+	r.next("Service", webKey)
+	r.next("Pod", other)
+	expect("when others are refused,", false)
+	r.next("Pod", webKey)
+	r.next("Pod", webKey)
+	expect("refused,", true)
+	r.clear("Pod", other)
+	expect("when another is accepted,", true)
+	r.clear("Pod", webKey)
+	expect("accepted,", false)
+}
