@@ -37,6 +37,9 @@ const (
 	// Values holds the values that came from the tenant's object in a field where the super cluster may have added its own,
 	// separated by commas.
 	Values = Domain + "/values"
+	// SchedulingGates is an annotation on the copy of a pod: the scheduling gates that came from the tenant's pod, separated by
+	// commas. Others are the super cluster's own.
+	SchedulingGates = Domain + "/schedulingGates"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
 	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.
@@ -76,6 +79,12 @@ func ClusterKey(namespace, name string, uid types.UID) string {
 // ValidateClusterKey says what is wrong with a cluster key as the name of a namespace; empty if nothing is.
 func ValidateClusterKey(key string) []string {
 	return validation.IsDNS1123Label(key)
+}
+
+// Field is the annotation on the copy of a pod that holds what a field of the tenant's pod says, for the pod's containers to
+// read. The path is as in a fieldRef, such as metadata.labels['app'].
+func Field(path string) string {
+	return Domain + "/field-" + digest(hashDigits, path)
 }
 
 // SuperNamespace is the super cluster's namespace of a tenant's namespace. A name that would be too long keeps its head and

@@ -92,6 +92,24 @@ func TestSuperNamespace(t *testing.T) {
 	}
 }
 
+// TestField: each field has an annotation of its own, which is valid.
+func TestField(t *testing.T) {
+	seen := map[string]string{}
+	for _, path := range []string{
+		"metadata.labels", "metadata.annotations", "metadata.labels['app']", "metadata.annotations['app']",
+		"metadata.labels['" + strings.Repeat("long/", 50) + "']",
+	} {
+		key := Field(path)
+		if was, ok := seen[key]; ok {
+			t.Errorf("%s and %s are both kept in %s", path, was, key)
+		}
+		seen[key] = path
+		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || !strings.HasPrefix(key, Domain+"/") {
+			t.Errorf("Field(%q) = %q: %q", path, key, wrong)
+		}
+	}
+}
+
 // TestNamespacesOfTenantsDoNotMeet: two tenants whose names and namespaces read the same when joined are two tenants.
 func TestNamespacesOfTenantsDoNotMeet(t *testing.T) {
 	for name, suffix := range map[string]string{

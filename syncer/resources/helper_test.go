@@ -28,10 +28,10 @@ var blue = translate.Tenant{
 	Weight:    1,
 }
 
-// view is what kinds see who look at nothing beside blue, which is offered every class.
+// view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
 var view = engine.View{
 	Tenant: blue, Namespace: "default",
-	Lookup: lookup(nil), Offers: func(_, _ string) bool { return true },
+	Lookup: lookup(nil), Offers: func(_, name string) bool { return name != "hidden" },
 }
 
 // offering is a view of a tenant that is offered these classes of a kind, and no others.

@@ -1,10 +1,13 @@
 package resources
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -14,8 +17,9 @@ import (
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
 // Namespace flows down under a name that begins with the cluster key. The copy carries the VirtualCluster's UID, which the
-// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant. Its pods have to meet the baseline of the
-// Pod Security Standards: none is privileged, or sees the node's files, network or processes.
+// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant. Its pods have to meet a level of the Pod
+// Security Standards: by default the baseline, by which none is privileged, or sees the node's files, network or processes. The
+// standards are those of the super cluster's own version, since it is its nodes that they guard.
 func Namespace() engine.Kind {
 	return engine.Down[*corev1.Namespace]{
 		Name:   "Namespace",
@@ -34,12 +38,17 @@ func Namespace() engine.Kind {
 
 func desiredNamespace(v engine.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Labels:      map[string]string{enforceLabel: "baseline"},
+		Labels:      map[string]string{enforceLabel: string(podSecurity(v.Tenant.Policy))},
 		Annotations: map[string]string{names.VCUID: string(v.Tenant.UID)},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Namespace", Name: v.Tenant.Key, UID: v.Tenant.RootUID,
 		}},
 	}}, nil
+}
+
+// podSecurity is the level that the tenant's pods have to meet.
+func podSecurity(policy tenancyv1alpha1.TenantPolicy) tenancyv1alpha1.PodSecurityLevel {
+	return cmp.Or(policy.PodSecurity, tenancyv1alpha1.PodSecurityBaseline)
 }
 
 func mergeNamespace(super, desired *corev1.Namespace) {

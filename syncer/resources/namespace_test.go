@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -42,6 +43,27 @@ func TestNamespaceGoesDown(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, down(t, k, tenant)); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+}
+
+// TestPodSecurityOfANamespace: the policy says the level, also of a copy that exists.
+func TestPodSecurityOfANamespace(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	for level, want := range map[tenancyv1alpha1.PodSecurityLevel]string{
+		"": "baseline", tenancyv1alpha1.PodSecurityRestricted: "restricted", tenancyv1alpha1.PodSecurityPrivileged: "privileged",
+	} {
+		copied, err := k.Desired(under(tenancyv1alpha1.TenantPolicy{PodSecurity: level}), &corev1.Namespace{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := copied.Labels["pod-security.kubernetes.io/enforce"]; got != want {
+			t.Errorf("under level %q the copy enforces %q, want %q", level, got, want)
+		}
+		for key := range copied.Labels {
+			if strings.HasSuffix(key, "-version") {
+				t.Errorf("the copy pins %s; the nodes' own version is what counts", key)
+			}
+		}
 	}
 }
 

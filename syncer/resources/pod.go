@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,19 +10,27 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// Pod flows down when it is made and up while it runs: its node, its status, and its end.
+// Pod flows down when it is made and up while it runs: its node, its status, and its end. What of a pod changes while it runs
+// and is not for everybody to change goes down by ways of its own: containers to look around with, resources, and conditions
+// that the tenant's controllers set as gates of readiness.
 func Pod() engine.Kind {
 	return engine.Down[*corev1.Pod]{
 		Name:       "Pod",
 		Object:     &corev1.Pod{},
 		List:       &corev1.PodList{},
+		Admit:      admitPod,
 		Desired:    desiredPod,
 		Merge:      mergePod,
 		References: podReferences,
-		Status:     podStatus,
-		Same:       samePodStatus,
+		Subresources: []engine.Subresource[*corev1.Pod]{
+			{Name: "ephemeralcontainers", Merge: mergeEphemeralContainers},
+			{Name: "resize", Merge: mergeResources},
+			{Name: "status", Merge: mergeGateConditions},
+		},
+		Status: podStatus,
+		Same:   samePodStatus,
 		Mirror: &engine.Mirror[*corev1.Pod]{
-			Started:            func(tenant *corev1.Pod) bool { return tenant.Spec.NodeName != "" && scheduled(tenant) },
+			Started:            started,
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },
 			Ended:              podEnded,
 			Bound:              boundPod,
@@ -35,14 +44,16 @@ func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
+// started says whether a pod is on a node because its copy is: it was bound to it or, if it named the node by itself, the node
+// has said that it has it.
+func started(tenant *corev1.Pod) bool {
+	return tenant.Spec.NodeName != "" && (scheduled(tenant) || tenant.Status.StartTime != nil)
+}
+
 // scheduled says whether a pod was bound to its node by a binding, and did not name the node by itself.
 func scheduled(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	c := findCondition(pod.Status.Conditions, corev1.PodScheduled)
+	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 // boundPod is a pod as the apiserver leaves it after a binding.
@@ -57,4 +68,23 @@ func boundPod(pod *corev1.Pod, node string) *corev1.Pod {
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 	})
 	return pod
+}
+
+// containersOf are all containers of a pod: those that start first, those that it is made for, and those that were added to
+// look around with.
+func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range containers {
+				if !yield(&containers[i]) {
+					return
+				}
+			}
+		}
+		for i := range spec.EphemeralContainers {
+			if !yield((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)) {
+				return
+			}
+		}
+	}
 }

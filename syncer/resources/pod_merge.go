@@ -1,35 +1,31 @@
 package resources
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mergePod takes what can be changed in a pod that exists (Pod update validation): images, the deadline, tolerations that are
-// added or last longer, and, while gates keep it from being scheduled, fewer gates and a narrower choice of nodes.
+// mergePod takes what can be changed in a pod that exists (Pod update validation): images, a deadline that is nearer, tolerations
+// that are added or last longer, and, while gates keep it from being scheduled, fewer gates and a narrower choice of nodes.
 func mergePod(super, desired *corev1.Pod) {
 	mergeImages(super.Spec.Containers, desired.Spec.Containers)
 	mergeImages(super.Spec.InitContainers, desired.Spec.InitContainers)
-	super.Spec.ActiveDeadlineSeconds = desired.Spec.ActiveDeadlineSeconds
+	mergeDeadline(&super.Spec, &desired.Spec)
 	for _, t := range desired.Spec.Tolerations {
 		mergeToleration(&super.Spec, t)
 	}
 	if len(super.Spec.SchedulingGates) > 0 {
-		mergeGated(&super.Spec, &desired.Spec)
+		mergeGated(super, desired)
 	}
 }
 
-// mergeGated takes what can be changed in a pod that waits for its gates. A node selector can only grow.
-func mergeGated(super, desired *corev1.PodSpec) {
-	super.SchedulingGates = slices.DeleteFunc(super.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
-		return !slices.Contains(desired.SchedulingGates, gate)
-	})
-	if super.NodeSelector == nil {
-		super.NodeSelector = map[string]string{}
+// mergeDeadline takes a deadline that is nearer than the one there is.
+func mergeDeadline(super, desired *corev1.PodSpec) {
+	have, want := super.ActiveDeadlineSeconds, desired.ActiveDeadlineSeconds
+	if want != nil && (have == nil || *want < *have) {
+		super.ActiveDeadlineSeconds = new(*want)
 	}
-	maps.Copy(super.NodeSelector, desired.NodeSelector)
 }
 
 func mergeImages(super, desired []corev1.Container) {

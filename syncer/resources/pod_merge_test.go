@@ -15,13 +15,6 @@ func TestPodMerge(t *testing.T) {
 	minute, hour := forever, forever
 	minute.TolerationSeconds, hour.TolerationSeconds = new(int64(60)), new(int64(3600))
 	other := corev1.Toleration{Key: "b", Operator: corev1.TolerationOpExists}
-	gates := func(names ...string) []corev1.PodSchedulingGate {
-		var out []corev1.PodSchedulingGate
-		for _, n := range names {
-			out = append(out, corev1.PodSchedulingGate{Name: n})
-		}
-		return out
-	}
 
 	tests := map[string]struct{ super, desired, want corev1.PodSpec }{
 		"images change, by the names of containers": {
@@ -43,8 +36,21 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "nginx:2"}}},
 			corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "nginx:2"}, {Name: "injected", Image: "proxy:1"}}},
 		},
-		"the deadline changes": {
+		"a deadline is set": {
 			corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
+		},
+		"a deadline comes nearer": {
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
+		},
+		"a deadline that the super cluster made nearer stays": {
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
+		},
+		"so does one that the super cluster set": {
+			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))}, corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
 		},
 		"tolerations are added": {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{forever}},
@@ -70,21 +76,6 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
-		},
-		"gates are taken away, and the choice of nodes grows narrower": {
-			corev1.PodSpec{SchedulingGates: gates("a", "b", "c"), NodeSelector: map[string]string{"its": "own"}},
-			corev1.PodSpec{SchedulingGates: gates("b"), NodeSelector: map[string]string{"zone": "1"}},
-			corev1.PodSpec{SchedulingGates: gates("b"), NodeSelector: map[string]string{"its": "own", "zone": "1"}},
-		},
-		"the last gate": {
-			corev1.PodSpec{SchedulingGates: gates("a")},
-			corev1.PodSpec{NodeSelector: map[string]string{"zone": "1"}},
-			corev1.PodSpec{NodeSelector: map[string]string{"zone": "1"}},
-		},
-		"without gates the choice of nodes stays, and gates are not added": {
-			corev1.PodSpec{NodeSelector: map[string]string{"its": "own"}},
-			corev1.PodSpec{SchedulingGates: gates("a"), NodeSelector: map[string]string{"zone": "1"}},
-			corev1.PodSpec{NodeSelector: map[string]string{"its": "own"}},
 		},
 		"what cannot be changed stays": {
 			corev1.PodSpec{

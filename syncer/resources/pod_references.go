@@ -23,10 +23,8 @@ func podReferences(pod *corev1.Pod) []engine.Reference {
 		refs.add("ResourceClaim", ptr.Deref(c.ResourceClaimName, ""))
 		refs.add("ResourceClaimTemplate", ptr.Deref(c.ResourceClaimTemplateName, ""))
 	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			refs.addContainer(&containers[i])
-		}
+	for c := range containersOf(&pod.Spec) {
+		refs.addContainer(c)
 	}
 	return refs
 }
@@ -85,6 +83,14 @@ func (r *references) addDriver(v *corev1.Volume) {
 		r.add("Secret", v.FlexVolume.SecretRef.Name)
 	case v.Cinder != nil && v.Cinder.SecretRef != nil:
 		r.add("Secret", v.Cinder.SecretRef.Name)
+	case v.CephFS != nil && v.CephFS.SecretRef != nil:
+		r.add("Secret", v.CephFS.SecretRef.Name)
+	case v.RBD != nil && v.RBD.SecretRef != nil:
+		r.add("Secret", v.RBD.SecretRef.Name)
+	case v.ScaleIO != nil && v.ScaleIO.SecretRef != nil:
+		r.add("Secret", v.ScaleIO.SecretRef.Name)
+	case v.StorageOS != nil && v.StorageOS.SecretRef != nil:
+		r.add("Secret", v.StorageOS.SecretRef.Name)
 	case v.AzureFile != nil:
 		r.add("Secret", v.AzureFile.SecretName)
 	}

@@ -25,7 +25,7 @@ func TestPodReferences(t *testing.T) {
 				{Name: "PLAIN", Value: "x"},
 				from(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: *ref(name + "-key")}}),
 				from(corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: *ref(name + "-key")}}),
-				from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
+				from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.name")}),
 			},
 		}
 	}

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -20,7 +19,7 @@ func from(source corev1.EnvVarSource) corev1.EnvVar {
 }
 
 // field is a field of the pod.
-func field(path string) *corev1.ObjectFieldSelector {
+func fieldRef(path string) *corev1.ObjectFieldSelector {
 	return &corev1.ObjectFieldSelector{FieldPath: path}
 }
 
@@ -52,7 +51,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 	}
 	item := func(path string) corev1.VolumeProjection {
 		return corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{
-			Items: []corev1.DownwardAPIVolumeFile{{Path: "x", FieldRef: field(path)}},
+			Items: []corev1.DownwardAPIVolumeFile{{Path: "x", FieldRef: fieldRef(path)}},
 		}}
 	}
 	secret := corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: configMap("s")}}
@@ -61,19 +60,20 @@ func TestPodSpecGoesDown(t *testing.T) {
 	}
 
 	tests := map[string]struct{ tenant, want func(*corev1.PodSpec) }{
+		"a pod gets the node that it was bound to from the scheduler": {
+			func(s *corev1.PodSpec) { s.NodeName = "node-1" }, nil,
+		},
 		"what is common to both sides is copied": {
 			func(s *corev1.PodSpec) {
 				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
 				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, new(int64(5))
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 			},
 			func(s *corev1.PodSpec) {
 				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
 				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, new(int64(5))
 				s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-				s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 			},
 		},
@@ -83,11 +83,13 @@ func TestPodSpecGoesDown(t *testing.T) {
 		"the old name of the service account is dropped": {
 			func(s *corev1.PodSpec) { s.DeprecatedServiceAccount = "default" }, nil,
 		},
-		"priority is the tenant's own": {
+		"what classes stand for is the super cluster's to say": {
 			func(s *corev1.PodSpec) {
-				s.PriorityClassName, s.Priority = "system-node-critical", new(int32(2000001000))
+				s.PriorityClassName, s.Priority = "gold", new(int32(1000))
 				s.PreemptionPolicy = new(corev1.PreemptLowerPriority)
-			}, nil,
+				s.RuntimeClassName, s.Overhead = new("gvisor"), corev1.ResourceList{"cpu": resource.MustParse("1")}
+			},
+			func(s *corev1.PodSpec) { s.PriorityClassName, s.RuntimeClassName = "gold", new("gvisor") },
 		},
 		"ephemeral containers cannot be created": {
 			func(s *corev1.PodSpec) { s.EphemeralContainers = make([]corev1.EphemeralContainer, 1) }, nil,
@@ -146,37 +148,37 @@ func TestPodSpecGoesDown(t *testing.T) {
 		"the pod sees its own namespace and UID, in variables": {
 			func(s *corev1.PodSpec) {
 				s.Containers[0].Env = []corev1.EnvVar{
-					from(corev1.EnvVarSource{FieldRef: field("metadata.namespace")}),
-					from(corev1.EnvVarSource{FieldRef: field("metadata.uid")}),
-					from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
-					from(corev1.EnvVarSource{FieldRef: field("metadata.labels['metadata.uid']")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.namespace")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.uid")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.name")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.labels['metadata.uid']")}),
 					{Name: "PLAIN", Value: "metadata.namespace"},
 				}
-				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: field("metadata.uid")})}}}
+				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.uid")})}}}
 			},
 			func(s *corev1.PodSpec) {
 				s.Containers[0].Env = []corev1.EnvVar{
-					from(corev1.EnvVarSource{FieldRef: field(namespaceNote)}),
-					from(corev1.EnvVarSource{FieldRef: field(uidNote)}),
-					from(corev1.EnvVarSource{FieldRef: field("metadata.name")}),
-					from(corev1.EnvVarSource{FieldRef: field("metadata.labels['metadata.uid']")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef(namespaceNote)}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef(uidNote)}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.name")}),
+					from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.labels['metadata.uid']")}),
 					{Name: "PLAIN", Value: "metadata.namespace"},
 				}
-				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: field(uidNote)})}}}
+				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: fieldRef(uidNote)})}}}
 			},
 		},
 		"and in volumes, of which some items are no fields": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "ns", FieldRef: field("metadata.namespace")},
-					{Path: "uid", FieldRef: field("metadata.uid")},
+					{Path: "ns", FieldRef: fieldRef("metadata.namespace")},
+					{Path: "uid", FieldRef: fieldRef("metadata.uid")},
 					{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
 				}}})
 			},
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "ns", FieldRef: field(namespaceNote)},
-					{Path: "uid", FieldRef: field(uidNote)},
+					{Path: "ns", FieldRef: fieldRef(namespaceNote)},
+					{Path: "uid", FieldRef: fieldRef(uidNote)},
 					{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
 				}}})
 			},
@@ -207,8 +209,8 @@ func TestPodCarriesWhatItsFieldsRead(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
 	copied := down(t, k, tenantPod(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{
-			from(corev1.EnvVarSource{FieldRef: field("metadata.namespace")}),
-			from(corev1.EnvVarSource{FieldRef: field("metadata.uid")}),
+			from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.namespace")}),
+			from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.uid")}),
 		}
 	}))
 	for i, want := range []string{"default", "tenant-uid"} {
@@ -233,40 +235,5 @@ func TestNetworkOfAPod(t *testing.T) {
 	}
 	if got := copied.Labels["tenancy.x-k8s.io/cluster"]; got != blue.Key {
 		t.Errorf("the tenant of a pod that claims another is %q", got)
-	}
-}
-
-func TestPodThatNamesItsNodeIsRefused(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
-	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: status})
-		}
-	}
-	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
-	tests := map[string]struct {
-		pod     *corev1.Pod
-		refused bool
-	}{
-		"without a node":                {tenantPod(), false},
-		"on a node by itself":           {tenantPod(onNode), true},
-		"on a node, and not scheduled":  {tenantPod(onNode, condition(corev1.PodScheduled, corev1.ConditionFalse)), true},
-		"on a node, ready all the same": {tenantPod(onNode, condition(corev1.PodReady, corev1.ConditionTrue)), true},
-		"bound to its node":             {tenantPod(onNode, condition(corev1.PodScheduled, corev1.ConditionTrue)), false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := k.Desired(view, tt.pod)
-			switch {
-			case tt.refused:
-				if !errors.Is(err, errNodeName) {
-					t.Errorf("the error is %v, want %v", err, errNodeName)
-				}
-			case err != nil:
-				t.Error(err)
-			case got.Spec.NodeName != "":
-				t.Errorf("the copy is on node %q, which is the scheduler's to choose", got.Spec.NodeName)
-			}
-		})
 	}
 }

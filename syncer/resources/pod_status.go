@@ -1,51 +1,65 @@
 package resources
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status
 // speaks of is the copy's own and is told in the tenant's count only when the copy has caught up.
 func podStatus(v engine.View, tenant, super *corev1.Pod) {
-	t := v.Tenant
 	observed := tenant.Status.ObservedGeneration
 	if super.Status.ObservedGeneration == super.Generation {
 		observed = tenant.Generation
 	}
 	status := super.Status.DeepCopy()
 	status.ObservedGeneration = observed
-	status.NominatedNodeName = ""
-	// Each side makes claims of templates by itself, under names of its own.
-	status.ResourceClaimStatuses = tenant.Status.ResourceClaimStatuses
-	status.ExtendedResourceClaimStatus = tenant.Status.ExtendedResourceClaimStatus
-	status.Message = t.Text(status.Message, tenant.Namespace)
-	for i := range status.Conditions {
-		c := &status.Conditions[i]
-		c.Message = t.Text(c.Message, tenant.Namespace)
-		c.ObservedGeneration = min(c.ObservedGeneration, observed)
-	}
-	cleanContainers(t, tenant.Namespace, status.InitContainerStatuses)
-	cleanContainers(t, tenant.Namespace, status.ContainerStatuses)
-	cleanContainers(t, tenant.Namespace, status.EphemeralContainerStatuses)
+	status.Message = v.Tenant.Text(status.Message, v.Namespace)
+	status.Conditions = shownConditions(v, tenant, super, observed)
+	keepOwnStatus(status, &tenant.Status)
+	spec := &tenant.Spec
+	status.InitContainerStatuses = shownContainers(v, spec, status.InitContainerStatuses)
+	status.ContainerStatuses = shownContainers(v, spec, status.ContainerStatuses)
+	status.EphemeralContainerStatuses = shownContainers(v, spec, status.EphemeralContainerStatuses)
 	tenant.Status = *status
 }
 
-// cleanContainers takes the super cluster's names out of what the node says about containers.
-func cleanContainers(t translate.Tenant, namespace string, statuses []corev1.ContainerStatus) {
+// keepOwnStatus keeps what the tenant's cluster says of a pod by itself.
+func keepOwnStatus(status, own *corev1.PodStatus) {
+	// The super cluster's may be another one, if its admission gave the copy resources. It cannot be changed (Pod validation).
+	status.QOSClass = cmp.Or(own.QOSClass, status.QOSClass)
+	// A node that is not decided on yet is the super cluster's own affair.
+	status.NominatedNodeName = ""
+	// Each side makes claims of templates by itself, under names of its own.
+	status.ResourceClaimStatuses = own.ResourceClaimStatuses
+	status.ExtendedResourceClaimStatus = own.ExtendedResourceClaimStatus
+	status.NodeAllocatableResourceClaimStatuses = own.NodeAllocatableResourceClaimStatuses
+}
+
+// shownContainers are the statuses of the containers that the tenant's pod has, and not of those that the super cluster's
+// admission added, without the super cluster's names. They are the slice that is given.
+func shownContainers(v engine.View, spec *corev1.PodSpec, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	own := map[string]bool{}
+	for c := range containersOf(spec) {
+		own[c.Name] = true
+	}
+	statuses = slices.DeleteFunc(statuses, func(s corev1.ContainerStatus) bool { return !own[s.Name] })
 	for i := range statuses {
 		for _, state := range []*corev1.ContainerState{&statuses[i].State, &statuses[i].LastTerminationState} {
 			if state.Waiting != nil {
-				state.Waiting.Message = t.Text(state.Waiting.Message, namespace)
+				state.Waiting.Message = v.Tenant.Text(state.Waiting.Message, v.Namespace)
 			}
 			if state.Terminated != nil {
-				state.Terminated.Message = t.Text(state.Terminated.Message, namespace)
+				state.Terminated.Message = v.Tenant.Text(state.Terminated.Message, v.Namespace)
 			}
 		}
 	}
+	return statuses
 }
 
 // samePodStatus compares statuses as a reader would: when a condition of the same status last changed is not worth a request

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,16 +44,40 @@ func TestPodStatusComesUp(t *testing.T) {
 			corev1.PodStatus{
 				Message:                    outside,
 				Conditions:                 []corev1.PodCondition{{Type: corev1.PodReady, Message: outside}},
-				InitContainerStatuses:      []corev1.ContainerStatus{{State: waiting(outside), LastTerminationState: terminated(outside)}},
-				ContainerStatuses:          []corev1.ContainerStatus{{State: terminated(outside), LastTerminationState: waiting(outside)}},
-				EphemeralContainerStatuses: []corev1.ContainerStatus{{State: waiting(outside), LastTerminationState: terminated(outside)}},
+				InitContainerStatuses:      []corev1.ContainerStatus{{Name: "init", State: waiting(outside), LastTerminationState: terminated(outside)}},
+				ContainerStatuses:          []corev1.ContainerStatus{{Name: "app", State: terminated(outside), LastTerminationState: waiting(outside)}},
+				EphemeralContainerStatuses: []corev1.ContainerStatus{{Name: "debug", State: waiting(outside), LastTerminationState: terminated(outside)}},
 			},
 			corev1.PodStatus{
 				Message:                    inside,
 				Conditions:                 []corev1.PodCondition{{Type: corev1.PodReady, Message: inside}},
-				InitContainerStatuses:      []corev1.ContainerStatus{{State: waiting(inside), LastTerminationState: terminated(inside)}},
-				ContainerStatuses:          []corev1.ContainerStatus{{State: terminated(inside), LastTerminationState: waiting(inside)}},
-				EphemeralContainerStatuses: []corev1.ContainerStatus{{State: waiting(inside), LastTerminationState: terminated(inside)}},
+				InitContainerStatuses:      []corev1.ContainerStatus{{Name: "init", State: waiting(inside), LastTerminationState: terminated(inside)}},
+				ContainerStatuses:          []corev1.ContainerStatus{{Name: "app", State: terminated(inside), LastTerminationState: waiting(inside)}},
+				EphemeralContainerStatuses: []corev1.ContainerStatus{{Name: "debug", State: waiting(inside), LastTerminationState: terminated(inside)}},
+			},
+		},
+		"of containers that the super cluster added is said nothing": {
+			corev1.PodStatus{
+				InitContainerStatuses: []corev1.ContainerStatus{{Name: "injected-init"}, {Name: "init", Ready: true}},
+				ContainerStatuses:     []corev1.ContainerStatus{{Name: "app", Ready: true}, {Name: "injected", Ready: true}},
+			},
+			corev1.PodStatus{
+				InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", Ready: true}},
+				ContainerStatuses:     []corev1.ContainerStatus{{Name: "app", Ready: true}},
+			},
+		},
+		"resources as the node gave them": {
+			corev1.PodStatus{
+				Resources: &corev1.ResourceRequirements{Limits: cpus("2")}, AllocatedResources: cpus("1"),
+				ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "app", Resources: &corev1.ResourceRequirements{Limits: cpus("2")}, AllocatedResources: cpus("1"),
+				}},
+			},
+			corev1.PodStatus{
+				Resources: &corev1.ResourceRequirements{Limits: cpus("2")}, AllocatedResources: cpus("1"),
+				ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "app", Resources: &corev1.ResourceRequirements{Limits: cpus("2")}, AllocatedResources: cpus("1"),
+				}},
 			},
 		},
 		"a node that is only nominated is none": {
@@ -61,34 +87,50 @@ func TestPodStatusComesUp(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tenant := tenantPod()
+			tenant := tenantPod(withContainers)
 			tenant.Status.Message = "what it was"
 			want := tenant.DeepCopy()
 			want.Status = tt.want
 			k.Status(view, tenant, &corev1.Pod{ObjectMeta: superMeta("web"), Status: tt.super})
-			if diff := cmp.Diff(want, tenant); diff != "" {
+			if diff := cmp.Diff(want, tenant, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the tenant's pod (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestPodStatusKeepsTheTenantsClaims: those that the super cluster made of a template have other names.
-func TestPodStatusKeepsTheTenantsClaims(t *testing.T) {
-	claims := func(name string) corev1.PodStatus {
+// withContainers gives a pod one container of each sort.
+func withContainers(p *corev1.Pod) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+	p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}}}
+}
+
+// cpus is an amount of CPU.
+func cpus(quantity string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
+}
+
+// TestPodStatusKeepsWhatTheTenantsClusterSays: what follows from the super cluster's admission is another thing there, or has
+// other names.
+func TestPodStatusKeepsWhatTheTenantsClusterSays(t *testing.T) {
+	side := func(name string, qos corev1.PodQOSClass) corev1.PodStatus {
 		return corev1.PodStatus{
-			ResourceClaimStatuses:       []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new(name)}},
-			ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: name},
+			ResourceClaimStatuses:                []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new(name)}},
+			ExtendedResourceClaimStatus:          &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: name},
+			NodeAllocatableResourceClaimStatuses: []corev1.NodeAllocatableResourceClaimStatus{{ResourceClaimName: name}},
+			QOSClass:                             qos,
 		}
 	}
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
-	tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web"), Status: claims("web-gpu-xyz12")}
-	tenant.Status = claims("web-gpu-abc34")
+	tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web"), Status: side("web-gpu-xyz12", corev1.PodQOSBurstable)}
+	tenant.Status = side("web-gpu-abc34", corev1.PodQOSBestEffort)
 	was := tenant.DeepCopy()
 	k.Status(view, tenant, super)
-	unchanged(t, "the tenant's pod", was, tenant)
+	if diff := cmp.Diff(was, tenant, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the tenant's pod (-before +after):\n%s", diff)
+	}
 	if !k.Same(was, tenant) {
-		t.Error("the same claims differ")
+		t.Error("the same status differs")
 	}
 }
 
@@ -99,7 +141,11 @@ func TestPodStatusShowsNoSuperNames(t *testing.T) {
 		t.Fatalf("found only %d messages", n)
 	}
 	tenant := tenantPod()
+	tenant.Spec = fill(&corev1.Pod{}).Spec
 	kindOf[engine.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
+	if len(tenant.Status.ContainerStatuses) == 0 || len(tenant.Status.InitContainerStatuses) == 0 {
+		t.Fatal("no status of a container came up")
+	}
 	data, err := json.Marshal(tenant.Status)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +267,8 @@ func TestStatusPatchArrives(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web")}
+			tenant, super := tenantPod(withGates("Condition0", "Condition1")), &corev1.Pod{ObjectMeta: superMeta("web")}
+			tenant.Spec.Containers = []corev1.Container{{Name: "c0"}, {Name: "c1"}, {Name: "c2"}}
 			tenant.Status, super.Status = randomStatus(random), randomStatus(random)
 
 			shown := tenant.DeepCopy()

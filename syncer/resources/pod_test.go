@@ -30,8 +30,11 @@ func TestPodMirror(t *testing.T) {
 		started bool
 		node    string
 	}{
-		"bound to a node":          {func(*corev1.Pod) {}, true, "node-1"},
-		"on a node that it named":  {func(p *corev1.Pod) { p.Status.Conditions = nil }, false, "node-1"},
+		"bound to a node":         {func(*corev1.Pod) {}, true, "node-1"},
+		"on a node that it named": {func(p *corev1.Pod) { p.Status.Conditions = nil }, false, "node-1"},
+		"on a node that it named and that has it": {func(p *corev1.Pod) {
+			p.Status.Conditions, p.Status.StartTime = nil, new(metav1.Now())
+		}, true, "node-1"},
 		"unschedulable":            {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false, "node-1"},
 		"scheduled without a node": {func(p *corev1.Pod) { p.Spec.NodeName = "" }, false, ""},
 		"just made":                {func(p *corev1.Pod) { *p = *tenantPod() }, false, ""},

@@ -111,6 +111,7 @@ func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 // everyPodField makes of a filled pod one that goes down, and in which every field is one that is translated.
 func everyPodField(pod *corev1.Pod) {
 	pod.Spec.NodeName = ""
+	pod.Spec.ReadinessGates[0].ConditionType = pod.Status.Conditions[0].Type
 	for i, path := range []string{"metadata.namespace", "metadata.uid"} {
 		pod.Spec.Volumes[i].ConfigMap.Name = "kube-root-ca.crt"
 		pod.Spec.Volumes[i].DownwardAPI.Items[i].FieldRef.FieldPath = path
@@ -149,11 +150,22 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 	scribble(desired)
 	check("writing into what Desired returned")
 
+	if k.Admit != nil {
+		_ = k.Admit(view, tenant)
+		check("Admit")
+	}
 	merged := clone(super)
 	k.Merge(merged, written)
 	check("Merge")
 	unchanged(t, "the desired object, by Merge,", wasDesired, written)
 
+	for _, sub := range k.Subresources {
+		scribbled := clone(super)
+		sub.Merge(view, scribbled, tenant)
+		check(sub.Name)
+		scribble(scribbled)
+		check("writing into what " + sub.Name + " wrote")
+	}
 	if k.TenantKey != nil {
 		k.TenantKey(super)
 	}

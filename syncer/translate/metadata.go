@@ -83,16 +83,21 @@ func (t Tenant) Template(template metav1.ObjectMeta) metav1.ObjectMeta {
 func (t Tenant) goingDown(in map[string]string, private []string) map[string]string {
 	out := make(map[string]string, len(in)+7)
 	for k, v := range in {
-		if !t.stays(k, private) {
+		if !t.stays(k, private) && !hasPrefix(k, t.Transparent) {
 			out[k] = v
 		}
 	}
 	return out
 }
 
-// stays says whether the key of a label or an annotation does not go down.
+// LabelStays says whether labels with a key stay in the tenant, so that the copy has none, or another one.
+func (t Tenant) LabelStays(key string) bool { return t.stays(key, privateLabels) }
+
+// AnnotationStays says whether annotations with a key stay in the tenant, so that the copy has none, or another one.
+func (t Tenant) AnnotationStays(key string) bool { return t.stays(key, privateAnnotations) }
+
 func (t Tenant) stays(key string, private []string) bool {
-	return hasPrefix(key, private) || hasPrefix(key, t.Opaque) || hasPrefix(key, t.Transparent)
+	return hasPrefix(key, private) || hasPrefix(key, t.Opaque)
 }
 
 // Merge writes desired metadata into an object of the super cluster. Keys that came from the tenant earlier and are

@@ -184,6 +184,31 @@ func TestDown(t *testing.T) {
 }
 
 // TestDownTakesNothingElse: finalizers, a deletion, a generated name and the like are the tenant's own.
+// TestStays: what is said to stay is not on the copy, or not with the tenant's value; the rest is.
+func TestStays(t *testing.T) {
+	who := Tenant{Key: "team-71a1c3-blue", Name: "blue", Namespace: "team", Opaque: []string{"opaque/"}, Transparent: []string{"clear/"}}
+	keys := []string{
+		"app", "opaque/a", "tenancy.x-k8s.io/vcname", "pod-security.kubernetes.io/enforce", "kubernetes.io/metadata.name",
+		"kubectl.kubernetes.io/restartedAt", "example.com/a",
+	}
+	all := map[string]string{}
+	for _, key := range keys {
+		all[key] = "tenant's"
+	}
+	meta := who.Down(&metav1.ObjectMeta{Labels: all, Annotations: all}, types.NamespacedName{})
+	for _, key := range keys {
+		if got, want := who.LabelStays(key), meta.Labels[key] != "tenant's"; got != want {
+			t.Errorf("label %s stays: %t, want %t", key, got, want)
+		}
+		if got, want := who.AnnotationStays(key), meta.Annotations[key] != "tenant's"; got != want {
+			t.Errorf("annotation %s stays: %t, want %t", key, got, want)
+		}
+	}
+	if who.LabelStays("clear/a") || who.AnnotationStays("clear/a") {
+		t.Error("what comes up from the copy is the same on both sides, and does not stay")
+	}
+}
+
 func TestDownTakesNothingElse(t *testing.T) {
 	obj := object(pairs{"a": "1"}, nil)
 	obj.Finalizers = []string{"example.com/hold"}

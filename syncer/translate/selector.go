@@ -43,7 +43,7 @@ func (t Tenant) Unselectable(selector *metav1.LabelSelector, translated ...strin
 	}
 	var stay []string
 	add := func(key string) {
-		if t.stays(key, privateLabels) && !slices.Contains(translated, key) && !slices.Contains(stay, key) {
+		if t.LabelStays(key) && !slices.Contains(translated, key) && !slices.Contains(stay, key) {
 			stay = append(stay, key)
 		}
 	}
