@@ -6,17 +6,12 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
@@ -44,7 +39,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	kinds := resources.All()
 	tenants := provider.New(scheme, engine.Selectors(kinds), metrics.requests.Wrap(requests.Tenant), metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
-	managerOptions.Cache = cacheOptions(kinds)
+	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
 	config := process.ClientConfig(super, name)
 	config.Wrap(metrics.requests.Wrap(requests.Super))
 	mgr, err := mcmanager.New(config, tenants, managerOptions)
@@ -93,28 +88,4 @@ func newScheme() (*runtime.Scheme, error) {
 		return nil, fmt.Errorf("registering the tenancy kinds: %w", err)
 	}
 	return scheme, nil
-}
-
-// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.
-func cacheOptions(kinds []engine.Kind) cache.Options {
-	all := cache.ByObject{Label: labels.Everything()}
-	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
-	for _, obj := range engine.Shown(kinds) {
-		byObject[obj] = all
-	}
-	for obj, selector := range engine.Selectors(kinds) {
-		byObject[obj] = cache.ByObject{Label: selector.Add(ofTenants())}
-	}
-	return cache.Options{
-		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
-		DefaultTransform:     cache.TransformStripManagedFields(),
-		ByObject:             byObject,
-	}
-}
-
-// ofTenants selects the objects that carry the label of a tenant.
-func ofTenants() labels.Requirement {
-	// An existing key without values is always a valid requirement.
-	r, _ := labels.NewRequirement(names.VCName, selection.Exists, nil)
-	return *r
 }

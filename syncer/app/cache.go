@@ -1,0 +1,52 @@
+package app
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.
+func cacheOptions(kinds []engine.Kind) cache.Options {
+	all := cache.ByObject{Label: labels.Everything()}
+	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
+	for _, obj := range engine.Shown(kinds) {
+		byObject[obj] = all
+	}
+	for obj, selector := range engine.Selectors(kinds) {
+		byObject[obj] = cache.ByObject{Label: selector.Add(ofTenants())}
+	}
+	return cache.Options{
+		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+		ByObject:             byObject,
+	}
+}
+
+// ofTenants selects the objects that carry the label of a tenant.
+func ofTenants() labels.Requirement {
+	// An existing key without values is always a valid requirement.
+	r, _ := labels.NewRequirement(names.VCName, selection.Exists, nil)
+	return *r
+}
+
+// newCache makes the super cluster's cache. What is said of a kind that the super cluster does not serve is left out: a cache is
+// not made for it.
+func newCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
+	opts.ByObject = maps.Clone(opts.ByObject)
+	maps.DeleteFunc(opts.ByObject, func(obj client.Object, _ cache.ByObject) bool {
+		_, err := apiutil.IsObjectNamespaced(obj, opts.Scheme, opts.Mapper)
+		return meta.IsNoMatchError(err)
+	})
+	return cache.New(config, opts)
+}
