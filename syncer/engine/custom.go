@@ -151,6 +151,9 @@ func (c *carriage) follow() error {
 	if err != nil || r == c.carried {
 		return err
 	}
+	if err := c.checkRights(ctx, r); err != nil {
+		return err
+	}
 	if err := c.open(r); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func Rules(kinds []Kind, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := []rbacv1.PolicyRule{definitions}
+	rules := []rbacv1.PolicyRule{definitions, askRights}
 	for _, k := range kinds {
 		own, err := k.spec().rules(scheme)
 		if err != nil {

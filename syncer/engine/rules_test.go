@@ -60,7 +60,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions}, tc.want...), got); diff != "" {
+			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions, askRights}, tc.want...), got); diff != "" {
 				t.Error(diff)
 			}
 		})

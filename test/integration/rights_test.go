@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
@@ -68,12 +69,8 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 			g.Expect(events.Items).To(ContainElement(HaveField("Reason", "LeaderElection")))
 		}).WithContext(ctx).Should(Succeed())
 
-		scraper := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "scraper"}}
-		create(ctx, super.Client, scraper)
-		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, scraper)).To(Succeed()) })
-		allowMetrics(ctx, scraper)
-		config, err := super.AccountConfig(ctx, scraper)
-		Expect(err).NotTo(HaveOccurred())
+		scraper, config := newAccount(ctx, "scraper")
+		grant(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 		Eventually(scrape).WithContext(ctx).WithArguments(address, account.BearerToken).Should(HavePrefix("403"))
 		// A refusal is remembered for half a minute.
 		Eventually(scrape).WithContext(ctx).WithArguments(address, config.BearerToken).WithTimeout(3 * soon).Should(HavePrefix("200"))
@@ -89,19 +86,28 @@ func freeAddress(ctx context.Context) string {
 	return listener.Addr().String()
 }
 
-// allowMetrics lets a service account see metrics.
-func allowMetrics(ctx context.Context, account *corev1.ServiceAccount) {
+// newAccount makes a service account of the super cluster, without rights.
+func newAccount(ctx context.Context, name string) (*corev1.ServiceAccount, *rest.Config) {
 	GinkgoHelper()
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
-		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
-	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}}
+	create(ctx, super.Client, account)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, account)).To(Succeed()) })
+	config, err := super.AccountConfig(ctx, account)
+	Expect(err).NotTo(HaveOccurred())
+	return account, config
+}
+
+// grant gives a service account rights in the whole super cluster.
+func grant(ctx context.Context, account *corev1.ServiceAccount, rules ...rbacv1.PolicyRule) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: account.Name + "-"}, Rules: rules}
+	create(ctx, super.Client, role)
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: role.ObjectMeta,
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
 	}
-	create(ctx, super.Client, role, binding)
+	create(ctx, super.Client, binding)
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, binding)).To(Succeed())
 		Expect(super.Client.Delete(ctx, role)).To(Succeed())

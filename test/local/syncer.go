@@ -44,6 +44,28 @@ func (s *Syncer) Stop() error {
 	return <-s.ended
 }
 
+// Metric is what a counter or a gauge says, or how much a histogram has counted, in all series with these labels.
+func (s *Syncer) Metric(name string, with map[string]string) (float64, error) {
+	families, err := s.registry.Gather()
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			has := labels(m)
+			maps.DeleteFunc(has, func(label, value string) bool { return with[label] != value })
+			if len(has) == len(with) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum, nil
+}
+
 // Requests are how many requests the syncer has sent, by "side verb resource"; watches are not counted.
 type Requests map[string]float64
 

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// askRights is the right to ask for one's own rights.
+var askRights = rbacv1.PolicyRule{
+	APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"},
+}
+
+// checkRights asks the super cluster whether the syncer has the rights that carrying the custom resource takes, which are
+// not among those of [Rules].
+func (c *carriage) checkRights(ctx context.Context, r CustomResource) error {
+	var missing []string
+	for _, verb := range c.custom.kind(r).verbs() {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: c.of.Resource},
+		}}
+		if err := c.super.GetClient().Create(ctx, review); err != nil {
+			return fmt.Errorf("asking the super cluster for the syncer's rights: %w", err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, verb)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("in the super cluster the syncer lacks the rights to %s; give it a ClusterRole that has them (see docs/admins.md)",
+		strings.Join(missing, ", "))
+}

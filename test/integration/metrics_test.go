@@ -1,0 +1,50 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+var _ = Describe("The metrics", func() {
+	// metric is what a metric says now.
+	metric := func(name string, with map[string]string) func() (float64, error) {
+		return func() (float64, error) { return syncer.Metric(name, with) }
+	}
+
+	It("follow an object that is refused, and a tenant that comes and goes", func(ctx SpecContext) {
+		const ns = "counted"
+		ready := metric("vc_syncer_tenants", map[string]string{"reason": tenancyv1alpha1.ReasonReady})
+		refused := metric("vc_syncer_refused_objects", map[string]string{"kind": "Service"})
+		before, err := ready()
+		Expect(err).NotTo(HaveOccurred())
+
+		vc := virtualCluster()
+		red, err := super.NewTenant(ctx, vc)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(beginRemoval, vc)
+		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "result": "done"})).
+			Should(BeNumerically(">", 0))
+		Expect(ready()).To(BeNumerically(">", 0))
+
+		create(ctx, red.Client, namespace(ns))
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		none, err := refused()
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{"mended", "deleted", "left"} {
+			greedy := service(ns, name)
+			greedy.Spec.ExternalIPs = []string{"192.0.2.1"} // which would take the traffic of others
+			create(ctx, red.Client, greedy)
+		}
+		Eventually(refused).Should(Equal(none + 3))
+		edit(ctx, red.Client, service(ns, "mended"), func(s *corev1.Service) { s.Spec.ExternalIPs = nil })
+		Expect(red.Client.Delete(ctx, service(ns, "deleted"))).To(Succeed())
+		Eventually(refused).Should(Equal(none + 1))
+
+		removeTenant(ctx, vc)
+		Eventually(refused).Should(Equal(none))
+		Eventually(ready).Should(BeNumerically("<=", before))
+	})
+})
