@@ -1,0 +1,84 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+var errRefused = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+
+// server accepts connections after so many requests.
+type server struct {
+	after    int64
+	requests atomic.Int64
+}
+
+func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
+	if s.requests.Add(1) <= s.after {
+		return nil, errRefused
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+func TestWatchesWaitForTheServer(t *testing.T) {
+	const watches = 10
+	s := &server{after: watches + 2} // each tries once, and one of them again
+	transport := Patient(s)
+	var wait sync.WaitGroup
+	for range watches {
+		wait.Go(func() {
+			answer, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", nil))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = answer.Body.Close()
+		})
+	}
+	wait.Wait()
+}
+
+func TestOneWatchTriesForAll(t *testing.T) {
+	s := &server{after: math.MaxInt64}
+	transport := Patient(s)
+	ctx, cancel := context.WithTimeout(t.Context(), retryFirst)
+	defer cancel()
+	const watches = 10
+	var wait sync.WaitGroup
+	for range watches {
+		wait.Go(func() {
+			request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=true", nil)
+			if _, err := transport.RoundTrip(request); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("got %v when nobody waits any more, want the server's refusal", err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := s.requests.Load(); got > watches+2 {
+		t.Errorf("%d requests from %d watches", got, watches)
+	}
+}
+
+func TestOthersDoNotWait(t *testing.T) {
+	s := &server{after: math.MaxInt64}
+	transport := Patient(s)
+	for _, path := range []string{"/api/v1/pods", "/api/v1/namespaces/shop/pods/web"} {
+		if _, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, path, nil)); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("got %v, want the server's refusal", err)
+		}
+	}
+	// What is wrong once the server has accepted is the informer's to see.
+	broken := RoundTripper(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })
+	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", nil)
+	if _, err := Patient(broken).RoundTrip(request); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("got %v, want the connection's reset", err)
+	}
+}
