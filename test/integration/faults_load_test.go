@@ -187,8 +187,15 @@ func (l *load) pick(of *things) string {
 // shouldBeWhole waits until both sides are equal, and then looks for what was lost or made twice.
 func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 	GinkgoHelper()
-	Eventually(super.Differences).WithContext(ctx).WithArguments(l.tenant).WithTimeout(recovery).WithPolling(10 * poll).
-		Should(BeEmpty())
+	began, last := time.Now(), []string(nil)
+	Eventually(func(ctx context.Context) ([]string, error) {
+		found, err := super.Differences(ctx, l.tenant)
+		if len(found) > 0 {
+			last = found
+		}
+		return found, err
+	}).WithContext(ctx).WithTimeout(recovery).WithPolling(10 * poll).Should(BeEmpty())
+	AddReportEntry(fmt.Sprintf("%s: equal after %s, last of all", l.tenant.Key(), time.Since(began).Round(time.Millisecond)), last)
 	Eventually(running).WithContext(ctx).WithArguments(l.tenant.Client, l.ns).Should(HaveLen(len(l.pods.there) + int(l.replicas)))
 	for _, of := range l.kinds {
 		for name, uid := range of.there {

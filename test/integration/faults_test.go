@@ -144,12 +144,7 @@ func (f *faults) shouldBeWhole(ctx context.Context, loads []*load) {
 	for _, l := range loads {
 		l.end()
 	}
-	began := time.Now()
 	for _, l := range loads {
 		l.shouldBeWhole(ctx, f.copies)
-	}
-	AddReportEntry("both sides equal after", time.Since(began).Round(time.Millisecond).String())
-	for _, l := range loads {
-		Expect(l.tenant.Client.Delete(ctx, namespace(l.ns))).To(Succeed())
 	}
 }
