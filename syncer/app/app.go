@@ -4,6 +4,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,9 @@ import (
 // name is the program's, in user agents and as its lease.
 const name = "vc-syncer"
 
+// retryMost is the longest that an object waits which could not be carried. So soon after an outage has ended, all are.
+const retryMost = 15 * time.Second
+
 // New makes a syncer for the super cluster. It runs with the manager that is returned.
 func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err := opts.Validate(); err != nil {
@@ -41,6 +45,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
 	config := process.ClientConfig(super, name)
+	config.Wrap(requests.Patient)
 	config.Wrap(metrics.requests.Wrap(requests.Super))
 	mgr, err := mcmanager.New(config, tenants, managerOptions)
 	if err != nil {
@@ -55,7 +60,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
-		Queue:      fairqueue.Options{Cap: opts.TenantCap},
+		Queue:      fairqueue.Options{Cap: opts.TenantCap, BackoffMax: retryMost},
 		Metrics:    metrics.engine,
 	})
 	if err != nil {

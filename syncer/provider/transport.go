@@ -10,6 +10,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
 const (
@@ -36,7 +38,7 @@ func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.Wrap
 	if err != nil {
 		return nil, fmt.Errorf("reading the credentials of the kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: wrap(wrapped)}, nil
+	return &http.Client{Transport: wrap(requests.Patient(wrapped))}, nil
 }
 
 // dialUntil dials connections that are closed when ctx ends.
