@@ -37,9 +37,6 @@ const (
 	// Values holds the values that came from the tenant's object in a field where the super cluster may have added its own,
 	// separated by commas.
 	Values = Domain + "/values"
-	// SchedulingGates is an annotation on the copy of a pod: the scheduling gates that came from the tenant's pod, separated by
-	// commas. Others are the super cluster's own.
-	SchedulingGates = Domain + "/schedulingGates"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
 	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.

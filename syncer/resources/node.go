@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,8 @@ func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 				ContainerRuntimeVersion: status.NodeInfo.ContainerRuntimeVersion,
 				KubeletVersion:          status.NodeInfo.KubeletVersion,
 			},
+			// The tenant's apiserver asks for them before it lets a pod be changed.
+			DeclaredFeatures: slices.Clone(status.DeclaredFeatures),
 		},
 	}
 	for k, v := range super.Labels {

@@ -51,6 +51,7 @@ func TestVirtualNode(t *testing.T) {
 				Architecture: "text-3", OperatingSystem: "text-3", OSImage: "text-3", KernelVersion: "text-3",
 				ContainerRuntimeVersion: "text-3", KubeletVersion: "text-3",
 			},
+			DeclaredFeatures: []string{"text-3", "text-3"},
 		},
 	}
 	if diff := cmp.Diff(want, k.Desired(engine.View{}, superNode())); diff != "" {
@@ -76,6 +77,7 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 		"what is free":              {func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("1") }, false},
 		"a taint":                   {func(n *corev1.Node) { n.Spec.Taints = nil }, false},
 		"a cordon":                  {func(n *corev1.Node) { n.Spec.Unschedulable = false }, false},
+		"what the node can do":      {func(n *corev1.Node) { n.Status.DeclaredFeatures = nil }, false},
 		"a new kubelet":             {func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.37.0" }, false},
 	}
 	k := kindOf[engine.Up[*corev1.Node]](t, Node())

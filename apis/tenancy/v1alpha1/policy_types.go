@@ -31,7 +31,8 @@ type TenantPolicy struct {
 	// +optional
 	AllowHostPath bool `json:"allowHostPath,omitempty"`
 
-	// hostPorts are the ports of their node that containers may take. Default: none.
+	// hostPorts are the ports of their node that containers may take. Default: none. A pod in the network of its node can take
+	// any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
