@@ -7,8 +7,10 @@ import (
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/podgc"
+	"k8s.io/kubernetes/pkg/controller/resourceclaim"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
@@ -23,6 +25,7 @@ func nodeControllers() []Controller {
 	return []Controller{
 		{"daemonset-controller", buildDaemonSets},
 		{"pod-garbage-collector-controller", buildPodGC},
+		{"resourceclaim-controller", buildResourceClaims},
 		{"kube-scheduler", buildScheduler},
 	}
 }
@@ -37,6 +40,15 @@ func buildDaemonSets(ctx context.Context, env *environment) (func(context.Contex
 func buildPodGC(ctx context.Context, env *environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	return podgc.NewPodGC(ctx, env.client, core.Pods(), core.Nodes(), podGCThreshold).Run, nil
+}
+
+// buildResourceClaims makes claims of templates and frees devices that no pod
+// uses any more. Pod groups are behind a feature gate that is off.
+func buildResourceClaims(ctx context.Context, env *environment) (func(context.Context), error) {
+	devices := env.typed.Resource().V1()
+	c, err := resourceclaim.NewController(klog.FromContext(ctx), resourceclaim.Features{PrioritizedList: true}, env.client,
+		env.typed.Core().V1().Pods(), nil, devices.ResourceClaims(), devices.ResourceClaimTemplates())
+	return workers(2, c), err
 }
 
 // buildScheduler runs the scheduler with its default configuration, on
