@@ -166,9 +166,14 @@ func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool
 		return false, err
 	}
 	for _, ref := range references(k, obj) {
-		there, err := s.ensure(ctx, ref.Kind, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name})
+		key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}
+		there, err := s.ensure(ctx, ref.Kind, key)
 		if err != nil && ref.Required {
 			return false, err
+		}
+		if err != nil {
+			// It goes its own way, with its own backoff and its own event.
+			s.enqueue(s.request(s.kind(ref.Kind), key), priorityNormal)
 		}
 		ready = ready && (there || !ref.Required)
 	}
