@@ -23,11 +23,11 @@ GO_BUILD    := go build -buildvcs=false
 # Empty: with the race detector the apiservers in standalone's tests are several times slower. STANDALONE_RACE=1 turns it on.
 STANDALONE_RACE ?=
 TEST_TIMEOUT    ?= 10m
-# How many pods the benchmark of one pod's way measures.
-BENCH_PODS      ?= 200
+# More flags for the benchmark, such as --scenarios=throughput --throughput=5000/50; bin/vc-bench --help lists them.
+BENCH_FLAGS     ?=
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md
-RACE_PACKAGES = $(shell go list ./... | grep -v -E '^$(MODULE)/test/(bench|integration)')
+RACE_PACKAGES = $(shell go list ./... | grep -v '^$(MODULE)/test/integration')
 
 ##@ Try it
 
@@ -87,16 +87,19 @@ test-integration: build ## Run the tests of the whole path, with vc-standalone a
 		go test -race -count=1 -timeout 20m ./test/integration/...
 
 .PHONY: bench
-bench: build ## Run the benchmarks: queue, one pod's way, readiness, memory
+bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results
+	$(BIN)/vc-bench $(BENCH_FLAGS)
+
+.PHONY: bench-micro
+bench-micro: build ## Run the benchmarks of single parts: the syncer's hot paths, control planes' start and memory
 	go test -run '^$$' -bench . -benchmem ./syncer/...
-	VC_STANDALONE=$(BIN)/vc-standalone go test -run '^$$' -bench . -benchtime $(BENCH_PODS)x -timeout 30m -v ./test/bench
 	cd standalone && go test -run '^$$' -bench Ready -benchtime 10x -timeout 30m ./bench
 	cd standalone && go test -run '^$$' -bench Memory -benchtime 1x -timeout 30m ./bench
 
 .PHONY: bench-smoke
-bench-smoke: build ## Run every benchmark once, to see that it works
+bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
+	$(BIN)/vc-bench --smoke $(BENCH_FLAGS)
 	go test -run '^$$' -bench . -benchtime 1x ./syncer/...
-	VC_STANDALONE=$(BIN)/vc-standalone go test -run '^$$' -bench . -benchtime 2x -timeout 10m ./test/bench
 	cd standalone && go test -run '^$$' -bench Ready -benchtime 1x -timeout 10m ./bench
 
 .PHONY: lint

@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+)
+
+// churn measures what is left behind of tenants that came, ran a pod and went.
+func (w *world) churn(ctx context.Context) error {
+	if _, err := w.tenants(ctx, 1); err != nil {
+		return err
+	}
+	s := &report.Scenario{Name: "churn", Size: fmt.Sprintf("%d tenants come and go %d times, beside 1", w.opts.ChurnTenants, w.opts.ChurnRounds)}
+	s.Notef("the first round is not counted: what it leaves is made once in the life of the syncer")
+	var before sample
+	var namespaces int
+	for round := range w.opts.ChurnRounds + 1 {
+		w.progress.sayf("round %d of %d", round, w.opts.ChurnRounds)
+		if err := w.comeAndGo(ctx); err != nil {
+			return err
+		}
+		now, err := w.settle(ctx)
+		if err != nil {
+			return err
+		}
+		left, err := w.superNamespaces(ctx)
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			before, namespaces = now, left
+			continue
+		}
+		s.Add("goroutines more than before", "", now.Goroutines-before.Goroutines, 1).Want("0")
+		s.Add("open watches more than before", "", now.Watches-before.Watches, 1).Want("0")
+		s.Add("open files more than before", "", now.Files-before.Files, 1).Want("0")
+		s.Add("memory more than before", "MiB", float64(now.Resident-before.Resident)/measure.MiB, 1).Want("0")
+		s.Add("namespaces in the super cluster more than before", "", float64(left-namespaces), 1).Want("0")
+	}
+	return w.publish(s)
+}
+
+// comeAndGo makes tenants that run a pod each, and removes them.
+func (w *world) comeAndGo(ctx context.Context) error {
+	made, err := w.newTenants(ctx, "churn", 0, w.opts.ChurnTenants)
+	if err != nil {
+		return err
+	}
+	return w.removeTenants(ctx, made)
+}
+
+// superNamespaces counts the namespaces of all tenants.
+func (w *world) superNamespaces(ctx context.Context) (int, error) {
+	list := &corev1.NamespaceList{}
+	if err := w.super.Client.List(ctx, list, client.HasLabels{names.VCName}); err != nil {
+		return 0, fmt.Errorf("counting tenants' namespaces: %w", err)
+	}
+	return len(list.Items), nil
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+)
+
+const (
+	// greedyTenants is how many tenants create all their pods at once, each with so many streams.
+	greedyTenants, greedyStreams = 2, 8
+	// regular and greedy are the groups of their pods.
+	regular, greedy = "regular", "greedy"
+)
+
+// greedy measures what tenants feel of others who want much.
+func (w *world) greedy(ctx context.Context) error {
+	tenants, err := w.tenants(ctx, w.opts.Tenants)
+	if err != nil {
+		return err
+	}
+	direct, err := w.directly(ctx, len(tenants))
+	if err != nil {
+		return err
+	}
+	others := len(tenants) - greedyTenants
+	s := &report.Scenario{Name: "greedy", Size: fmt.Sprintf("%d tenants with %d pods at once each, %d with %d each at %g a second in all",
+		greedyTenants, w.opts.GreedyPods, others, w.opts.RegularPods, w.opts.Rate)}
+	s.Notef("the figures are those of the tenants that are not greedy; alone means without the greedy ones")
+	s.Notef("the super cluster's scheduler takes pods in their order, so the greedy ones delay others there, as they do directly")
+	var pooled [2]stages
+	for run := range w.opts.Runs {
+		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
+		straight, err := w.compare(ctx, direct)
+		if err != nil {
+			return err
+		}
+		via, err := w.compare(ctx, ofTenants(tenants))
+		if err != nil {
+			return err
+		}
+		via.report(s, "")
+		straight.report(s, "directly: ")
+		pooled[0] = pooled[0].and(via.alone)
+		pooled[1] = pooled[1].and(via.beside)
+	}
+	s.Charts = []*report.Chart{latencyChart("latency", "Latency of other tenants, with and without greedy ones",
+		pooled[0].lines("alone: "), pooled[1].lines("beside: "))}
+	if err := w.weights(ctx, s, tenants); err != nil {
+		return err
+	}
+	return w.publish(s)
+}
+
+// comparison is the times of the same pods without and with greedy ones.
+type comparison struct{ alone, beside stages }
+
+func (w *world) compare(ctx context.Context, p place) (c comparison, err error) {
+	if c.alone, err = w.besideGreedy(ctx, p, 0); err != nil {
+		return c, err
+	}
+	c.beside, err = w.besideGreedy(ctx, p, w.opts.GreedyPods)
+	return c, err
+}
+
+// besideGreedy measures the pods of the regular tenants while each greedy one creates its own.
+func (w *world) besideGreedy(ctx context.Context, p place, greedyPods int) (stages, error) {
+	l, err := w.newLoad(ctx, p)
+	if err != nil {
+		return stages{}, err
+	}
+	defer l.close()
+	numbers := all(p.targets)
+	loads, loadsCtx := errgroup.WithContext(ctx)
+	loads.Go(func() error {
+		return l.burst(loadsCtx, numbers[:greedyTenants], greedy, greedyTenants*greedyPods, greedyTenants*greedyStreams)
+	})
+	loads.Go(func() error {
+		others := numbers[greedyTenants:]
+		return l.steady(loadsCtx, others, regular, len(others)*w.opts.RegularPods, w.opts.Rate)
+	})
+	if err := loads.Wait(); err != nil {
+		return stages{}, err
+	}
+	return l.stages(regular), l.remove(ctx)
+}
+
+// report adds the rows of a run.
+func (c comparison) report(s *report.Scenario, before string) {
+	alone := c.alone.report(s, before+"alone: ")
+	beside := c.beside.report(s, before+"beside: ")
+	for _, stage := range []struct {
+		name          string
+		alone, beside *report.Latency
+		goal          string
+	}{
+		{"down", alone.down, beside.down, "≤ 1.5"},
+		{"scheduling", alone.scheduling, beside.scheduling, ""},
+		{"up", alone.up, beside.up, "≤ 1.5"},
+		{"create to Running", alone.whole, beside.whole, ""},
+	} {
+		if stage.alone == nil {
+			continue // of pods that were created directly, only the whole is known
+		}
+		ratio := latest(stage.beside) / max(latest(stage.alone), measure.Milliseconds(finest))
+		s.Add(before+"beside to alone, "+stage.name+" p50", "", ratio, stage.beside.P50.Samples).Want(stage.goal)
+	}
+}
+
+// latest is the median of the times of the run that was added last.
+func latest(l *report.Latency) float64 { return l.P50.Runs[len(l.P50.Runs)-1] }

@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// idle measures what tenants cost that have nothing to do. All but the first share its control plane: to the syncer they are tenants
+// like others, with connections, watches and caches of their own.
+func (w *world) idle(ctx context.Context) error {
+	first, err := w.tenants(ctx, 1)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := w.kubeconfigOf(ctx, first[0])
+	if err != nil {
+		return err
+	}
+	s := &report.Scenario{Name: "idle", Size: strings.Trim(strings.ReplaceAll(fmt.Sprint(w.opts.Idle), " ", ", "), "[]") + " tenants"}
+	s.Notef("all tenants share one control plane, to which each has connections, watches and caches of its own; the window is %s", w.opts.IdleWindow)
+	resident := make([][]float64, w.opts.Runs)
+	var sharing []*local.Tenant
+	for _, n := range w.opts.Idle {
+		more, err := w.sharing(ctx, kubeconfig, len(sharing), n-1)
+		if err != nil {
+			return err
+		}
+		sharing = append(sharing, more...)
+		for run := range w.opts.Runs {
+			w.progress.sayf("%d tenants, run %d of %d", n, run+1, w.opts.Runs)
+			mib, err := w.idleOf(ctx, s, n)
+			if err != nil {
+				return err
+			}
+			resident[run] = append(resident[run], mib)
+		}
+	}
+	w.reportIdle(s, resident)
+	if err := w.removeTenants(ctx, sharing); err != nil {
+		return err
+	}
+	return w.publish(s)
+}
+
+// sharing makes tenants with numbers from first up to last, which share a control plane.
+func (w *world) sharing(ctx context.Context, kubeconfig []byte, first, last int) ([]*local.Tenant, error) {
+	made := make([]*local.Tenant, last-first)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(starting)
+	for i := range made {
+		group.Go(func() (err error) {
+			made[i], err = w.external(ctx, fmt.Sprintf("sharing-%03d", first+i), kubeconfig)
+			return err
+		})
+	}
+	return made, group.Wait()
+}
+
+// idleOf starts a syncer for so many tenants, adds what it uses to the rows, and returns its memory in MiB.
+func (w *world) idleOf(ctx context.Context, s *report.Scenario, tenants int) (float64, error) {
+	if err := w.restartSyncer(ctx); err != nil {
+		return 0, err
+	}
+	before, err := w.settleReady(ctx, tenants)
+	if err != nil {
+		return 0, err
+	}
+	during, err := w.stretch(ctx, before)
+	if err != nil {
+		return 0, err
+	}
+	mib := float64(during.end.Resident) / measure.MiB
+	seconds := w.opts.IdleWindow.Seconds()
+	writes, events, reads := sort(during.sent)
+	row := func(name, unit string, value float64) *report.Row {
+		return s.Add(fmt.Sprintf("%d tenants: %s", tenants, name), unit, value, 1)
+	}
+	row("memory", "MiB", mib)
+	row("goroutines", "", during.end.Goroutines)
+	row("open watches", "", during.end.Watches)
+	row("CPU a second", "ms", measure.Milliseconds(during.cpu)/seconds)
+	row("requests a minute", "", (writes+events+reads)*60/seconds).Want("0")
+	row("watches opened again a minute", "", during.opened*60/seconds)
+	return mib, nil
+}
+
+// reportIdle adds what a tenant more costs, by the smallest and the largest number of them, and draws the memory.
+func (w *world) reportIdle(s *report.Scenario, resident [][]float64) {
+	few, many := w.opts.Idle[0], w.opts.Idle[len(w.opts.Idle)-1]
+	for _, run := range resident {
+		each := (run[len(run)-1] - run[0]) / float64(many-few)
+		s.Add("memory an idle tenant", "MiB", each, 1).Want("≤ 1.2")
+	}
+	line := report.Line{Name: "median of the runs"}
+	for i, tenants := range w.opts.Idle {
+		values := make([]float64, len(resident))
+		for run := range resident {
+			values[run] = resident[run][i]
+		}
+		line.Points = append(line.Points, report.Point{X: float64(tenants), Y: measure.Median(values)})
+	}
+	s.Charts = []*report.Chart{{
+		Name: "memory", Title: "Memory of the syncer with idle tenants", X: "tenants", Y: "MiB resident", Lines: []report.Line{line},
+	}}
+}

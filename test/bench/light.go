@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+)
+
+// light measures latency when there is little to do.
+func (w *world) light(ctx context.Context) error {
+	tenants, err := w.tenants(ctx, w.opts.Tenants)
+	if err != nil {
+		return err
+	}
+	direct, err := w.directly(ctx, len(tenants))
+	if err != nil {
+		return err
+	}
+	s := &report.Scenario{Name: "light", Size: fmt.Sprintf("%d pods, %g a second, in %d tenants", w.opts.LightPods, w.opts.Rate, len(tenants))}
+	var directStages, viaStages stages
+	for run := range w.opts.Runs {
+		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
+		straight, err := w.trickle(ctx, direct)
+		if err != nil {
+			return err
+		}
+		via, err := w.trickle(ctx, ofTenants(tenants))
+		if err != nil {
+			return err
+		}
+		rows := via.report(s, "")
+		rows.whole.P50.Want("≤ 18")
+		rows.whole.P99.Want("≤ 60")
+		straight.report(s, "directly: ")
+		directStages = directStages.and(straight)
+		viaStages = viaStages.and(via)
+	}
+	s.Charts = []*report.Chart{latencyChart("latency", "Latency under a light load", viaStages.lines(""), directStages.lines("directly: "))}
+	return w.publish(s)
+}
+
+// trickle creates pods at the rate of a light load, waits until they run, and removes them.
+func (w *world) trickle(ctx context.Context, p place) (stages, error) {
+	l, err := w.newLoad(ctx, p)
+	if err != nil {
+		return stages{}, err
+	}
+	defer l.close()
+	if err := l.steady(ctx, all(p.targets), "", w.opts.LightPods, w.opts.Rate); err != nil {
+		return stages{}, err
+	}
+	return l.stages(""), l.remove(ctx)
+}

@@ -1,0 +1,51 @@
+package measure
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestUsageOf(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells")
+	}
+	before, err := UsageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Resident < MiB {
+		t.Errorf("this test takes %d bytes, which cannot be", before.Resident)
+	}
+	busy := make([]byte, 64*MiB)
+	for began := time.Now(); time.Since(began) < 200*time.Millisecond; {
+		for i := range busy {
+			busy[i]++
+		}
+	}
+	after, err := UsageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.KeepAlive(busy)
+	if after.CPU <= before.CPU || after.Resident < before.Resident+32*MiB {
+		t.Errorf("%+v, then %+v after work with 64 MiB", before, after)
+	}
+	if _, err := UsageOf(0); err == nil {
+		t.Error("there is a process 0")
+	}
+}
+
+func TestMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells")
+	}
+	total, available, err := Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if available <= 0 || available > total {
+		t.Errorf("%d of %d bytes are available", available, total)
+	}
+}

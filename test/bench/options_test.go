@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the defaults are good":       {nil, ""},
+		"the sizes of smoke are good": {[]string{"--smoke"}, ""},
+		"large sizes":                 {[]string{"--throughput=1250/20,5000/50,10000/100", "--idle=1,20,50,100", "--tenants=50"}, ""},
+		"a scenario that is not":      {[]string{"--scenarios=light,heavy"}, "light, greedy"},
+		"no run":                      {[]string{"--runs=0"}, "--runs"},
+		"no pods":                     {[]string{"--hung-pods=0"}, "--hung-pods"},
+		"nobody beside the greedy":    {[]string{"--tenants=2"}, "--tenants"},
+		"no rate":                     {[]string{"--rate=0"}, "--rate"},
+		"one number of idle tenants":  {[]string{"--idle=20"}, "--idle"},
+		"idle tenants that go":        {[]string{"--idle=20,1"}, "--idle"},
+		"a size without tenants":      {[]string{"--throughput=1250"}, `"1250"`},
+		"fewer pods than tenants":     {[]string{"--throughput=5/20"}, `"5/20"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := parsed(t, tc.args)
+			err := o.Validate()
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestSmokeLeavesWhatIsChosen: a size that is given is not shrunk, and all others are smaller than by default.
+func TestSmokeLeavesWhatIsChosen(t *testing.T) {
+	o, full := parsed(t, []string{"--smoke", "--light-pods=77"}), DefaultOptions()
+	if o.LightPods != 77 {
+		t.Errorf("77 pods were asked for and there are %d", o.LightPods)
+	}
+	for name, pair := range map[string][2]int{
+		"runs": {o.Runs, full.Runs}, "greedy pods": {o.GreedyPods, full.GreedyPods}, "restart pods": {o.RestartPods, full.RestartPods},
+		"churn rounds": {o.ChurnRounds, full.ChurnRounds}, "idle tenants": {slices.Max(o.Idle), slices.Max(full.Idle)},
+	} {
+		if pair[0] >= pair[1] {
+			t.Errorf("%s: %d with --smoke, %d without", name, pair[0], pair[1])
+		}
+	}
+}
+
+// parsed are options after the command line.
+func parsed(t *testing.T, args []string) Options {
+	t.Helper()
+	o := DefaultOptions()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if o.Smoke {
+		if err := o.shrink(flags); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+func TestFits(t *testing.T) {
+	if err := fits(20, 8000); err != nil {
+		t.Errorf("20 control planes do not fit into 8000 MiB: %v", err)
+	}
+	err := fits(100, 8000)
+	if err == nil || !strings.Contains(err.Error(), "17524 MiB") || !strings.Contains(err.Error(), "8000 MiB") {
+		t.Errorf("got %v, want what they need and what there is", err)
+	}
+}

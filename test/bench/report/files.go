@@ -1,0 +1,51 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Write writes the report into a directory, which it makes: results.json, table.txt, and a plot for each chart.
+func (r *Report) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the directory for results: %w", err)
+	}
+	files := map[string]func(io.Writer) error{
+		"results.json": r.writeJSON,
+		"table.txt":    r.writeTables,
+	}
+	for _, s := range r.Scenarios {
+		for _, c := range s.Charts {
+			files[s.Name+"-"+c.Name+".svg"] = c.WriteSVG
+		}
+	}
+	for name, write := range files {
+		var content bytes.Buffer
+		if err := write(&content); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("writing results: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *Report) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+func (r *Report) writeTables(w io.Writer) error {
+	for _, s := range r.Scenarios {
+		if err := s.WriteTable(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// requests counts what the syncer sends for a pod, one pod after the other in a system with nothing else to do.
+func (w *world) requests(ctx context.Context) error {
+	tenants, err := w.tenants(ctx, 1)
+	if err != nil {
+		return err
+	}
+	direct, err := w.directly(ctx, 1)
+	if err != nil {
+		return err
+	}
+	pods := w.opts.RequestPods
+	// The first pods bring what others need, such as virtual nodes, and keep it there.
+	first, err := w.newLoad(ctx, ofTenants(tenants))
+	if err != nil {
+		return err
+	}
+	defer first.close()
+	if err := first.burst(ctx, []int{0}, "", 2*w.report.Machine.Nodes, 1); err != nil {
+		return err
+	}
+	s := &report.Scenario{Name: "requests", Size: fmt.Sprintf("%d pods, one at a time, in 1 tenant", pods)}
+	for run := range w.opts.Runs {
+		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
+		straight, err := w.oneByOne(ctx, direct, pods)
+		if err != nil {
+			return err
+		}
+		via, err := w.oneByOne(ctx, ofTenants(tenants), pods)
+		if err != nil {
+			return err
+		}
+		via.report(s, pods)
+		via.stages.report(s, "")
+		straight.stages.report(s, "directly: ")
+	}
+	if err := first.remove(ctx); err != nil {
+		return err
+	}
+	return w.publish(s)
+}
+
+// series is what came of pods that were created one by one.
+type series struct {
+	stages stages
+	// made and removed are the requests until they ran, and for their removal.
+	made, removed local.Requests
+}
+
+// oneByOne creates each pod after the one before runs, and removes them.
+func (w *world) oneByOne(ctx context.Context, p place, pods int) (*series, error) {
+	l, err := w.newLoad(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	before, err := w.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		if err := l.create(ctx, 0, "", i); err != nil {
+			return nil, err
+		}
+		if err := l.await(ctx, "", p.running(), i+1); err != nil {
+			return nil, err
+		}
+	}
+	made, err := w.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &series{stages: l.stages(""), made: made.Requests.Since(before.Requests)}
+	if err := l.remove(ctx); err != nil {
+		return nil, err
+	}
+	removed, err := w.settle(ctx)
+	out.removed = removed.Requests.Since(made.Requests)
+	return out, err
+}
+
+// report adds the requests of a run for each pod.
+func (o *series) report(s *report.Scenario, pods int) {
+	for _, part := range []struct {
+		name string
+		sent local.Requests
+		goal string
+	}{{"create to Running", o.made, "3"}, {"removal", o.removed, "2"}} {
+		of := func(sum float64) float64 { return sum / float64(pods) }
+		writes, events, reads := sort(part.sent)
+		s.Add("writes a pod, "+part.name, "", of(writes), pods).Want(part.goal)
+		s.Add("events a pod, "+part.name, "", of(events), pods)
+		s.Add("reads a pod, "+part.name, "", of(reads), pods).Want("0")
+		for _, request := range slices.Sorted(maps.Keys(part.sent)) {
+			s.Add("  "+part.name+": "+request, "", of(part.sent[request]), pods)
+		}
+	}
+}
+
+// sort adds up requests that write, those of them that write events, and those that read.
+func sort(sent local.Requests) (writes, events, reads float64) {
+	for request, n := range sent {
+		verb, resource, _ := strings.Cut(request[strings.Index(request, " ")+1:], " ")
+		switch {
+		case verb == "get" || verb == "list":
+			reads += n
+		case resource == "events":
+			events += n
+		default:
+			writes += n
+		}
+	}
+	return writes, events, reads
+}

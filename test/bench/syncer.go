@@ -1,0 +1,217 @@
+package bench
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// poll is how often the metrics of a syncer are read that something is expected of.
+	poll = 200 * time.Millisecond
+	// quiet is how long a syncer sends no request before it counts as settled.
+	quiet = 3 * time.Second
+	// patience is how long anything may take that makes no progress.
+	patience = 2 * time.Minute
+)
+
+// syncer is the syncer that is measured.
+type syncer struct {
+	process *local.SyncerProcess
+	address string
+	token   string
+	client  *http.Client
+}
+
+// startSyncer starts a syncer, with further arguments, and waits until its metrics can be read.
+func (w *world) startSyncer(ctx context.Context, args ...string) error {
+	if err := w.launchSyncer(ctx, args...); err != nil {
+		return err
+	}
+	return w.awaitSyncer(ctx, func(sample) bool { return true })
+}
+
+// launchSyncer starts a syncer and does not wait.
+func (w *world) launchSyncer(ctx context.Context, args ...string) error {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return err
+	}
+	process, err := local.RunSyncer(filepath.Join(w.opts.Binaries, "vc-syncer"), w.log, append([]string{
+		"--kubeconfig", w.access.kubeconfig, "--metrics-bind-address", address, "--health-probe-bind-address", "0",
+	}, args...)...)
+	if err != nil {
+		return err
+	}
+	// The certificate is one that the syncer made for itself.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	w.syncer = &syncer{process, address, w.access.token, &http.Client{Transport: transport}}
+	return nil
+}
+
+// stopSyncer stops the syncer, if one runs.
+func (w *world) stopSyncer() error {
+	if w.syncer == nil {
+		return nil
+	}
+	s := w.syncer
+	w.syncer = nil
+	s.client.CloseIdleConnections()
+	return s.process.Stop()
+}
+
+// restartSyncer starts a new syncer in the place of the one that runs.
+func (w *world) restartSyncer(ctx context.Context, args ...string) error {
+	return errors.Join(w.stopSyncer(), w.startSyncer(ctx, args...))
+}
+
+// freeAddress is an address of this machine that nobody listens at.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// sample is what a syncer tells of itself, and the operating system of it.
+type sample struct {
+	measure.Usage
+
+	// Goroutines, Files and Watches are how many there are.
+	Goroutines, Files, Watches float64
+	// Requests were sent to apiservers so far, without Opened, which opened watches.
+	Requests local.Requests
+	Opened   float64
+	// Ready is how many tenants are carried.
+	Ready float64
+	// Patrols is how many rounds there were.
+	Patrols float64
+}
+
+// sample reads what the syncer stands at. What the system tells comes first: reading metrics costs the syncer time.
+func (s *syncer) sample(ctx context.Context) (sample, error) {
+	usage, err := measure.UsageOf(s.process.PID())
+	if err != nil {
+		return sample{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/metrics", nil)
+	if err != nil {
+		return sample{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return sample{}, fmt.Errorf("reading the syncer's metrics: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return sample{}, fmt.Errorf("reading the syncer's metrics: %s", answer.Status)
+	}
+	read, err := parse(answer.Body)
+	read.Usage = usage
+	return read, err
+}
+
+// parse reads metrics in the text format of Prometheus.
+func parse(text io.Reader) (sample, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(text)
+	if err != nil {
+		return sample{}, fmt.Errorf("reading the syncer's metrics: %w", err)
+	}
+	s := sample{
+		Goroutines: sum(families["go_goroutines"]),
+		Files:      sum(families["process_open_fds"]),
+		Watches:    sum(families["vc_syncer_open_watches"]),
+		Requests:   local.Requests{},
+	}
+	for _, m := range families["vc_syncer_tenants"].GetMetric() {
+		if labels(m)["reason"] == "Ready" {
+			s.Ready += valueOf(m)
+		}
+	}
+	for _, m := range families["vc_syncer_requests_total"].GetMetric() {
+		s.count(labels(m), valueOf(m))
+	}
+	for _, m := range families["vc_syncer_patrol_duration_seconds"].GetMetric() {
+		s.Patrols += float64(m.GetHistogram().GetSampleCount())
+	}
+	return s, nil
+}
+
+// count adds requests of a kind. Those that ask who reads the metrics are left out.
+func (s *sample) count(of map[string]string, n float64) {
+	switch {
+	case of["verb"] == "watch":
+		s.Opened += n
+	case of["resource"] != "tokenreviews" && of["resource"] != "subjectaccessreviews":
+		s.Requests[strings.Join([]string{of["side"], of["verb"], of["resource"]}, " ")] += n
+	}
+}
+
+// sum adds up all series of a metric.
+func sum(family *dto.MetricFamily) (total float64) {
+	for _, m := range family.GetMetric() {
+		total += valueOf(m)
+	}
+	return total
+}
+
+func valueOf(m *dto.Metric) float64 {
+	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+}
+
+func labels(m *dto.Metric) map[string]string {
+	out := map[string]string{}
+	for _, l := range m.GetLabel() {
+		out[l.GetName()] = l.GetValue()
+	}
+	return out
+}
+
+// awaitSyncer waits until what a syncer tells is as wanted.
+func (w *world) awaitSyncer(ctx context.Context, wanted func(sample) bool) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		now, err := w.syncer.sample(ctx)
+		last = err
+		return err == nil && wanted(now), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the syncer: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// settle waits until the syncer sends nothing any more, and returns what it stands at.
+func (w *world) settle(ctx context.Context) (sample, error) {
+	var last sample
+	since := time.Now()
+	err := w.awaitSyncer(ctx, func(now sample) bool {
+		if len(now.Requests.Since(last.Requests)) > 0 {
+			since = time.Now()
+		}
+		last = now
+		return time.Since(since) >= quiet
+	})
+	return last, err
+}
+
+// usage is what the syncer's process has used so far.
+func (s *syncer) usage() (measure.Usage, error) { return measure.UsageOf(s.process.PID()) }

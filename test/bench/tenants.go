@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// starting is how many control planes are started at a time.
+	starting = 4
+	// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone, spareMiB what all else needs.
+	controlPlaneMiB, spareMiB = 165, 1024
+	// kubeconfigKey is the key of the Secret of a VirtualCluster of provisioner External.
+	kubeconfigKey = "kubeconfig"
+)
+
+// tenants has the super cluster have exactly so many tenants, each with a control plane of its own that has run a pod.
+func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
+	if n < len(w.fleet) {
+		surplus := w.fleet[n:]
+		w.fleet = w.fleet[:n]
+		return w.fleet, w.removeTenants(ctx, surplus)
+	}
+	missing := n - len(w.fleet)
+	if missing == 0 {
+		return w.fleet, nil
+	}
+	w.progress.sayf("starting the control planes of %d tenants", missing)
+	made, err := w.newTenants(ctx, "tenant", len(w.fleet), missing)
+	if err != nil {
+		return nil, err
+	}
+	w.fleet = append(w.fleet, made...)
+	return w.fleet, nil
+}
+
+// newTenants makes tenants of a name, with numbers from first, and has each run a pod.
+func (w *world) newTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
+	if err := w.checkMemory(count); err != nil {
+		return nil, err
+	}
+	made := make([]*local.Tenant, count)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(starting)
+	for i := range made {
+		group.Go(func() (err error) {
+			made[i], err = w.newTenant(groupCtx, virtualCluster(fmt.Sprintf("%s-%03d", name, first+i)))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return made, w.warm(ctx, made)
+}
+
+// checkMemory says whether control planes fit into the memory of this machine, before they are started.
+func (w *world) checkMemory(count int) error {
+	if !w.started {
+		return nil // they run elsewhere
+	}
+	_, available, err := measure.Memory()
+	if err != nil {
+		return err
+	}
+	return fits(count, available/measure.MiB)
+}
+
+func fits(count, availableMiB int) error {
+	if needed := count*controlPlaneMiB + spareMiB; needed > availableMiB {
+		return fmt.Errorf("%d control planes need about %d MiB, and this machine has %d MiB left: choose fewer tenants (see --help)",
+			count, needed, availableMiB)
+	}
+	return nil
+}
+
+// newTenant makes a tenant. Control planes that start take the time that they need as long as any of them makes progress.
+func (w *world) newTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*local.Tenant, error) {
+	if err := w.super.Client.Create(ctx, vc); err != nil {
+		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
+	}
+	for began := time.Now(); ; {
+		err := w.super.WaitReady(ctx, vc)
+		if err == nil {
+			return w.super.Connect(ctx, vc)
+		}
+		if ctx.Err() != nil || time.Since(began) > patience {
+			return nil, err
+		}
+	}
+}
+
+// warm has each tenant run a pod, so that its namespace is in the super cluster.
+func (w *world) warm(ctx context.Context, tenants []*local.Tenant) error {
+	for _, t := range tenants {
+		key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"}
+		if err := awaitObject(ctx, t.Client, key, &corev1.ServiceAccount{}); err != nil {
+			return err
+		}
+	}
+	l, err := w.newLoad(ctx, ofTenants(tenants))
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if err := l.burst(ctx, all(tenants), "", len(tenants), starting); err != nil {
+		return err
+	}
+	return l.remove(ctx)
+}
+
+// removeTenants removes tenants and waits until they are gone.
+func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) error {
+	w.progress.sayf("removing %d tenants", len(tenants))
+	for _, t := range tenants {
+		if err := w.super.Client.Delete(ctx, t.VC); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing tenant %s: %w", t.VC.Name, err)
+		}
+	}
+	for _, t := range tenants {
+		if err := w.awaitGone(ctx, t.VC); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
+	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name}}
+}
+
+// external makes a tenant whose control plane runs elsewhere, by a kubeconfig in a Secret of the tenant's name.
+func (w *world) external(ctx context.Context, name string, kubeconfig []byte) (*local.Tenant, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name},
+		Data:       map[string][]byte{kubeconfigKey: kubeconfig},
+	}
+	if err := w.super.Client.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("creating the kubeconfig of %s: %w", name, err)
+	}
+	vc := virtualCluster(name)
+	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
+	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: name}
+	return w.newTenant(ctx, vc)
+}
+
+// kubeconfigOf is the kubeconfig that a tenant's admin gets.
+func (w *world) kubeconfigOf(ctx context.Context, t *local.Tenant) ([]byte, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
+	if err := w.super.Client.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", t.VC.Name, err)
+	}
+	return secret.Data[names.AdminKubeconfigKey], nil
+}
+
+// awaitObject waits until an object exists.
+func awaitObject(ctx context.Context, c client.Client, key client.ObjectKey, obj client.Object) error {
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, key, obj)
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %T %s: %w", obj, key, err)
+	}
+	return nil
+}
+
+// awaitGone deletes an object of the super cluster, unless that has been done, and waits until it is gone.
+func (w *world) awaitGone(ctx context.Context, obj client.Object) error {
+	if err := w.super.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing %T %s: %w", obj, obj.GetName(), err)
+	}
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		err := w.super.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the end of %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}

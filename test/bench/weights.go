@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// finest is the shortest time that others are compared with: what is less is measured with too much noise.
+	finest = 100 * time.Microsecond
+	// heavyWeight is the weight of every other tenant, the rest have lightWeight.
+	heavyWeight, lightWeight = 10, 1
+	// heavy and slight are the groups of their pods.
+	heavy, slight = "heavy", "slight"
+)
+
+// weights measures the service that tenants of different weights get while all have work: pods are created while no syncer runs,
+// half of them in tenants of either weight, and then it has to choose.
+func (w *world) weights(ctx context.Context, s *report.Scenario, tenants []*local.Tenant) error {
+	s.Notef("service is measured while the pods of all tenants wait, half of which have weight %d and half weight %d", lightWeight, heavyWeight)
+	if err := w.weigh(ctx, tenants, heavyWeight); err != nil {
+		return err
+	}
+	for run := range w.opts.Runs {
+		w.progress.sayf("weights, run %d of %d", run+1, w.opts.Runs)
+		share, served, err := w.serve(ctx, ofTenants(tenants))
+		if err != nil {
+			return err
+		}
+		s.Add(fmt.Sprintf("service of weight %d to weight %d", heavyWeight, lightWeight), "", share, served).Want("10")
+	}
+	return w.weigh(ctx, tenants, lightWeight)
+}
+
+// weigh sets the weight of every other tenant.
+func (w *world) weigh(ctx context.Context, tenants []*local.Tenant, weight int32) error {
+	for i := 0; i < len(tenants); i += 2 {
+		before := virtualCluster(tenants[i].VC.Name)
+		after := before.DeepCopy()
+		after.Spec.Weight = weight
+		if err := w.super.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("setting the weight of tenant %s: %w", before.Name, err)
+		}
+	}
+	return nil
+}
+
+// serve has all tenants' pods wait for a syncer, and returns how much more of those of the heavier tenants were copied while pods of
+// all tenants waited, and how many were copied then.
+func (w *world) serve(ctx context.Context, p place) (share float64, served int, err error) {
+	l, err := w.newLoad(ctx, p)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer l.close()
+	if err := w.stopSyncer(); err != nil {
+		return 0, 0, err
+	}
+	var even, odd []int
+	for i := range p.targets {
+		if i%2 == 0 {
+			even = append(even, i)
+		} else {
+			odd = append(odd, i)
+		}
+	}
+	if err := l.pour(ctx, even, heavy, len(even)*w.opts.WeightedPods, len(even)); err != nil {
+		return 0, 0, err
+	}
+	if err := l.pour(ctx, odd, slight, len(odd)*w.opts.WeightedPods, len(odd)); err != nil {
+		return 0, 0, err
+	}
+	if err := w.startSyncer(ctx); err != nil {
+		return 0, 0, err
+	}
+	if err := l.await(ctx, "", shown, len(p.targets)*w.opts.WeightedPods); err != nil {
+		return 0, 0, err
+	}
+	share, served = ratioOfService(l.moments(heavy, copied), l.moments(slight, copied), len(even), len(odd))
+	return share, served, l.remove(ctx)
+}
+
+// ratioOfService compares how many moments of two groups with so many members came from when both had begun until one was done.
+// The moments are in their order.
+func ratioOfService(a, b []time.Time, membersA, membersB int) (ratio float64, served int) {
+	from, upTo := a[0], a[len(a)-1]
+	if b[0].After(from) {
+		from = b[0]
+	}
+	if last := b[len(b)-1]; last.Before(upTo) {
+		upTo = last
+	}
+	within := func(times []time.Time) (n int) {
+		for _, t := range times {
+			if !t.Before(from) && !t.After(upTo) {
+				n++
+			}
+		}
+		return n
+	}
+	inA, inB := within(a), within(b)
+	return float64(inA) / float64(membersA) / (float64(max(inB, 1)) / float64(membersB)), inA + inB
+}

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/bench/report"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// mine is the namespace of what the program makes in the super cluster, and begins the names of the rest.
+const mine = "vc-bench"
+
+// world is what scenarios run on: a super cluster, a syncer, and tenants that scenarios share.
+type world struct {
+	opts     Options
+	out      io.Writer
+	results  string
+	progress *progress
+	report   *report.Report
+
+	// dir holds data, which goes with the program.
+	dir   string
+	super *local.SuperCluster
+	// started is set if the super cluster is the program's own.
+	started bool
+	access  access
+	log     *os.File
+	syncer  *syncer // nil while none runs
+	fleet   []*local.Tenant
+	loads   int
+}
+
+// start brings up the super cluster and a syncer.
+func (w *world) start(ctx context.Context) (err error) {
+	if w.dir, err = os.MkdirTemp("", "vc-bench-"); err != nil {
+		return fmt.Errorf("making a directory for data: %w", err)
+	}
+	if w.log, err = os.Create(filepath.Join(w.results, "vc-syncer.log")); err != nil {
+		return fmt.Errorf("making the syncer's log: %w", err)
+	}
+	if err := w.findSuper(ctx); err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}}
+	if err := w.super.Client.Create(ctx, namespace); err != nil {
+		return fmt.Errorf("making the namespace %s in the super cluster: %w", mine, err)
+	}
+	if err := w.describe(ctx); err != nil {
+		return err
+	}
+	if err := w.grant(ctx); err != nil {
+		return err
+	}
+	return w.startSyncer(ctx)
+}
+
+// findSuper starts a super cluster, or connects to the one that there is.
+func (w *world) findSuper(ctx context.Context) (err error) {
+	if w.opts.Kubeconfig == "" {
+		w.progress.sayf("starting a super cluster with %d nodes", w.opts.Nodes)
+		w.started = true
+		w.super, err = w.controlPlane(ctx, "super", "--nodes", strconv.Itoa(w.opts.Nodes))
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", w.opts.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading --kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	c, err := local.NewClient(config)
+	w.super = &local.SuperCluster{Config: config, Client: c}
+	return err
+}
+
+// controlPlane starts a control plane that is a process of its own. Its log is kept with the results.
+func (w *world) controlPlane(ctx context.Context, name string, args ...string) (*local.SuperCluster, error) {
+	dir := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	kept, err := filepath.Abs(filepath.Join(w.results, name+".log"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(kept, filepath.Join(dir, "vc-standalone.log")); err != nil {
+		return nil, err
+	}
+	return local.StartBinary(ctx, filepath.Join(w.opts.Binaries, "vc-standalone"), dir, append([]string{"--syncer=false"}, args...)...)
+}
+
+// describe notes what everything runs on.
+func (w *world) describe(ctx context.Context) error {
+	d, err := discovery.NewDiscoveryClientForConfig(w.super.Config)
+	if err != nil {
+		return err
+	}
+	super, err := d.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("asking the super cluster for its version: %w", err)
+	}
+	nodes := &corev1.NodeList{}
+	if err := w.super.Client.List(ctx, nodes); err != nil {
+		return fmt.Errorf("counting the super cluster's nodes: %w", err)
+	}
+	total, _, err := measure.Memory()
+	w.report.Machine = report.Machine{
+		CPUs: runtime.NumCPU(), MemoryMiB: total / measure.MiB, Architecture: runtime.GOARCH, System: runtime.GOOS,
+		Super: super.GitVersion, Nodes: len(nodes.Items),
+	}
+	return err
+}
+
+// stop ends everything that was started and, in a super cluster of others, removes all that was made.
+func (w *world) stop(ctx context.Context) error {
+	w.progress.enter("")
+	w.progress.sayf("cleaning up")
+	var errs []error
+	if w.super != nil && !w.started {
+		errs = append(errs, w.clear(ctx))
+	}
+	errs = append(errs, w.stopSyncer())
+	if w.super != nil && w.started {
+		errs = append(errs, w.super.Stop())
+	}
+	if w.log != nil {
+		errs = append(errs, w.log.Close())
+	}
+	if w.dir != "" {
+		errs = append(errs, os.RemoveAll(w.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// clear removes all that was made in the super cluster. The syncer has to run: it lets go of the tenants.
+func (w *world) clear(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var errs []error
+	for _, obj := range w.made() {
+		errs = append(errs, client.IgnoreNotFound(w.super.Client.Delete(ctx, obj)))
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}}
+	return errors.Join(append(errs, w.awaitGone(ctx, namespace))...)
+}
+
+// writeKubeconfig writes a kubeconfig with a token.
+func writeKubeconfig(path string, c *rest.Config) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[mine] = &clientcmdapi.Cluster{
+		Server: c.Host, TLSServerName: c.ServerName, CertificateAuthorityData: c.CAData, CertificateAuthority: c.CAFile,
+		InsecureSkipTLSVerify: c.Insecure,
+	}
+	config.AuthInfos[mine] = &clientcmdapi.AuthInfo{Token: c.BearerToken}
+	config.Contexts[mine] = &clientcmdapi.Context{Cluster: mine, AuthInfo: mine}
+	config.CurrentContext = mine
+	return clientcmd.WriteToFile(*config, path)
+}
