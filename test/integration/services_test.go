@@ -1,0 +1,162 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// haveType matches a service of a type, with more that has to be so.
+func haveType(kind corev1.ServiceType, more ...gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
+	return And(append(more, HaveField("Spec.Type", kind))...)
+}
+
+// nodePorts are the node ports of a service, 0 for a port without.
+func nodePorts(s *corev1.Service) []int32 {
+	ports := make([]int32, len(s.Spec.Ports))
+	for i, p := range s.Spec.Ports {
+		ports[i] = p.NodePort
+	}
+	return ports
+}
+
+var _ = Describe("A Service", Ordered, func() {
+	const ns = "services"
+	var red *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+	})
+
+	It("changes its type, again and again", func(ctx SpecContext) {
+		svc := service(ns, "chameleon")
+		create(ctx, red.Client, svc)
+		down := read(ctx, super.Client, superOf(red, svc))
+		addressed := HaveField("Spec.ClusterIP", Not(BeElementOf("", "None")))
+		Eventually(down).Should(haveType(corev1.ServiceTypeClusterIP, addressed))
+
+		become := func(kind corev1.ServiceType, change func(*corev1.ServiceSpec), want ...gomegatypes.GomegaMatcher) {
+			GinkgoHelper()
+			edit(ctx, red.Client, svc, func(s *corev1.Service) {
+				s.Spec.Type = kind
+				change(&s.Spec)
+			})
+			Eventually(down).Should(haveType(kind, want...))
+			Expect(refusals(ctx, red, ns, svc)).To(BeEmpty())
+		}
+		same := func(*corev1.ServiceSpec) {}
+		become(corev1.ServiceTypeNodePort, same, addressed)
+		Expect(nodePorts(down())).To(Equal(nodePorts(svc)))
+		become(corev1.ServiceTypeLoadBalancer, func(s *corev1.ServiceSpec) {
+			s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		}, addressed, HaveField("Spec.HealthCheckNodePort", Not(BeZero())))
+		become(corev1.ServiceTypeNodePort, same, addressed, HaveField("Spec.HealthCheckNodePort", BeZero()))
+		Expect(nodePorts(down())).To(Equal(nodePorts(svc)))
+		external := func(s *corev1.ServiceSpec) { s.ExternalName = "example.com" }
+		become(corev1.ServiceTypeExternalName, external, HaveField("Spec.ClusterIP", ""), HaveField("Spec.ExternalName", "example.com"))
+		become(corev1.ServiceTypeLoadBalancer, func(s *corev1.ServiceSpec) { s.ExternalName = "" }, addressed)
+		become(corev1.ServiceTypeClusterIP, same, addressed, WithTransform(nodePorts, HaveEach(BeZero())))
+		become(corev1.ServiceTypeExternalName, external, HaveField("Spec.ClusterIP", ""))
+		become(corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.ExternalName, s.ClusterIP = "", "None" },
+			HaveField("Spec.ClusterIP", "None"))
+		become(corev1.ServiceTypeExternalName, external, HaveField("Spec.ClusterIP", ""))
+		become(corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.ExternalName = "" }, addressed)
+	})
+
+	It("takes the place of another of the same name, headless", func(ctx SpecContext) {
+		svc := service(ns, "headless")
+		create(ctx, red.Client, svc)
+		shouldExist(ctx, super.Client, superOf(red, svc))
+		Expect(red.Client.Delete(ctx, svc)).To(Succeed())
+		again := service(ns, "headless")
+		again.Spec.ClusterIP = "None"
+		create(ctx, red.Client, again)
+		Eventually(read(ctx, super.Client, superOf(red, again))).Should(HaveField("Spec.ClusterIP", "None"))
+	})
+
+	It("has the node ports that the tenant sees, also after somebody changed them behind its back", func(ctx SpecContext) {
+		svc := service(ns, "ports")
+		svc.Spec.Type = corev1.ServiceTypeNodePort
+		create(ctx, red.Client, svc)
+		down := read(ctx, super.Client, superOf(red, svc))
+		Eventually(down).Should(WithTransform(nodePorts, Equal(nodePorts(svc))))
+
+		edit(ctx, super.Client, superOf(red, svc), func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
+		Eventually(down).Should(WithTransform(nodePorts, Equal(nodePorts(svc))))
+		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30555 })
+		Eventually(down).Should(WithTransform(nodePorts, HaveExactElements(int32(30555))))
+	})
+
+	It("is told that a node port is taken, and gets it when it is free", func(ctx SpecContext) {
+		other := service("default", "first")
+		other.Spec.Type = corev1.ServiceTypeNodePort
+		other.Spec.Ports[0].NodePort = 30777
+		create(ctx, super.Client, other)
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
+
+		svc := service(ns, "second")
+		svc.Spec.Type = corev1.ServiceTypeNodePort
+		svc.Spec.Ports[0].NodePort = 30777
+		create(ctx, red.Client, svc)
+		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(
+			And(ContainSubstring("nodePort: Invalid value: 30777: provided port is already allocated"), Not(ContainSubstring(red.Key())))))
+
+		Expect(super.Client.Delete(ctx, other)).To(Succeed())
+		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30777))))
+	})
+
+	It("shows what its load balancer says", func(ctx SpecContext) {
+		svc := service(ns, "balanced")
+		svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+		create(ctx, red.Client, svc)
+		down := superOf(red, svc)
+		shouldExist(ctx, super.Client, down)
+		down.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPModeVIP)}}
+		down.Status.Conditions = []metav1.Condition{{
+			Type: "example.com/Announced", Status: metav1.ConditionTrue, Reason: "Done",
+			Message: "announced " + down.Namespace + "/balanced", LastTransitionTime: metav1.Now(),
+		}}
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		up := read(ctx, red.Client, svc)
+		Eventually(up).Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
+		Eventually(up).Should(HaveField("Status.Conditions", ConsistOf(HaveField("Message", "announced "+ns+"/balanced"))))
+
+		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
+		Eventually(read(ctx, super.Client, down)).Should(haveType(corev1.ServiceTypeClusterIP))
+		Eventually(up).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
+	})
+
+	It("with external IPs is refused", func(ctx SpecContext) {
+		svc := service(ns, "greedy")
+		svc.Spec.ExternalIPs = []string{"192.0.2.9"}
+		create(ctx, red.Client, svc)
+		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(ContainSubstring("spec.externalIPs is not allowed")))
+		Expect(get(ctx, super.Client, superOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+
+	It("has the IP families that the super cluster has, unless it says which", func(ctx SpecContext) {
+		prefers, both := service(ns, "prefers"), service(ns, "both")
+		prefers.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyPreferDualStack)
+		both.Spec.IPFamilyPolicy, both.Spec.ClusterIP, both.Spec.Selector = new(corev1.IPFamilyPolicyRequireDualStack), "None", nil
+		both.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
+		create(ctx, red.Client, prefers, both)
+		Eventually(read(ctx, super.Client, superOf(red, prefers))).
+			Should(HaveField("Spec", And(HaveField("IPFamilies", HaveLen(1)), HaveField("IPFamilyPolicy", prefers.Spec.IPFamilyPolicy))))
+		Eventually(read(ctx, super.Client, superOf(red, both))).Should(HaveField("Spec.IPFamilies", both.Spec.IPFamilies))
+	})
+
+	It("of the tenant's apiserver stays", func(ctx SpecContext) {
+		own := service("default", "kubernetes")
+		Expect(get(ctx, red.Client, own)).To(Succeed())
+		shouldExist(ctx, super.Client, superOf(red, configMap("default", "kube-root-ca.crt", nil)))
+		Expect(get(ctx, super.Client, superOf(red, own))).To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+})
