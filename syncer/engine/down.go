@@ -382,7 +382,7 @@ func (s *session) reclaim(ctx context.Context, k *kind, o objects) error {
 // bringUp shows the tenant the node and the status of the copy, each with a request only if it differs.
 func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
 	tenant, err := s.bind(ctx, k, o)
-	if err != nil {
+	if err != nil || tenant == nil {
 		return err
 	}
 	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.super))
@@ -410,7 +410,7 @@ func (s *session) shownBack(ctx context.Context, k *kind, tenant, super client.O
 	return shown
 }
 
-// bind binds the tenant's object to the node that its copy is on, and returns it as it is then.
+// bind binds the tenant's object to the node that its copy is on, and returns it as it is then; nil if it is gone.
 func (s *session) bind(ctx context.Context, k *kind, o objects) (client.Object, error) {
 	m := k.down.mirror
 	if m == nil || m.node(o.super) == "" || o.tenant.GetDeletionTimestamp() != nil {
@@ -428,7 +428,7 @@ func (s *session) bind(ctx context.Context, k *kind, o objects) (client.Object, 
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	if err := s.client.SubResource("binding").Create(ctx, o.tenant, binding); err != nil {
-		return nil, err
+		return nil, client.IgnoreNotFound(err)
 	}
 	bound := m.bound(o.tenant, node)
 	s.tenantRecent.assume(k.name, bound)

@@ -53,6 +53,8 @@ func newCluster(
 	objects map[client.Object]cache.ByObject, changed, tripped func(),
 ) (*Cluster, error) {
 	mapper := newMapper(builtin)
+	// Whoever reads the syncer's log can do nothing about what a tenant's apiserver calls deprecated.
+	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
 	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
 	reopened := newReopened(ctx, c.Verify)
