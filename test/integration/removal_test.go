@@ -1,0 +1,194 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// herd is how many pods a spec about losing them all has: more than may vanish unseen.
+const herd = 8
+
+// withHerd is a tenant whose namespace has so many pods that run, each with the config map that it refers to, and the copies.
+func withHerd(ctx context.Context, ns string) (*local.Tenant, map[string]types.UID) {
+	GinkgoHelper()
+	red := tenant(ctx)
+	create(ctx, red.Client, namespace(ns), configMap(ns, "web", nil))
+	addHerd(ctx, red, ns)
+	return red, copyUIDs(ctx, red, ns)
+}
+
+func addHerd(ctx context.Context, t *local.Tenant, ns string) {
+	GinkgoHelper()
+	for i := range herd {
+		create(ctx, t.Client, pod(ns, fmt.Sprintf("p%02d", i), withConfigMap("web")))
+	}
+	Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).WithTimeout(2 * soon).Should(HaveLen(herd))
+}
+
+// copyUIDs are the copies of a namespace's pods, by name, that are not being deleted.
+func copyUIDs(ctx context.Context, t *local.Tenant, ns string) map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, p := range pods(ctx, super.Client, t.Super(ns)) {
+		if p.DeletionTimestamp == nil {
+			uids[p.Name] = p.UID
+		}
+	}
+	return uids
+}
+
+// syncing matches a VirtualCluster whose objects are being carried, or not for a reason.
+func syncing(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
+	return haveCondition(tenancyv1alpha1.ConditionSyncing, status, reason)
+}
+
+var _ = Describe("Pods that vanish without having been deleted", func() {
+	const ns = "herd"
+
+	shouldBeAskedAbout := func(ctx context.Context, red *local.Tenant, copies map[string]types.UID) {
+		GinkgoHelper()
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
+		Expect(read(ctx, super.Client, red.VC)().Status.Conditions).
+			To(ContainElement(HaveField("Message", ContainSubstring(names.ConfirmRemoval+"="+fmt.Sprint(herd)))))
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red, ns).WithTimeout(2 * quiet).Should(Equal(copies))
+		Expect(get(ctx, super.Client, superOf(red, configMap(ns, "web", nil)))).To(Succeed(), "what the pods refer to stays with them")
+	}
+	confirm := func(ctx context.Context, red *local.Tenant, pods int) {
+		GinkgoHelper()
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Annotations = map[string]string{names.ConfirmRemoval: fmt.Sprint(pods)}
+		})
+	}
+
+	It("run on until an admin confirms that they go, in numbers", func(ctx SpecContext) {
+		red, copies := withHerd(ctx, ns)
+		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
+		shouldBeAskedAbout(ctx, red, copies)
+
+		confirm(ctx, red, herd-1)
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red, ns).Should(Equal(copies))
+
+		confirm(ctx, red, herd)
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(2 * soon).Should(BeEmpty())
+		shouldVanish(ctx, super.Client, superOf(red, configMap(ns, "web", nil)))
+		Eventually(read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		create(ctx, red.Client, pod(ns, "new"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("new"))
+	})
+
+	It("run on when they vanish with their namespace", func(ctx SpecContext) {
+		red, copies := withHerd(ctx, ns)
+		Expect(super.Lose(ctx, red.Key(), "namespaces/"+ns)).To(Succeed())
+		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
+		shouldBeAskedAbout(ctx, red, copies)
+		Expect(get(ctx, super.Client, superOf(red, namespace(ns)))).To(Succeed())
+	})
+
+	It("run on when no syncer saw them vanish, and when it starts again and again", func(ctx SpecContext) {
+		red, copies := withHerd(ctx, ns)
+		stopSyncer()
+		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
+		startSyncer()
+		shouldBeAskedAbout(ctx, red, copies)
+		stopSyncer()
+		startSyncer()
+		shouldBeAskedAbout(ctx, red, copies)
+		confirm(ctx, red, herd)
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(2 * soon).Should(BeEmpty())
+	})
+})
+
+var _ = DescribeTable("Pods that are deleted are gone, however many they are",
+	func(ctx SpecContext, away bool, remove func(context.Context, *local.Tenant)) {
+		const ns = "herd"
+		red, _ := withHerd(ctx, ns)
+		if away {
+			stopSyncer()
+		}
+		remove(ctx, red)
+		if away {
+			startSyncer()
+		}
+		shouldBeGone(ctx, red, ns)
+	},
+	Entry("all at once while no syncer looks", true, deleteAll()),
+	Entry("by force", false, deleteAll(client.GracePeriodSeconds(0))),
+	Entry("by force, one after the other", false, deleteEach(client.GracePeriodSeconds(0))),
+	Entry("with their namespace while no syncer looks", true, deleteNamespace),
+)
+
+var _ = Describe("A Deployment that is scaled to none while no syncer looks", func() {
+	It("has no pods on either side", func(ctx SpecContext) {
+		const ns = "herd"
+		red, dep := tenant(ctx), deployment(ns, "web", herd)
+		create(ctx, red.Client, namespace(ns), dep)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).Should(HaveLen(herd))
+		stopSyncer()
+		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
+		marked := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
+		Eventually(pods).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveEach(Satisfy(marked)))
+		startSyncer()
+		shouldBeGone(ctx, red, ns)
+	})
+})
+
+// shouldBeGone waits until no pod is left on either side, of a tenant that is never stopped.
+func shouldBeGone(ctx context.Context, red *local.Tenant, ns string) {
+	GinkgoHelper()
+	Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(3 * soon).Should(BeEmpty())
+	Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(BeEmpty())
+	Consistently(read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+}
+
+var _ = Describe("Pods that are deleted by force while no syncer looks", func() {
+	It("are gone if the tenant has others, or if they are a handful", func(ctx SpecContext) {
+		const ns = "herd"
+		red, _ := withHerd(ctx, ns)
+		create(ctx, red.Client, namespace("other"), pod("other", "stays"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, "other").Should(ConsistOf("stays"))
+		stopSyncer()
+		deleteAll(client.GracePeriodSeconds(0))(ctx, red)
+		startSyncer()
+		shouldBeGone(ctx, red, ns)
+
+		stopSyncer()
+		Expect(red.Client.Delete(ctx, pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
+		startSyncer()
+		shouldBeGone(ctx, red, "other")
+	})
+})
+
+// deleteAll deletes all pods of a tenant's namespace, as kubectl delete pods --all does on the apiserver's side.
+func deleteAll(opts ...client.DeleteAllOfOption) func(context.Context, *local.Tenant) {
+	return func(ctx context.Context, red *local.Tenant) {
+		GinkgoHelper()
+		Expect(red.Client.DeleteAllOf(ctx, &corev1.Pod{}, append(opts, client.InNamespace("herd"))...)).To(Succeed())
+	}
+}
+
+func deleteEach(opts ...client.DeleteOption) func(context.Context, *local.Tenant) {
+	return func(ctx context.Context, red *local.Tenant) {
+		GinkgoHelper()
+		for _, p := range pods(ctx, red.Client, "herd") {
+			Expect(red.Client.Delete(ctx, &p, opts...)).To(Succeed())
+		}
+	}
+}
+
+func deleteNamespace(ctx context.Context, red *local.Tenant) {
+	GinkgoHelper()
+	Expect(red.Client.Delete(ctx, namespace("herd"))).To(Succeed())
+}
