@@ -1,0 +1,287 @@
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A pod that runs", Ordered, func() {
+	const ns = "live"
+	var (
+		red  *local.Tenant
+		node *corev1.Node
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		red, node = tenant(ctx), bareNode(ctx)
+		create(ctx, red.Client, namespace(ns), configMap(ns, "tools", map[string]string{"TOOL": "strace"}))
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		// What the super cluster adds to what tenants ask for.
+		limits := &corev1.LimitRange{
+			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "defaults"},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "10m", "memory", "1Gi"), Default: amounts("cpu", "8", "memory", "8Gi"),
+			}}},
+		}
+		create(ctx, super.Client, limits)
+		var listed corev1.LimitRangeList
+		Eventually(super.Client.List).WithContext(ctx).WithArguments(&listed, client.InNamespace(red.Super(ns))).Should(Succeed())
+	})
+
+	// through sends a change through a subresource, as kubectl debug and kubectl patch --subresource do.
+	through := func(ctx context.Context, name string, p *corev1.Pod, change func(*corev1.Pod)) {
+		GinkgoHelper()
+		Eventually(func(ctx context.Context) error {
+			if err := get(ctx, red.Client, p); err != nil {
+				return err
+			}
+			change(p)
+			return red.Client.SubResource(name).Update(ctx, p)
+		}).WithContext(ctx).Should(Succeed())
+	}
+	debug := func(name string, change ...func(*corev1.EphemeralContainer)) func(*corev1.Pod) {
+		c := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: "example/debug:1"}}
+		for _, f := range change {
+			f(&c)
+		}
+		return func(p *corev1.Pod) { p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, c) }
+	}
+
+	It("takes containers to look around with, after what they refer to, and shows how they are", func(ctx SpecContext) {
+		p := pod(ns, "debugged", onNode(node))
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		tools := superOf(red, configMap(ns, "tools", nil))
+		Expect(get(ctx, super.Client, tools)).NotTo(Succeed())
+
+		through(ctx, "ephemeralcontainers", p, debug("debug", func(c *corev1.EphemeralContainer) {
+			c.TargetContainerName = "main"
+			c.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "tools"}}}}
+			c.Env = []corev1.EnvVar{{Name: "NS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}
+		}))
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(1)))
+		Expect(get(ctx, super.Client, tools)).To(Succeed())
+		added := read(ctx, super.Client, copied)().Spec.EphemeralContainers[0]
+		Expect(added.TargetContainerName).To(Equal("main"))
+		Expect(fieldOf(read(ctx, super.Client, copied)(), added.Env[0].ValueFrom.FieldRef.FieldPath)).To(Equal(ns))
+
+		reports(ctx, copied, func(s *corev1.PodStatus) {
+			s.EphemeralContainerStatuses = []corev1.ContainerStatus{{
+				Name: "debug", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+			}}
+		})
+		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.EphemeralContainerStatuses", ConsistOf(HaveField("State.Running", Not(BeNil())))))
+
+		through(ctx, "ephemeralcontainers", p, debug("another"))
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(2)))
+	})
+
+	It("is told why a container is refused, and everything else goes on", func(ctx SpecContext) {
+		p := pod(ns, "prying", onNode(node))
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		through(ctx, "ephemeralcontainers", p, debug("root", func(c *corev1.EphemeralContainer) {
+			c.SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+		}))
+		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(ContainSubstring("violates PodSecurity")))
+		reports(ctx, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 3 })
+		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(3)))))
+		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["tier"] = "front" })
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
+		Expect(read(ctx, super.Client, copied)().Spec.EphemeralContainers).To(BeEmpty())
+	})
+
+	It("shows its status also where the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
+		p := pod(ns, "best-effort", onNode(node))
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		Expect(copied.Status.QOSClass).To(Equal(corev1.PodQOSBurstable))
+		Expect(read(ctx, red.Client, p)().Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
+	})
+
+	It("is resized in place, and says how far that has come", func(ctx SpecContext) {
+		p := pod(ns, "growing", onNode(node), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2")}
+		})
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		By("keeping what the super cluster's admission added")
+		Expect(copied.Spec.Containers[0].Resources.Limits).To(HaveLen(2))
+
+		through(ctx, "resize", p, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "3"), Limits: amounts("cpu", "4")}
+		})
+		resources := func() corev1.ResourceRequirements { return read(ctx, super.Client, copied)().Spec.Containers[0].Resources }
+		Eventually(resources).Should(And(HaveField("Requests", haveAmount("cpu", "3")), HaveField("Limits", haveAmount("cpu", "4"))))
+		Expect(resources()).To(And(HaveField("Requests", haveAmount("memory", "1Gi")), HaveField("Limits", haveAmount("memory", "8Gi"))))
+
+		By("saying that it waits")
+		reports(ctx, copied, func(s *corev1.PodStatus) {
+			s.Conditions = append(s.Conditions, corev1.PodCondition{
+				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred, LastTransitionTime: metav1.Now(),
+			})
+		})
+		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodResizePending, corev1.ConditionTrue))
+		By("saying that it is done")
+		reports(ctx, copied, func(s *corev1.PodStatus) {
+			s.Conditions = s.Conditions[:len(s.Conditions)-1]
+			s.ContainerStatuses[0].Resources = new(resources())
+			s.ContainerStatuses[0].AllocatedResources = resources().Requests
+		})
+		Eventually(read(ctx, red.Client, p)).Should(And(
+			havePodCondition(corev1.PodResizePending, "none"),
+			HaveField("Status.ContainerStatuses", ConsistOf(HaveField("AllocatedResources", haveAmount("cpu", "3")))),
+		))
+
+		By("going back")
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts("cpu", "1") })
+		Eventually(resources).Should(HaveField("Requests", haveAmount("cpu", "1")))
+	})
+
+	It("is resized as a whole, also before it runs", func(ctx SpecContext) {
+		p := pod("default", "waiting", func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{bareLabel: "nowhere"}
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "4")}
+		})
+		create(ctx, red.Client, p)
+		copied := superOf(red, p)
+		shouldExist(ctx, super.Client, copied)
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Resources.Requests = amounts("cpu", "2") })
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.Resources.Requests", haveAmount("cpu", "2")))
+	})
+
+	It("is told why the super cluster does not resize it", func(ctx SpecContext) {
+		p := pod(ns, "greedy", onNode(node), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2")}
+		})
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "some"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceLimitsCPU: resource.MustParse("1")}},
+		}
+		create(ctx, super.Client, quota)
+		Eventually(read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = amounts("cpu", "9") })
+		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(ContainSubstring("exceeded quota")))
+		Expect(super.Client.Delete(ctx, quota)).To(Succeed())
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.Containers", ConsistOf(HaveField("Resources.Limits", haveAmount("cpu", "9")))))
+	})
+
+	It("is ready when the tenant's controllers have opened its gates", func(ctx SpecContext) {
+		const gate = "example.com/in-rotation"
+		p := pod(ns, "gated", onNode(node), func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate}} })
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		reports(ctx, copied, func(s *corev1.PodStatus) { s.Conditions = append(s.Conditions, podCondition(corev1.PodReady, corev1.ConditionFalse)) })
+		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodReady, corev1.ConditionFalse))
+
+		says := func(status corev1.ConditionStatus, at metav1.Time) {
+			GinkgoHelper()
+			Eventually(func(ctx context.Context) error {
+				if err := get(ctx, red.Client, p); err != nil {
+					return err
+				}
+				was := p.DeepCopy()
+				c := podCondition(gate, status)
+				c.LastTransitionTime = at
+				p.Status.Conditions = []corev1.PodCondition{c}
+				return red.Client.Status().Patch(ctx, p, client.StrategicMergeFrom(was.DeepCopy(), client.MergeFromWithOptimisticLock{}))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		says(corev1.ConditionTrue, metav1.Now())
+		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
+		reports(ctx, copied, func(s *corev1.PodStatus) { conditionIn(s, corev1.PodReady).Status = corev1.ConditionTrue })
+		Eventually(read(ctx, red.Client, p)).Should(And(
+			havePodCondition(corev1.PodReady, corev1.ConditionTrue), havePodCondition(gate, corev1.ConditionTrue),
+		))
+
+		By("closing one without saying when")
+		says(corev1.ConditionFalse, metav1.Time{})
+		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
+
+		By("somebody in the super cluster having the later word")
+		says(corev1.ConditionFalse, metav1.NewTime(time.Now().Add(-time.Hour)))
+		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
+		reports(ctx, copied, func(s *corev1.PodStatus) { *conditionIn(s, gate) = podCondition(gate, corev1.ConditionTrue) })
+		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(gate, corev1.ConditionTrue))
+		Consistently(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
+	})
+
+	It("keeps what the tenant's controllers note on it, and follows the node", func(ctx SpecContext) {
+		p := pod(ns, "noted", onNode(node))
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		was := p.DeepCopy()
+		p.Status.Conditions = append(p.Status.Conditions, podCondition("example.com/noted", corev1.ConditionTrue))
+		Expect(red.Client.Status().Patch(ctx, p, client.StrategicMergeFrom(was))).To(Succeed())
+		reports(ctx, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 1 })
+		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(1)))))
+		Consistently(read(ctx, red.Client, p)).Should(havePodCondition("example.com/noted", corev1.ConditionTrue))
+		Expect(read(ctx, super.Client, copied)()).To(havePodCondition("example.com/noted", "none"))
+	})
+
+	It("takes tolerations that are added, but for those of the super cluster's own nodes", func(ctx SpecContext) {
+		p := pod(ns, "tolerant", onNode(node))
+		create(ctx, red.Client, p)
+		copied := runs(ctx, red, p)
+		edit(ctx, red.Client, p, func(p *corev1.Pod) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations,
+				corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists},
+				corev1.Toleration{Operator: corev1.TolerationOpExists},
+				corev1.Toleration{Key: "example.com/new", Operator: corev1.TolerationOpExists},
+			)
+		})
+		keys := func() (keys []string) {
+			for _, t := range read(ctx, super.Client, copied)().Spec.Tolerations {
+				keys = append(keys, t.Key)
+			}
+			return keys
+		}
+		Eventually(keys).Should(ContainElement("example.com/new"))
+		Expect(keys()).To(ConsistOf(bareLabel, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "example.com/new"))
+	})
+})
+
+// amounts are amounts of resources, by pairs.
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// haveAmount matches a list with an amount of a resource, however it is written.
+func haveAmount(name corev1.ResourceName, quantity string) gomegatypes.GomegaMatcher {
+	return WithTransform(func(list corev1.ResourceList) string {
+		have := list[name]
+		return have.String()
+	}, Equal(quantity))
+}
+
+// podCondition is a condition that changed now.
+func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+	return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.Now()}
+}
+
+// conditionIn is a condition of a status, to be changed.
+func conditionIn(s *corev1.PodStatus, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return &s.Conditions[i]
+		}
+	}
+	s.Conditions = append(s.Conditions, corev1.PodCondition{Type: kind})
+	return &s.Conditions[len(s.Conditions)-1]
+}
