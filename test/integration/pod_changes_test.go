@@ -121,7 +121,9 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		through(ctx, "resize", p, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "3"), Limits: amounts("cpu", "4")}
 		})
-		resources := func() corev1.ResourceRequirements { return read(ctx, super.Client, copied)().Spec.Containers[0].Resources }
+		resources := func() corev1.ResourceRequirements {
+			return read(ctx, super.Client, copied)().Spec.Containers[0].Resources
+		}
 		Eventually(resources).Should(And(HaveField("Requests", haveAmount("cpu", "3")), HaveField("Limits", haveAmount("cpu", "4"))))
 		Expect(resources()).To(And(HaveField("Requests", haveAmount("memory", "1Gi")), HaveField("Limits", haveAmount("memory", "8Gi"))))
 
@@ -183,7 +185,9 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		p := pod(ns, "gated", onNode(node), func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate}} })
 		create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		reports(ctx, copied, func(s *corev1.PodStatus) { s.Conditions = append(s.Conditions, podCondition(corev1.PodReady, corev1.ConditionFalse)) })
+		reports(ctx, copied, func(s *corev1.PodStatus) {
+			s.Conditions = append(s.Conditions, podCondition(corev1.PodReady, corev1.ConditionFalse))
+		})
 		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodReady, corev1.ConditionFalse))
 
 		says := func(status corev1.ConditionStatus, at metav1.Time) {

@@ -1,0 +1,86 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+var _ = Describe("What the super cluster's admission makes of a copy", func() {
+	const ns, gate = "admitted", "example.com/quota"
+
+	It("stays, and nobody fights over it", func(ctx SpecContext) {
+		red := tenant(ctx)
+		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "quota-" + red.VC.Name},
+			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+				FailurePolicy:      new(admissionregistrationv1.Fail),
+				MatchConstraints: &admissionregistrationv1.MatchResources{
+					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{names.VCName: red.VC.Name}},
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					}}},
+				},
+				Mutations: []admissionregistrationv1.Mutation{{
+					PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+					ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{
+						metadata: Object.metadata{labels: {"audit": "yes"}},
+						spec: Object.spec{
+							schedulingGates: [Object.spec.schedulingGates{name: "` + gate + `"}],
+							activeDeadlineSeconds: 3600,
+							containers: [
+								Object.spec.containers{name: "main", resources: Object.spec.containers.resources{requests: {"cpu": "10m"}}},
+								Object.spec.containers{name: "injected", image: "example/proxy:1"}
+							]
+						}
+					}`},
+				}},
+			},
+		}
+		binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
+		}
+		create(ctx, super.Client, policy, binding)
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(super.Client.Delete(ctx, binding)).To(Succeed())
+			Expect(super.Client.Delete(ctx, policy)).To(Succeed())
+		})
+		create(ctx, red.Client, namespace(ns))
+		Eventually(func(g Gomega) { // until the apiserver has taken the policy up
+			probe := pod(red.Super(ns), "probe")
+			probe.Spec.ServiceAccountName = "default"
+			g.Expect(super.Client.Create(ctx, probe)).To(Succeed())
+			g.Expect(super.Client.Delete(ctx, probe)).To(Succeed())
+			g.Expect(probe.Labels).To(HaveKey("audit"))
+		}).WithContext(ctx).Should(Succeed())
+
+		p := pod(ns, "web", func(p *corev1.Pod) {
+			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/own"}}
+			p.Spec.Containers[0].Resources.Requests = amounts("cpu", "2")
+		})
+		create(ctx, red.Client, p)
+		copied := superOf(red, p)
+		shouldExist(ctx, super.Client, copied)
+		Expect(copied.Spec.SchedulingGates).To(HaveLen(2))
+		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.SchedulingGates", ConsistOf(HaveField("Name", gate))))
+		settle(ctx)
+		Expect(get(ctx, super.Client, copied)).To(Succeed())
+		Expect(copied.Labels).To(HaveKeyWithValue("audit", "yes"))
+		Expect(copied.Spec.ActiveDeadlineSeconds).To(HaveValue(BeEquivalentTo(3600)))
+		Expect(copied.Spec.SchedulingGates).To(HaveLen(1))
+		Expect(copied.Spec.Containers).To(HaveLen(2))
+
+		edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+		Expect(read(ctx, red.Client, p)().Status.ContainerStatuses).To(ConsistOf(HaveField("Name", "main")))
+		Expect(refusals(ctx, red, ns, p)).To(BeEmpty())
+	})
+})
