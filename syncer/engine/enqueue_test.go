@@ -129,3 +129,28 @@ func TestHandler(t *testing.T) {
 		})
 	}
 }
+
+func TestDiffering(t *testing.T) {
+	secret := func(names ...string) []Reference {
+		var refs []Reference
+		for _, name := range names {
+			refs = append(refs, Reference{Kind: "Secret", Name: name})
+		}
+		return refs
+	}
+	tests := map[string]struct{ was, now, want []Reference }{
+		"none":            {nil, nil, nil},
+		"the same":        {secret("a", "b"), secret("b", "a"), nil},
+		"one begins":      {secret("a"), secret("a", "b"), secret("b")},
+		"one ceases":      {secret("a", "b"), secret("b"), secret("a")},
+		"one for another": {secret("a"), secret("b"), secret("a", "b")},
+		"of another kind": {secret("a"), []Reference{{Kind: "ConfigMap", Name: "a"}}, append(secret("a"), Reference{Kind: "ConfigMap", Name: "a"})},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, differing(tt.was, tt.now)); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

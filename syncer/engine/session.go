@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -184,10 +185,10 @@ func (s *session) referred(ctx context.Context, kind string, key client.ObjectKe
 	return found, err
 }
 
-// eachReferrer calls f with the request of each of the tenant's objects that refers to this one.
+// eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
 func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
 	for k := range s.carried() {
-		if k.down == nil || k.down.references == nil {
+		if k.down == nil || k.down.references == nil || s.identity().Mode(k.name) == tenancyv1alpha1.SyncOff {
 			continue
 		}
 		err := eachObject(ctx, s.cluster.GetCache(), k, func(obj client.Object) { f(s.request(k, client.ObjectKeyFromObject(obj))) },

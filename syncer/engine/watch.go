@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -231,15 +232,19 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
 			s.wake(k, obj)
 		},
-		update: func(_, obj client.Object) {
+		update: func(was, obj client.Object) {
 			s.tenantRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+			// Without a new generation, it is the status that changed; not all kinds have generations.
+			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
+				s.review(obj.GetNamespace(), differing(references(k, was), references(k, obj)))
+			}
 		},
 		remove: func(obj client.Object, missed bool) {
 			s.witness(obj, missed)
 			s.tenantRecent.forget(k.name, client.ObjectKeyFromObject(obj))
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
-			s.releaseReferences(k, obj)
+			s.review(obj.GetNamespace(), references(k, obj))
 		},
 	}
 }
@@ -279,13 +284,29 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 	}
 }
 
-// releaseReferences looks again at what an object that is gone referred to: it may not be wanted any more.
-func (s *session) releaseReferences(k *kind, obj client.Object) {
-	for _, ref := range references(k, obj) {
+// review looks again at what an object of a namespace began or ceased to refer to: it may be wanted now, or not any more.
+func (s *session) review(namespace string, refs []Reference) {
+	for _, ref := range refs {
 		if to := s.kind(ref.Kind); to != nil && to.down.onDemand {
-			s.enqueue(s.request(to, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}), priorityLow)
+			s.enqueue(s.request(to, client.ObjectKey{Namespace: namespace, Name: ref.Name}), priorityLow)
 		}
 	}
+}
+
+// differing are the references that are in one of two lists alone.
+func differing(was, now []Reference) []Reference {
+	var alone []Reference
+	for _, ref := range was {
+		if !slices.Contains(now, ref) {
+			alone = append(alone, ref)
+		}
+	}
+	for _, ref := range now {
+		if !slices.Contains(was, ref) {
+			alone = append(alone, ref)
+		}
+	}
+	return alone
 }
 
 // enqueueSuper enqueues all that the super cluster has for the tenant.

@@ -1,0 +1,70 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A ServiceAccount", Ordered, func() {
+	const ns = "accounts"
+	var (
+		red  *local.Tenant
+		bots = &corev1.ServiceAccount{
+			ObjectMeta:       metav1.ObjectMeta{Namespace: ns, Name: "bots"},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+			Secrets:          []corev1.ObjectReference{{Name: "token"}},
+		}
+		registry, token = secret(ns, "registry", nil), secret(ns, "token", nil)
+	)
+	pulls := func(names ...string) gomegatypes.GomegaMatcher {
+		refs := make([]corev1.LocalObjectReference, len(names))
+		for i, name := range names {
+			refs[i].Name = name
+		}
+		return HaveField("ImagePullSecrets", Equal(refs))
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns), bots, registry, token)
+	})
+
+	It("goes down with the secrets for registries, and with nothing that gives rights", func(ctx SpecContext) {
+		down := superOf(red, bots)
+		shouldExist(ctx, super.Client, down)
+		Expect(*down).To(pulls("registry"))
+		Expect(down.AutomountServiceAccountToken).To(Equal(new(false)))
+		Expect(down.Secrets).To(BeEmpty())
+		shouldExist(ctx, super.Client, superOf(red, registry))
+		Expect(get(ctx, super.Client, superOf(red, token))).NotTo(Succeed())
+	})
+
+	It("follows, and keeps what the super cluster added", func(ctx SpecContext) {
+		down := read(ctx, super.Client, superOf(red, bots))
+		edit(ctx, super.Client, superOf(red, bots), func(a *corev1.ServiceAccount) {
+			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "mirror"}}
+			a.AutomountServiceAccountToken = nil
+		})
+		Eventually(down).Should(pulls("mirror", "registry"))
+		Eventually(down).Should(HaveField("AutomountServiceAccountToken", new(false)))
+		edit(ctx, red.Client, bots, func(a *corev1.ServiceAccount) { a.ImagePullSecrets = nil })
+		Eventually(down).Should(pulls("mirror"))
+		shouldVanish(ctx, super.Client, superOf(red, registry))
+	})
+
+	It("called default is the super cluster's own, which is taken over", func(ctx SpecContext) {
+		own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
+		down := read(ctx, super.Client, superOf(red, own))
+		Eventually(down).Should(HaveField("AutomountServiceAccountToken", new(false)))
+		edit(ctx, red.Client, own, func(a *corev1.ServiceAccount) {
+			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+		})
+		Eventually(down).Should(pulls("registry"))
+		shouldExist(ctx, super.Client, superOf(red, registry))
+	})
+})

@@ -1,0 +1,113 @@
+package integration
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// admitting is a policy for all pods of the namespace policies, which admits those of other namespaces.
+func admitting(name string, from *metav1.LabelSelector) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "policies", Name: name},
+		Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{
+			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: from}},
+		}}},
+	}
+}
+
+// admitted are the namespaces of the super cluster whose pods the copy of a policy admits; none while there is no copy.
+func admitted(ctx context.Context, policy *networkingv1.NetworkPolicy) func() []string {
+	return func() []string {
+		copied := read(ctx, super.Client, policy)()
+		if len(copied.Spec.Ingress) == 0 {
+			return nil
+		}
+		selector, err := metav1.LabelSelectorAsSelector(copied.Spec.Ingress[0].From[0].NamespaceSelector)
+		Expect(err).NotTo(HaveOccurred())
+		list := &corev1.NamespaceList{}
+		if err := super.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return nil
+		}
+		var names []string
+		for _, ns := range list.Items {
+			names = append(names, ns.Name)
+		}
+		return names
+	}
+}
+
+var _ = Describe("A NetworkPolicy", Ordered, func() {
+	const ns = "policies"
+	var red, blue *local.Tenant
+	named := func(names ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names},
+		}}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		opaque := func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.OpaqueMetaPrefixes = []string{"internal.example.com/"}
+		}
+		red, blue = tenant(ctx, opaque), tenant(ctx)
+		for _, t := range []*local.Tenant{red, blue} {
+			labelled := namespace("labelled")
+			labelled.Labels = map[string]string{"team": "shop"}
+			create(ctx, t.Client, namespace(ns), labelled)
+			shouldExist(ctx, super.Client, superOf(t, namespace(ns)))
+			shouldExist(ctx, super.Client, superOf(t, labelled))
+		}
+	})
+
+	It("admits the tenant's own namespaces alone, however it selects them", func(ctx SpecContext) {
+		byName, byLabel, all := admitting("by-name", named(ns, "default")),
+			admitting("by-label", &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}),
+			admitting("all", &metav1.LabelSelector{})
+		others := admitting("others", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"labelled", ns}},
+		}})
+		create(ctx, red.Client, byName, byLabel, all, others)
+		Eventually(admitted(ctx, superOf(red, byName))).Should(ConsistOf(red.Super(ns), red.Super("default")))
+		Eventually(admitted(ctx, superOf(red, byLabel))).Should(ConsistOf(red.Super("labelled")))
+		Eventually(admitted(ctx, superOf(red, all))).Should(And(
+			ContainElements(red.Super(ns), red.Super("labelled"), red.Super("default")), HaveEach(HavePrefix(red.Key()))))
+		Eventually(admitted(ctx, superOf(red, others))).Should(And(
+			ContainElement(red.Super("default")), Not(ContainElements(red.Super(ns), red.Super("labelled"))), HaveEach(HavePrefix(red.Key()))))
+	})
+
+	It("follows, and is mended", func(ctx SpecContext) {
+		policy := admitting("changing", named("default"))
+		create(ctx, red.Client, policy)
+		down := superOf(red, policy)
+		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super("default")))
+		edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
+		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
+		edit(ctx, super.Client, superOf(red, policy), func(p *networkingv1.NetworkPolicy) {
+			p.Spec.Ingress[0].From[0].NamespaceSelector = named(blue.Super(ns))
+		})
+		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
+		Expect(super.Client.Delete(ctx, superOf(red, policy))).To(Succeed())
+		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
+		Expect(red.Client.Delete(ctx, policy)).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, policy))
+	})
+
+	It("that would not be enforced is refused", func(ctx SpecContext) {
+		policy := admitting("opaque", &metav1.LabelSelector{MatchLabels: map[string]string{"internal.example.com/tier": "front"}})
+		create(ctx, red.Client, policy)
+		Eventually(refusals).WithArguments(ctx, red, ns, policy).Should(ContainElement(ContainSubstring("internal.example.com/tier")))
+		Expect(get(ctx, super.Client, superOf(red, policy))).NotTo(Succeed())
+
+		edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
+		Eventually(admitted(ctx, superOf(red, policy))).Should(ConsistOf(red.Super(ns)))
+	})
+})
