@@ -36,8 +36,9 @@ type Cluster struct {
 	uid    types.UID // of the cluster that was engaged
 	synced atomic.Bool
 	served map[schema.GroupVersionKind]bool
-	// replaced: the apiserver serves another cluster than that.
+	// replaced: the apiserver serves another cluster than that, or an earlier state of it.
 	replaced atomic.Bool
+	reopened *reopened
 	removal  removal
 	problems problems
 	health   *health
@@ -57,9 +58,9 @@ func newCluster(
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
 	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
-	reopened := newReopened(ctx, c.Verify)
+	c.reopened = newReopened(ctx, c.Verify)
 	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
-		return reopened.wrap(c.health.wrap(next))
+		return c.reopened.wrap(c.health.wrap(next))
 	})
 	if err != nil {
 		return nil, err

@@ -5,46 +5,81 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// identity asks the tenant's apiserver which cluster it serves: the UID of the namespace kube-system, which is made once in the
-// life of a cluster. Only an admin of a running cluster gets it.
-func (c *Cluster) identity(ctx context.Context) (types.UID, error) {
+// identity is which cluster an apiserver serves, and how far that has come.
+type identity struct {
+	// uid is that of the namespace kube-system, which is made once in the life of a cluster; empty before.
+	uid types.UID
+	// revision is the resource version of now.
+	revision string
+}
+
+// identify asks the tenant's apiserver for its identity. Only an admin of a running cluster gets it.
+func (c *Cluster) identify(ctx context.Context) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	system := &corev1.Namespace{}
-	err := c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system)
-	return system.UID, err
+	list := &corev1.NamespaceList{}
+	if err := c.client.List(ctx, list, client.MatchingFields{"metadata.name": metav1.NamespaceSystem}); err != nil {
+		return identity{}, err
+	}
+	found := identity{revision: list.ResourceVersion}
+	for i := range list.Items {
+		found.uid = list.Items[i].UID
+	}
+	return found, nil
+}
+
+// remember takes the cluster that the tenant's apiserver serves now for the one that is engaged.
+func (c *Cluster) remember(ctx context.Context) error {
+	now, err := c.identify(ctx)
+	c.uid = now.uid
+	if err == nil && c.uid == "" {
+		return fmt.Errorf("the tenant's apiserver has no namespace %s yet", metav1.NamespaceSystem)
+	}
+	return err
 }
 
 // probe says whether the tenant's apiserver answers.
 func (c *Cluster) probe(ctx context.Context) error {
-	_, err := c.identity(ctx)
+	_, err := c.identify(ctx)
 	return err
 }
 
-// Verify makes sure that the tenant's apiserver still serves the cluster that was engaged. After an error that says otherwise the
-// tenant is disengaged, and not engaged again before an admin confirms it.
+// Verify makes sure that the tenant's apiserver still serves the cluster that was engaged, and no earlier state of it. After an error
+// that says otherwise the tenant is disengaged; another cluster is not engaged before an admin confirms it.
 func (c *Cluster) Verify(ctx context.Context) error {
-	uid, err := c.identity(ctx)
-	if err != nil && !apierrors.IsNotFound(err) {
+	newest := c.reopened.newest()
+	now, err := c.identify(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	if uid == c.uid {
+	case now.uid != c.uid:
+		err = fmt.Errorf("the tenant's apiserver serves another cluster than before: its namespace %s has UID %q, not %q",
+			metav1.NamespaceSystem, now.uid, c.uid)
+	case older(now.revision, newest):
+		err = fmt.Errorf("the tenant's apiserver serves an earlier state than before: it is at revision %s, and was at %s",
+			now.revision, newest)
+	default:
 		return nil
 	}
 	if c.replaced.CompareAndSwap(false, true) {
 		c.changed()
 	}
-	return fmt.Errorf("the tenant's apiserver serves another cluster than before: its namespace %s has UID %q, not %q",
-		metav1.NamespaceSystem, uid, c.uid)
+	return err
+}
+
+// older says whether one resource version is older than another. Of what cannot be compared, nothing is known.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 // recognize compares the cluster that a tenant's apiserver serves with the one that it served before. The first is remembered,

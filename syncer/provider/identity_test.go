@@ -17,33 +17,46 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// saying is a tenant's apiserver that says that its kube-system has this UID, or fails.
+// saying is a tenant's apiserver that says that its kube-system has this UID, that it is at this revision, or fails.
 type saying struct {
 	client.Client
-	uid types.UID
-	err error
+	uid      types.UID
+	revision string
+	err      error
 }
 
-func (s saying) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	obj.SetUID(s.uid)
+func (s saying) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var asked client.ListOptions
+	asked.ApplyOptions(opts)
+	if asked.FieldSelector == nil || asked.FieldSelector.String() != "metadata.name=kube-system" {
+		return errors.New("more is asked for than is needed")
+	}
+	namespaces := list.(*corev1.NamespaceList)
+	namespaces.ResourceVersion = s.revision
+	if s.uid != "" {
+		namespaces.Items = []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: s.uid}}}
+	}
 	return s.err
 }
 
 func TestVerify(t *testing.T) {
-	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, metav1.NamespaceSystem)
 	for name, tc := range map[string]struct {
 		says            saying
 		fails, replaced bool
 	}{
-		"the same":                        {saying{uid: "a"}, false, false},
-		"another":                         {saying{uid: "b"}, true, true},
-		"one that has just begun":         {saying{err: missing}, true, true},
+		"the same":                        {saying{uid: "a", revision: "1000"}, false, false},
+		"the same, later":                 {saying{uid: "a", revision: "1001"}, false, false},
+		"an earlier state":                {saying{uid: "a", revision: "999"}, true, true},
+		"another":                         {saying{uid: "b", revision: "2000"}, true, true},
+		"one that has just begun":         {saying{revision: "7"}, true, true},
+		"no revision that means anything": {saying{uid: "a", revision: "x"}, false, false},
 		"no answer":                       {saying{err: errors.New("connection refused")}, true, false},
 		"an answer that it is overloaded": {saying{err: apierrors.NewTooManyRequests("later", 1)}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes := 0
-			c := &Cluster{client: tc.says, uid: "a", health: &health{}, changed: func() { changes++ }}
+			c := &Cluster{client: tc.says, uid: "a", health: &health{}, changed: func() { changes++ }, reopened: silent()}
+			open(t, c.reopened, "/api/v1/namespaces?watch=true&resourceVersion=1000")
 			for range 2 {
 				if err := c.Verify(t.Context()); (err != nil) != tc.fails {
 					t.Errorf("got %v, want an error: %t", err, tc.fails)
@@ -54,6 +67,24 @@ func TestVerify(t *testing.T) {
 			}
 			if (changes == 1) != tc.replaced {
 				t.Errorf("told of %d changes", changes)
+			}
+		})
+	}
+}
+
+func TestRemember(t *testing.T) {
+	for name, tc := range map[string]struct {
+		says  saying
+		fails bool
+	}{
+		"a cluster":              {saying{uid: "a"}, false},
+		"one that has no name":   {saying{}, true},
+		"one that cannot answer": {saying{uid: "a", err: errors.New("connection refused")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &Cluster{client: tc.says}
+			if err := c.remember(t.Context()); (err != nil) != tc.fails || err == nil && c.uid != "a" {
+				t.Errorf("got %v, UID %q", err, c.uid)
 			}
 		})
 	}
@@ -119,7 +150,7 @@ func TestRecognize(t *testing.T) {
 func TestErrorsOfTheTransportAreNoIdentity(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadGateway, http.StatusTooManyRequests} {
 		err := apierrors.NewGenericServerResponse(status, "get", schema.GroupResource{}, "kube-system", "", 0, true)
-		c := &Cluster{client: saying{err: err}, uid: "a", health: &health{}, changed: func() { t.Error("told of a change") }}
+		c := &Cluster{client: saying{err: err}, uid: "a", reopened: silent(), changed: func() { t.Error("told of a change") }}
 		if err := c.Verify(t.Context()); err == nil || c.replaced.Load() {
 			t.Errorf("status %d: %v, replaced %t", status, err, c.replaced.Load())
 		}

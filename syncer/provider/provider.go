@@ -138,7 +138,7 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	ctx, cancel := context.WithCancel(p.ctx)
 	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) }, p.metrics.trips.Inc)
 	if err == nil {
-		c.uid, err = c.identity(ctx)
+		err = c.remember(ctx)
 	}
 	if err == nil {
 		err = c.discover()

@@ -82,3 +82,31 @@ func TestNobodyIsAskedWhenTheTenantIsGone(t *testing.T) {
 		}
 	})
 }
+
+// silent asks nobody.
+func silent() *reopened {
+	w := &reopened{}
+	w.asking.Store(true)
+	return w
+}
+
+func TestTheNewestRevisionIsThatOfNamespaces(t *testing.T) {
+	w := silent()
+	if got := w.newest(); got != "" {
+		t.Errorf("before a watch opened it is %q", got)
+	}
+	for _, step := range []struct{ target, want string }{
+		{"/api/v1/namespaces?watch=true", ""},
+		{"/api/v1/namespaces?watch=true&resourceVersion=7", "7"},
+		{"/api/v1/namespaces?watch=true&resourceVersion=9", "9"},
+		{"/api/v1/events?watch=true&resourceVersion=12", "9"}, // may be in a store of their own
+		{"/api/v1/namespaces/kube-system/configmaps?watch=true&resourceVersion=12", "9"},
+		{"/api/v1/namespaces?resourceVersion=12", "9"}, // anybody can list from anywhere
+		{"/behind/a/proxy/api/v1/namespaces?watch=true&resourceVersion=13", "13"},
+	} {
+		open(t, w, step.target)
+		if got := w.newest(); got != step.want {
+			t.Errorf("after %s it is %q, want %q", step.target, got, step.want)
+		}
+	}
+}

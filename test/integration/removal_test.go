@@ -18,30 +18,28 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// herd is how many pods a spec about losing them all has: more than may vanish unseen.
-const herd = 8
+// herd is how many pods a spec about losing them all has, more than may vanish unseen, and the pasture their namespace.
+const (
+	herd    = 8
+	pasture = "herd"
+)
 
 // withHerd is a tenant whose namespace has so many pods that run, each with the config map that it refers to, and the copies.
-func withHerd(ctx context.Context, ns string) (*local.Tenant, map[string]types.UID) {
+func withHerd(ctx context.Context) (*local.Tenant, map[string]types.UID) {
 	GinkgoHelper()
 	red := tenant(ctx)
-	create(ctx, red.Client, namespace(ns), configMap(ns, "web", nil))
-	addHerd(ctx, red, ns)
-	return red, copyUIDs(ctx, red, ns)
-}
-
-func addHerd(ctx context.Context, t *local.Tenant, ns string) {
-	GinkgoHelper()
+	create(ctx, red.Client, namespace(pasture), configMap(pasture, "web", nil))
 	for i := range herd {
-		create(ctx, t.Client, pod(ns, fmt.Sprintf("p%02d", i), withConfigMap("web")))
+		create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
 	}
-	Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).WithTimeout(2 * soon).Should(HaveLen(herd))
+	Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
+	return red, copyUIDs(ctx, red)
 }
 
-// copyUIDs are the copies of a namespace's pods, by name, that are not being deleted.
-func copyUIDs(ctx context.Context, t *local.Tenant, ns string) map[string]types.UID {
+// copyUIDs are the copies of the herd's pods, by name, that are not being deleted.
+func copyUIDs(ctx context.Context, t *local.Tenant) map[string]types.UID {
 	uids := map[string]types.UID{}
-	for _, p := range pods(ctx, super.Client, t.Super(ns)) {
+	for _, p := range pods(ctx, super.Client, t.Super(pasture)) {
 		if p.DeletionTimestamp == nil {
 			uids[p.Name] = p.UID
 		}
@@ -55,16 +53,14 @@ func syncing(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMat
 }
 
 var _ = Describe("Pods that vanish without having been deleted", func() {
-	const ns = "herd"
-
 	shouldBeAskedAbout := func(ctx context.Context, red *local.Tenant, copies map[string]types.UID) {
 		GinkgoHelper()
 		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
 		Expect(read(ctx, super.Client, red.VC)().Status.Conditions).
 			To(ContainElement(HaveField("Message", ContainSubstring(names.ConfirmRemoval+"="+fmt.Sprint(herd)))))
-		Consistently(copyUIDs).WithContext(ctx).WithArguments(red, ns).WithTimeout(2 * quiet).Should(Equal(copies))
-		Expect(get(ctx, super.Client, superOf(red, configMap(ns, "web", nil)))).To(Succeed(), "what the pods refer to stays with them")
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * quiet).Should(Equal(copies))
+		Expect(get(ctx, super.Client, superOf(red, configMap(pasture, "web", nil)))).To(Succeed(), "what the pods refer to stays with them")
 	}
 	confirm := func(ctx context.Context, red *local.Tenant, pods int) {
 		GinkgoHelper()
@@ -74,31 +70,31 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 	}
 
 	It("run on until an admin confirms that they go, in numbers", func(ctx SpecContext) {
-		red, copies := withHerd(ctx, ns)
+		red, copies := withHerd(ctx)
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
 
 		confirm(ctx, red, herd-1)
-		Consistently(copyUIDs).WithContext(ctx).WithArguments(red, ns).Should(Equal(copies))
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).Should(Equal(copies))
 
 		confirm(ctx, red, herd)
-		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(2 * soon).Should(BeEmpty())
-		shouldVanish(ctx, super.Client, superOf(red, configMap(ns, "web", nil)))
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * soon).Should(BeEmpty())
+		shouldVanish(ctx, super.Client, superOf(red, configMap(pasture, "web", nil)))
 		Eventually(read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-		create(ctx, red.Client, pod(ns, "new"))
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("new"))
+		create(ctx, red.Client, pod(pasture, "new"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).Should(ConsistOf("new"))
 	})
 
 	It("run on when they vanish with their namespace", func(ctx SpecContext) {
-		red, copies := withHerd(ctx, ns)
-		Expect(super.Lose(ctx, red.Key(), "namespaces/"+ns)).To(Succeed())
+		red, copies := withHerd(ctx)
+		Expect(super.Lose(ctx, red.Key(), "namespaces/"+pasture)).To(Succeed())
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
-		Expect(get(ctx, super.Client, superOf(red, namespace(ns)))).To(Succeed())
+		Expect(get(ctx, super.Client, superOf(red, namespace(pasture)))).To(Succeed())
 	})
 
 	It("run on when no syncer saw them vanish, and when it starts again and again", func(ctx SpecContext) {
-		red, copies := withHerd(ctx, ns)
+		red, copies := withHerd(ctx)
 		stopSyncer()
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
 		startSyncer()
@@ -107,14 +103,13 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		startSyncer()
 		shouldBeAskedAbout(ctx, red, copies)
 		confirm(ctx, red, herd)
-		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(2 * soon).Should(BeEmpty())
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * soon).Should(BeEmpty())
 	})
 })
 
 var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 	func(ctx SpecContext, away bool, remove func(context.Context, *local.Tenant)) {
-		const ns = "herd"
-		red, _ := withHerd(ctx, ns)
+		red, _ := withHerd(ctx)
 		if away {
 			stopSyncer()
 		}
@@ -122,7 +117,7 @@ var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 		if away {
 			startSyncer()
 		}
-		shouldBeGone(ctx, red, ns)
+		shouldBeGone(ctx, red, pasture)
 	},
 	Entry("all at once while no syncer looks", true, deleteAll()),
 	Entry("by force", false, deleteAll(client.GracePeriodSeconds(0))),
@@ -132,16 +127,15 @@ var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 
 var _ = Describe("A Deployment that is scaled to none while no syncer looks", func() {
 	It("has no pods on either side", func(ctx SpecContext) {
-		const ns = "herd"
-		red, dep := tenant(ctx), deployment(ns, "web", herd)
-		create(ctx, red.Client, namespace(ns), dep)
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).Should(HaveLen(herd))
+		red, dep := tenant(ctx), deployment(pasture, "web", herd)
+		create(ctx, red.Client, namespace(pasture), dep)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
 		stopSyncer()
 		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
 		marked := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
-		Eventually(pods).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveEach(Satisfy(marked)))
+		Eventually(pods).WithContext(ctx).WithArguments(red.Client, pasture).Should(HaveEach(Satisfy(marked)))
 		startSyncer()
-		shouldBeGone(ctx, red, ns)
+		shouldBeGone(ctx, red, pasture)
 	})
 })
 
@@ -155,14 +149,13 @@ func shouldBeGone(ctx context.Context, red *local.Tenant, ns string) {
 
 var _ = Describe("Pods that are deleted by force while no syncer looks", func() {
 	It("are gone if the tenant has others, or if they are a handful", func(ctx SpecContext) {
-		const ns = "herd"
-		red, _ := withHerd(ctx, ns)
+		red, _ := withHerd(ctx)
 		create(ctx, red.Client, namespace("other"), pod("other", "stays"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "other").Should(ConsistOf("stays"))
 		stopSyncer()
 		deleteAll(client.GracePeriodSeconds(0))(ctx, red)
 		startSyncer()
-		shouldBeGone(ctx, red, ns)
+		shouldBeGone(ctx, red, pasture)
 
 		stopSyncer()
 		Expect(red.Client.Delete(ctx, pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
@@ -175,14 +168,14 @@ var _ = Describe("Pods that are deleted by force while no syncer looks", func() 
 func deleteAll(opts ...client.DeleteAllOfOption) func(context.Context, *local.Tenant) {
 	return func(ctx context.Context, red *local.Tenant) {
 		GinkgoHelper()
-		Expect(red.Client.DeleteAllOf(ctx, &corev1.Pod{}, append(opts, client.InNamespace("herd"))...)).To(Succeed())
+		Expect(red.Client.DeleteAllOf(ctx, &corev1.Pod{}, append(opts, client.InNamespace(pasture))...)).To(Succeed())
 	}
 }
 
 func deleteEach(opts ...client.DeleteOption) func(context.Context, *local.Tenant) {
 	return func(ctx context.Context, red *local.Tenant) {
 		GinkgoHelper()
-		for _, p := range pods(ctx, red.Client, "herd") {
+		for _, p := range pods(ctx, red.Client, pasture) {
 			Expect(red.Client.Delete(ctx, &p, opts...)).To(Succeed())
 		}
 	}
@@ -190,5 +183,5 @@ func deleteEach(opts ...client.DeleteOption) func(context.Context, *local.Tenant
 
 func deleteNamespace(ctx context.Context, red *local.Tenant) {
 	GinkgoHelper()
-	Expect(red.Client.Delete(ctx, namespace("herd"))).To(Succeed())
+	Expect(red.Client.Delete(ctx, namespace(pasture))).To(Succeed())
 }

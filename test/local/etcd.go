@@ -61,7 +61,7 @@ func (s *SuperCluster) etcd(ctx context.Context, method string, in []byte) error
 	if err != nil {
 		return fmt.Errorf("calling etcd: %w", err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		return fmt.Errorf("reading etcd's answer: %w", err)
 	}

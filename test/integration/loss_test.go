@@ -1,0 +1,174 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// churn creates and deletes pods in a namespace of its own until the spec ends. What fails is tried again: the tenant's data may be
+// what is being lost.
+func churn(ctx context.Context, t *local.Tenant) {
+	GinkgoHelper()
+	const ns = "churn"
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; working.Err() == nil; i++ {
+			_ = t.Client.Create(working, namespace(ns))
+			_ = t.Client.Create(working, pod(ns, fmt.Sprintf("c%d", i)))
+			_ = t.Client.Delete(working, pod(ns, fmt.Sprintf("c%d", i-5)), client.GracePeriodSeconds(1))
+			select {
+			case <-working.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		stop()
+		<-done
+	})
+}
+
+var _ = Describe("A tenant whose whole data are destroyed under load", func() {
+	It("keeps what runs until an admin confirms the new cluster, and others do not notice", func(ctx SpecContext) {
+		red, copies := withHerd(ctx)
+		blue := tenant(ctx)
+		create(ctx, blue.Client, namespace(pasture))
+		for _, t := range []*local.Tenant{red, blue} {
+			churn(ctx, t)
+			Eventually(running).WithContext(ctx).WithArguments(t.Client, "churn").ShouldNot(BeEmpty())
+		}
+
+		By("destroying it while its watches are open")
+		Expect(super.Lose(ctx, red.Key(), "")).To(Succeed())
+		create(ctx, blue.Client, pod(pasture, "meanwhile"))
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, pasture).Should(ConsistOf("meanwhile"))
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(5 * soon).
+			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonIdentityChanged))
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * quiet).Should(Equal(copies))
+		Expect(read(ctx, super.Client, blue.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+
+		By("confirming it")
+		system := namespace(metav1.NamespaceSystem)
+		shouldExist(ctx, red.Client, system)
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Annotations = map[string]string{names.ConfirmIdentity: string(system.UID)}
+		})
+		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * soon).Should(BeEmpty())
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+			Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	})
+})
+
+var _ = Describe("A tenant whose data are restored from a backup", func() {
+	It("is followed from there, and keeps what ran until an admin confirms that it goes", func(ctx SpecContext) {
+		f := farTenant(ctx)
+		red := f.tenant
+		Expect(red.Client.List(ctx, &corev1.PodList{})).To(Succeed())
+
+		By("making a backup, and more than that holds")
+		f.restart(ctx, func(etcd string) { Expect(os.CopyFS(etcd+".backup", os.DirFS(etcd))).To(Succeed()) })
+		create(ctx, red.Client, namespace(pasture), configMap(pasture, "web", nil))
+		for i := range herd {
+			create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
+		}
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(3 * soon).Should(HaveLen(herd))
+		copies := copyUIDs(ctx, red)
+		f.age(ctx)
+
+		By("restoring it")
+		f.restart(ctx, func(etcd string) {
+			Expect(os.RemoveAll(etcd)).To(Succeed())
+			Expect(os.Rename(etcd+".backup", etcd)).To(Succeed())
+		})
+		Expect(podNames(ctx, red.Client, pasture)).To(BeEmpty())
+		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(6 * soon).
+			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).Should(Equal(copies))
+
+		By("confirming it")
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Annotations = map[string]string{names.ConfirmRemoval: fmt.Sprint(herd)}
+		})
+		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * soon).Should(BeEmpty())
+		create(ctx, red.Client, namespace("again"), pod("again", "new"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, "again").WithTimeout(2 * soon).Should(ConsistOf("new"))
+	})
+})
+
+// far is a tenant whose control plane runs in another process: as that of a tenant there, which has no scheduler of its own.
+type far struct {
+	process *local.SuperCluster
+	tenant  *local.Tenant
+	there   *tenancyv1alpha1.VirtualCluster
+}
+
+func farTenant(ctx context.Context) *far {
+	GinkgoHelper()
+	f := &far{there: virtualCluster()}
+	f.start(ctx, tempDir())
+	DeferCleanup(func() { Expect(f.process.Stop()).To(Succeed()) })
+	create(ctx, f.process.Client, f.there)
+	there := f.connect(ctx)
+	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
+	Expect(get(ctx, f.process.Client, kubeconfig)).To(Succeed())
+	source := secret("default", f.there.Name, map[string]string{"kubeconfig": string(kubeconfig.Data[names.AdminKubeconfigKey])})
+	create(ctx, super.Client, source)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
+	f.tenant = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
+	f.tenant.Client = there.Client
+	return f
+}
+
+func (f *far) start(ctx context.Context, dir string) {
+	GinkgoHelper()
+	var err error
+	f.process, err = local.Start(ctx, dir, "--syncer=false", "--nodes=0")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// connect waits until the control plane serves.
+func (f *far) connect(ctx context.Context) *local.Tenant {
+	GinkgoHelper()
+	Eventually(read(ctx, f.process.Client, f.there)).WithTimeout(3 * soon).
+		Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	there, err := f.process.Connect(ctx, read(ctx, f.process.Client, f.there)())
+	Expect(err).NotTo(HaveOccurred())
+	return there
+}
+
+// restart stops the process, does something with etcd's directory, and starts it again.
+func (f *far) restart(ctx context.Context, meanwhile func(etcd string)) {
+	GinkgoHelper()
+	Expect(f.process.Stop()).To(Succeed())
+	meanwhile(filepath.Join(f.process.Dir, "etcd"))
+	f.start(ctx, f.process.Dir)
+	f.connect(ctx)
+	Eventually(f.tenant.Client.List).WithContext(ctx).WithArguments(&corev1.NamespaceList{}).Should(Succeed())
+}
+
+// age has the tenant write more than a start of its control plane does, and waits until the syncer has seen it.
+func (f *far) age(ctx context.Context) {
+	GinkgoHelper()
+	ns := namespace("default")
+	for i := range 500 {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"annotations": {"age": "%d"}}}`, i))
+		Expect(f.tenant.Client.Patch(ctx, ns, patch)).To(Succeed())
+	}
+	Eventually(read(ctx, super.Client, superOf(f.tenant, ns))).Should(HaveField("Annotations", HaveKeyWithValue("age", "499")))
+}
