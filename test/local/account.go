@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
@@ -22,8 +25,11 @@ const (
 	rightsTimeout = 30 * time.Second
 )
 
+// syncerKubeconfig is the kubeconfig of the syncer's service account in the data directory.
+const syncerKubeconfig = "syncer.kubeconfig"
+
 // SyncerConfig installs config/rbac for vc-syncer and returns the configuration of its service account: what a syncer does with
-// it, it can do with the roles that are shipped.
+// it, it can do with the roles that are shipped. StartSyncerProcess uses it too.
 func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 	objects, err := rbac.ForSyncer()
 	if err != nil {
@@ -40,7 +46,23 @@ func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writeKubeconfig(filepath.Join(s.Dir, syncerKubeconfig), config); err != nil {
+		return nil, err
+	}
 	return config, waitForRights(ctx, config)
+}
+
+// writeKubeconfig writes the configuration of a service account.
+func writeKubeconfig(file string, config *rest.Config) error {
+	const name = "super"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{
+		Server: config.Host, TLSServerName: config.ServerName, CertificateAuthorityData: config.CAData,
+	}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	kubeconfig.CurrentContext = name
+	return clientcmd.WriteToFile(*kubeconfig, file)
 }
 
 // AccountConfig is the configuration of a service account of the super cluster.

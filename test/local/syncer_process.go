@@ -21,11 +21,12 @@ type SyncerProcess struct {
 	ended   chan error
 }
 
-// StartSyncerProcess starts vc-syncer for the super cluster, with further arguments. It does not wait until that works.
+// StartSyncerProcess starts vc-syncer for the super cluster as the service account of SyncerConfig, with further arguments. It does
+// not wait until that works.
 func (s *SuperCluster) StartSyncerProcess(log io.Writer, args ...string) (*SyncerProcess, error) {
 	binary := cmp.Or(os.Getenv(SyncerBinary), filepath.Join(filepath.Dir(os.Getenv(Binary)), "vc-syncer"))
 	return RunSyncer(binary, log, append([]string{
-		"--kubeconfig", filepath.Join(s.Dir, kubeconfigFile),
+		"--kubeconfig", filepath.Join(s.Dir, syncerKubeconfig),
 		"--health-probe-bind-address", "0",
 		"--node-linger", nodeLinger.String(),
 	}, args...)...)
