@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/scale"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/disruption"
@@ -14,12 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
-	"k8s.io/kubernetes/pkg/controller/volume/ephemeral"
-	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
-	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 )
 
-// workloadControllers turn workloads into pods and claims.
+// workloadControllers turn workloads into pods.
 func workloadControllers() []Controller {
 	return []Controller{
 		{"deployment-controller", buildDeployments},
@@ -30,9 +26,6 @@ func workloadControllers() []Controller {
 		{"cronjob-controller", buildCronJobs},
 		{"ttl-after-finished-controller", buildTTLAfterFinished},
 		{"disruption-controller", buildDisruption},
-		{"persistentvolumeclaim-protection-controller", buildClaimProtection},
-		{"persistentvolume-protection-controller", buildVolumeProtection},
-		{"ephemeral-volume-controller", buildEphemeralVolumes},
 	}
 }
 
@@ -95,24 +88,4 @@ func buildDisruption(ctx context.Context, env *environment) (func(context.Contex
 		core.ReplicationControllers(), apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(),
 		env.client, env.restMapper, scales, env.client.Discovery())
 	return c.Run, nil
-}
-
-func buildClaimProtection(ctx context.Context, env *environment) (func(context.Context), error) {
-	core := env.typed.Core().V1()
-	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), env.client)
-	return workers(1, c), err
-}
-
-func buildVolumeProtection(ctx context.Context, env *environment) (func(context.Context), error) {
-	c := pvprotection.NewPVProtectionController(klog.FromContext(ctx), env.typed.Core().V1().PersistentVolumes(), env.client)
-	return workers(1, c), nil
-}
-
-func buildEphemeralVolumes(ctx context.Context, env *environment) (func(context.Context), error) {
-	core := env.typed.Core().V1()
-	c, err := ephemeral.NewController(ctx, env.client, core.Pods(), core.PersistentVolumeClaims())
-	if err != nil {
-		return nil, err
-	}
-	return workers(1, c), nil
 }

@@ -98,7 +98,7 @@ var volumeFates = map[string]fate{
 	"HostPath": same, // where the policy allows it
 	"EmptyDir": same, "Secret": same, "Image": same, "CSI": same,
 	"ConfigMap": translated, "DownwardAPI": translated, "Projected": translated, // projectionFates
-	"PersistentVolumeClaim": same, "Ephemeral": same,
+	"PersistentVolumeClaim": translated, "Ephemeral": gone, // is the claim that the tenant's controller makes for it
 	"NFS": same, "ISCSI": same, "FC": same, "GitRepo": same, "FlexVolume": same,
 	"GCEPersistentDisk": same, "AWSElasticBlockStore": same, "Glusterfs": same, "RBD": same, "Cinder": same, "CephFS": same,
 	"Flocker": same, "AzureFile": same, "VsphereVolume": same, "Quobyte": same, "AzureDisk": same, "PhotonPersistentDisk": same,

@@ -18,6 +18,7 @@ func podReferences(pod *corev1.Pod) []engine.Reference {
 	}
 	for i := range pod.Spec.Volumes {
 		refs.addVolume(&pod.Spec.Volumes[i])
+		refs.add("PersistentVolumeClaim", claimName(pod.Name, &pod.Spec.Volumes[i]))
 	}
 	for _, c := range pod.Spec.ResourceClaims {
 		refs.add("ResourceClaim", ptr.Deref(c.ResourceClaimName, ""))

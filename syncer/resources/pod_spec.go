@@ -27,6 +27,7 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 
 	fields := fieldsFor(v.Tenant, tenant)
 	translateVolumes(spec.Volumes, fields)
+	useClaims(tenant.Name, spec.Volumes)
 	for c := range containersOf(spec) {
 		translateContainer(c, fields)
 	}

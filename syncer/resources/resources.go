@@ -25,6 +25,15 @@ func All() []engine.Kind {
 		Pod(),
 		Node(),
 		Event(),
+		PersistentVolumeClaim(),
+		PersistentVolume(),
+		StorageClass(),
+		VolumeAttributesClass(),
+		CSIDriver(),
+		PriorityClass(),
+		IngressClass(),
+		RuntimeClass(),
+		DeviceClass(),
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +59,8 @@ func TestKindsAreComplete(t *testing.T) {
 	for _, name := range []string{
 		"Namespace", "ServiceAccount", "ConfigMap", "Secret", "Service", "Endpoints", "EndpointSlice", "Ingress", "NetworkPolicy",
 		"PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate", "Pod", "Node", "Event",
+		"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "VolumeAttributesClass", "CSIDriver", "PriorityClass", "IngressClass",
+		"RuntimeClass", "DeviceClass",
 	} {
 		if !seen[name] {
 			t.Errorf("%s is not carried", name)
@@ -101,6 +106,24 @@ func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 		case engine.Up[*corev1.Node]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
 		case engine.Up[*corev1.Event]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Down[*corev1.PersistentVolumeClaim]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
+		case engine.Up[*corev1.PersistentVolume]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*storagev1.StorageClass]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*storagev1.VolumeAttributesClass]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*storagev1.CSIDriver]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*schedulingv1.PriorityClass]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*networkingv1.IngressClass]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*nodev1.RuntimeClass]:
+			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
+		case engine.Up[*resourcev1.DeviceClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
 		default:
 			t.Errorf("nobody has looked at %T", k)
@@ -181,6 +204,13 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 	check("a question")
 	unchanged(t, "the desired object, by a question,", wasDesired, written)
 
+	if k.Back != nil {
+		shown := clone(tenant)
+		k.Back(view, shown, super)
+		check("Back")
+		scribble(shown)
+		check("writing into what Back wrote")
+	}
 	if k.Status != nil {
 		shown := clone(tenant)
 		k.Status(view, shown, super)
@@ -230,5 +260,19 @@ func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
 		k.Status(clone(tenant), written)
 		check("Status")
 	}
+	if k.Replace != nil {
+		k.Replace(tenant, written)
+	}
+	if k.Namespace != nil {
+		k.Namespace(super)
+	}
+	check("a question")
 	unchanged(t, "the desired object", wasDesired, written)
+	if k.Back != nil {
+		back := clone(super)
+		k.Back(back, tenant)
+		check("Back")
+		scribble(back)
+		check("writing into what Back wrote")
+	}
 }

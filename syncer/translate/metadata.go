@@ -24,14 +24,18 @@ var privateLabels = []string{
 }
 
 // Annotations that stay in the tenant: ours; notes that tools of the tenant leave for themselves; what the tenant's apiserver
-// enforces, and the super cluster's could not; and instructions to the nodes' network plugins, which are the super cluster's
-// to give.
+// enforces, and the super cluster's could not; how far the tenant's controllers are with a volume, and the class that it is claimed
+// of, which is checked and goes down as a field; and instructions to the nodes' network plugins, which are the super cluster's to
+// give.
 var privateAnnotations = []string{
 	names.Domain + "/",
 	"kubectl.kubernetes.io/",
 	"deployment.kubernetes.io/",
 	"scheduler.alpha.kubernetes.io/",
 	"kubernetes.io/enforce-mountable-secrets",
+	"pv.kubernetes.io/",
+	"volume.kubernetes.io/",
+	"volume.beta.kubernetes.io/",
 	"k8s.v1.cni.cncf.io/",
 	"v1.multus-cni.io/",
 	"cni.projectcalico.org/",

@@ -1,0 +1,30 @@
+package resources
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// CSIDriver is shown to the tenants whose pods may use it: its label says to the tenant's admission which pods may have volumes
+// of it inline, and its spec what it does with them. The tokens that it asks the super cluster for are not shown.
+func CSIDriver() engine.Kind {
+	return class("CSIDriver", &storagev1.CSIDriver{}, &storagev1.CSIDriverList{},
+		func(to, from *storagev1.CSIDriver) {
+			own := from.Spec.DeepCopy()
+			to.Spec = storagev1.CSIDriverSpec{
+				AttachRequired:       own.AttachRequired,
+				PodInfoOnMount:       own.PodInfoOnMount,
+				VolumeLifecycleModes: own.VolumeLifecycleModes,
+				StorageCapacity:      own.StorageCapacity,
+				FSGroupPolicy:        own.FSGroupPolicy,
+				RequiresRepublish:    own.RequiresRepublish,
+				SELinuxMount:         own.SELinuxMount,
+			}
+		},
+		func(a, b *storagev1.CSIDriver) bool {
+			return !semanticEqual(a.Spec.AttachRequired, b.Spec.AttachRequired) ||
+				!semanticEqual(a.Spec.VolumeLifecycleModes, b.Spec.VolumeLifecycleModes)
+		},
+	)
+}

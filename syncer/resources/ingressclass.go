@@ -1,0 +1,19 @@
+package resources
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// IngressClass is shown to the tenants whose Ingresses may have it. Its parameters are objects of the super cluster, and not
+// named.
+func IngressClass() engine.Kind {
+	return class("IngressClass", &networkingv1.IngressClass{}, &networkingv1.IngressClassList{},
+		func(to, from *networkingv1.IngressClass) {
+			to.Spec = networkingv1.IngressClassSpec{Controller: from.Spec.Controller}
+		},
+		func(a, b *networkingv1.IngressClass) bool { return a.Spec.Controller != b.Spec.Controller },
+		networkingv1.AnnotationIsDefaultIngressClass,
+	)
+}

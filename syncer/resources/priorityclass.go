@@ -1,0 +1,33 @@
+package resources
+
+import (
+	"strings"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// PriorityClass is shown to the tenants whose pods may have it. It never comes up as the default one: the super cluster gives its
+// default to pods without a class anyway, and an apiserver takes only one, which may be the tenant's own. Those of the system
+// every cluster has by itself.
+func PriorityClass() engine.Kind {
+	k := class("PriorityClass", &schedulingv1.PriorityClass{}, &schedulingv1.PriorityClassList{},
+		func(to, from *schedulingv1.PriorityClass) {
+			own := from.DeepCopy()
+			to.Value, to.PreemptionPolicy, to.Description = own.Value, own.PreemptionPolicy, own.Description
+			to.GlobalDefault = false
+		},
+		func(a, b *schedulingv1.PriorityClass) bool {
+			return a.Value != b.Value || !semanticEqual(a.PreemptionPolicy, b.PreemptionPolicy)
+		},
+	)
+	shown := k.Desired
+	k.Desired = func(v engine.View, super *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
+		if strings.HasPrefix(super.Name, "system-") {
+			return nil
+		}
+		return shown(v, super)
+	}
+	return k
+}

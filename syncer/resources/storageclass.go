@@ -1,0 +1,26 @@
+package resources
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// StorageClass is shown to the tenants that may claim volumes of it: what becomes of a volume, when it is bound, whether it
+// can grow, and where it can be. Parameters and mount options stay in the super cluster, since drivers are told there which
+// secrets to use, and nobody in the tenant provisions.
+func StorageClass() engine.Kind {
+	return class("StorageClass", &storagev1.StorageClass{}, &storagev1.StorageClassList{},
+		func(to, from *storagev1.StorageClass) {
+			own := from.DeepCopy()
+			to.Provisioner, to.ReclaimPolicy, to.VolumeBindingMode = own.Provisioner, own.ReclaimPolicy, own.VolumeBindingMode
+			to.AllowVolumeExpansion, to.AllowedTopologies = own.AllowVolumeExpansion, own.AllowedTopologies
+			to.Parameters, to.MountOptions = nil, nil
+		},
+		func(a, b *storagev1.StorageClass) bool {
+			return a.Provisioner != b.Provisioner || !semanticEqual(a.Parameters, b.Parameters) ||
+				!semanticEqual(a.ReclaimPolicy, b.ReclaimPolicy) || !semanticEqual(a.VolumeBindingMode, b.VolumeBindingMode)
+		},
+		"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class",
+	)
+}

@@ -1,0 +1,358 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// storageClass is a class of the driver that these tests play, which goes at the end.
+func storageClass(ctx context.Context, change ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	GinkgoHelper()
+	class := &storagev1.StorageClass{
+		ObjectMeta:           metav1.ObjectMeta{Name: fmt.Sprintf("s%d", time.Now().UnixNano()%1e9), Labels: map[string]string{names.Public: "true"}},
+		Provisioner:          driverName,
+		AllowVolumeExpansion: new(true),
+		Parameters:           map[string]string{"csi.storage.k8s.io/provisioner-secret-name": platformsOwn},
+	}
+	for _, f := range change {
+		f(class)
+	}
+	offerClass(ctx, class)
+	return class
+}
+
+// firstConsumer has a class wait for a pod before it binds claims.
+func firstConsumer(class *storagev1.StorageClass) {
+	class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
+}
+
+func claimSpec(class string) corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: &class,
+		Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")},
+		},
+	}
+}
+
+func claim(ns, name, class string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: claimSpec(class)}
+}
+
+func withClaim(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
+}
+
+// shouldBind waits until a tenant's claim is bound, and brings it up to date.
+func shouldBind(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(get(ctx, t.Client, claim)).To(Succeed())
+		g.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
+		g.Expect(claim.Spec.VolumeName).NotTo(BeEmpty())
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// shouldShowCondition sets a condition of a copy, and waits until the tenant's claim has it.
+func shouldShowCondition(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
+	GinkgoHelper()
+	copied := superOf(t, claim)
+	Eventually(func() error {
+		if err := get(ctx, super.Client, copied); err != nil {
+			return err
+		}
+		copied.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
+			Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue,
+			Message: "waiting for a pod in " + copied.Namespace,
+		}}
+		return super.Client.Status().Update(ctx, copied)
+	}).WithContext(ctx).Should(Succeed())
+	Eventually(read(ctx, t.Client, claim)).Should(HaveField("Status.Conditions",
+		ConsistOf(HaveField("Message", "waiting for a pod in "+claim.Namespace))))
+}
+
+// volumeOf is the volume of a claim that is bound.
+func volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
+}
+
+// size is how large something is.
+func size(capacity corev1.ResourceList) string {
+	q := capacity[corev1.ResourceStorage]
+	return q.String()
+}
+
+// reclaim sets what becomes of a volume.
+func reclaim(policy corev1.PersistentVolumeReclaimPolicy) func(*corev1.PersistentVolume) {
+	return func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = policy }
+}
+
+// policyOf is what becomes of a volume.
+func policyOf(v *corev1.PersistentVolume) corev1.PersistentVolumeReclaimPolicy {
+	return v.Spec.PersistentVolumeReclaimPolicy
+}
+
+var _ = Describe("Volumes", Ordered, func() {
+	const ns = "data"
+	var (
+		red, blue *local.Tenant
+		class     *storagev1.StorageClass
+		db        *corev1.PersistentVolumeClaim
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		red, blue = tenant(ctx), tenant(ctx)
+		class = storageClass(ctx)
+		playDriver()
+		for _, t := range []*local.Tenant{red, blue} {
+			create(ctx, t.Client, namespace(ns))
+			shouldExist(ctx, t.Client, asShown(class))
+		}
+		db = claim(ns, "db", class.Name)
+	})
+
+	It("are made for a tenant's claim and shown to it alone, without the storage behind them", func(ctx SpecContext) {
+		create(ctx, red.Client, db)
+		shouldBind(ctx, red, db)
+		copied := superOf(red, db)
+		shouldExist(ctx, super.Client, copied)
+		Expect(copied.Spec.VolumeName).To(Equal(db.Spec.VolumeName))
+		Expect(size(db.Status.Capacity)).To(Equal("10Gi"))
+
+		volume := volumeOf(db)
+		shouldExist(ctx, red.Client, volume)
+		Expect(volume.Spec.ClaimRef).To(And(
+			HaveField("Namespace", ns), HaveField("Name", db.Name), HaveField("UID", db.UID)))
+		Expect(volume.Spec.CSI.Driver).To(Equal(driverName))
+		Expect(volume.Labels).To(HaveKeyWithValue("topology.kubernetes.io/zone", "a"))
+		Expect(volume.Labels).NotTo(HaveKey("pool"))
+		for _, leak := range []string{platformsOwn, red.Key()} {
+			Expect(text(volume)).NotTo(ContainSubstring(leak))
+			Expect(text(db)).NotTo(ContainSubstring(leak))
+		}
+		Eventually(read(ctx, red.Client, volume)).Should(HaveField("Status.Phase", corev1.VolumeBound))
+		settle(ctx) // the tenant's binder and the syncer agree
+
+		create(ctx, blue.Client, claim(ns, "db", class.Name))
+		blues := claim(ns, "db", class.Name)
+		shouldBind(ctx, blue, blues)
+		Expect(blues.Spec.VolumeName).NotTo(Equal(db.Spec.VolumeName))
+		for t, own := range map[*local.Tenant]string{red: db.Spec.VolumeName, blue: blues.Spec.VolumeName} {
+			Expect(volumesOf(ctx, t)).To(ConsistOf(own))
+		}
+	})
+
+	It("are used by pods", func(ctx SpecContext) {
+		p := pod(ns, "db", withClaim("db"))
+		create(ctx, red.Client, p)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("db"))
+	})
+
+	It("grow, in the super cluster and for the tenant to see", func(ctx SpecContext) {
+		edit(ctx, red.Client, db, func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
+		})
+		Eventually(func(g Gomega) {
+			g.Expect(size(read(ctx, super.Client, superOf(red, db))().Spec.Resources.Requests)).To(Equal("20Gi"))
+			g.Expect(size(read(ctx, red.Client, db)().Status.Capacity)).To(Equal("20Gi"))
+			g.Expect(size(read(ctx, red.Client, volumeOf(db))().Spec.Capacity)).To(Equal("20Gi"))
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("say how far a resize is in the tenant's own terms", func(ctx SpecContext) {
+		shouldShowCondition(ctx, red, db)
+	})
+
+	It("are kept or deleted as the tenant says, and change in nothing else", func(ctx SpecContext) {
+		volume := volumeOf(db)
+		edit(ctx, red.Client, volume, func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+			v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("1Ti")
+			v.Spec.ClaimRef = nil
+		})
+		Eventually(read(ctx, super.Client, volumeOf(db))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		Eventually(func(g Gomega) {
+			now := read(ctx, red.Client, volume)()
+			g.Expect(policyOf(now)).To(Equal(corev1.PersistentVolumeReclaimRetain))
+			g.Expect(size(now.Spec.Capacity)).To(Equal("20Gi"))
+			g.Expect(now.Spec.ClaimRef).To(HaveField("UID", db.UID))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(size(read(ctx, super.Client, volumeOf(db))().Spec.Capacity)).To(Equal("20Gi"))
+	})
+
+	It("wait with their claim for the pods that use them, and are there after it until the tenant gives them up", func(ctx SpecContext) {
+		volume := volumeOf(db)
+		Expect(red.Client.Delete(ctx, db)).To(Succeed())
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, db)).Should(Succeed())
+		Expect(get(ctx, red.Client, db)).To(Succeed())
+
+		Expect(red.Client.Delete(ctx, pod(ns, "db"), client.GracePeriodSeconds(1))).To(Succeed())
+		shouldVanish(ctx, red.Client, db)
+		shouldVanish(ctx, super.Client, superOf(red, db))
+		for _, c := range []client.Client{super.Client, red.Client} {
+			Eventually(read(ctx, c, volumeOf(db))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+		}
+
+		// Another claim of its name gets another volume.
+		again := claim(ns, db.Name, class.Name)
+		create(ctx, red.Client, again)
+		shouldBind(ctx, red, again)
+		Expect(again.Spec.VolumeName).NotTo(Equal(volume.Name))
+
+		edit(ctx, red.Client, volume, reclaim(corev1.PersistentVolumeReclaimDelete))
+		shouldVanish(ctx, super.Client, volumeOf(db))
+		shouldVanish(ctx, red.Client, volume)
+
+		Expect(red.Client.Delete(ctx, again)).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, again))
+		shouldVanish(ctx, super.Client, volumeOf(again))
+		shouldVanish(ctx, red.Client, volumeOf(again))
+	})
+
+	It("of pods that have them for their own time go with the pods", func(ctx SpecContext) {
+		p := pod(ns, "batch", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec(class.Name)},
+			}}}}
+		})
+		create(ctx, red.Client, p)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("batch"))
+		scratch := claim(ns, "batch-scratch", class.Name)
+		shouldBind(ctx, red, scratch)
+		Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(1))).To(Succeed())
+		shouldVanish(ctx, red.Client, scratch)
+		shouldVanish(ctx, super.Client, superOf(red, scratch))
+		shouldVanish(ctx, red.Client, volumeOf(scratch))
+	})
+
+	It("of a class that waits for a pod come with the pods of a StatefulSet", func(ctx SpecContext) {
+		waiting := storageClass(ctx, firstConsumer)
+		shouldExist(ctx, red.Client, asShown(waiting))
+		template := pod(ns, "ring", withClaim("ring"))
+		template.Spec.Volumes = nil
+		set := &appsv1.StatefulSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ring"},
+			Spec: appsv1.StatefulSetSpec{
+				Replicas: new(int32(2)),
+				Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels}, Spec: template.Spec},
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+					ObjectMeta: metav1.ObjectMeta{Name: "ring"}, Spec: claimSpec(waiting.Name),
+				}},
+			},
+		}
+		create(ctx, red.Client, set)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).
+			Should(ContainElements("ring-0", "ring-1"))
+		for _, name := range []string{"ring-ring-0", "ring-ring-1"} {
+			shouldBind(ctx, red, claim(ns, name, waiting.Name))
+		}
+		settle(ctx)
+	})
+
+	It("are of the default class where a claim names none", func(ctx SpecContext) {
+		preferred := storageClass(ctx, func(c *storagev1.StorageClass) {
+			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+		})
+		shouldExist(ctx, red.Client, asShown(preferred))
+		plain := claim(ns, "plain", "")
+		plain.Spec.StorageClassName = nil
+		// The tenant's apiserver may see the new class a moment later than we do; its binder makes up for that.
+		create(ctx, red.Client, plain)
+		shouldBind(ctx, red, plain)
+		Expect(plain.Spec.StorageClassName).To(HaveValue(Equal(preferred.Name)))
+	})
+
+	It("of a class that is not offered are refused with a word on how to find others, until it is", func(ctx SpecContext) {
+		secret := storageClass(ctx, func(c *storagev1.StorageClass) { c.Labels = nil })
+		none, other := claim(ns, "none", ""), claim(ns, "other", secret.Name)
+		sly := claim(ns, "sly", class.Name)
+		sly.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-class": secret.Name}
+		create(ctx, red.Client, none, other, sly)
+		for _, refused := range []*corev1.PersistentVolumeClaim{none, other, sly} {
+			Eventually(refusals).WithArguments(ctx, red, ns, refused).Should(ContainElement(And(
+				ContainSubstring("spec.storageClassName"), ContainSubstring("kubectl get storageclasses"))))
+			Expect(get(ctx, super.Client, superOf(red, refused))).NotTo(Succeed())
+		}
+		edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = map[string]string{names.Public: "true"} })
+		shouldBind(ctx, red, other)
+		shouldBind(ctx, red, sly)
+		Expect(get(ctx, super.Client, superOf(red, none))).NotTo(Succeed())
+
+		// What has a copy goes on when the class is gone.
+		edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = nil })
+		shouldVanish(ctx, red.Client, asShown(secret))
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, other)).Should(Succeed())
+		shouldShowCondition(ctx, red, other)
+	})
+
+	It("hold their data when the copy of a claim is lost", func(ctx SpecContext) {
+		kept := claim(ns, "kept", class.Name)
+		create(ctx, red.Client, kept)
+		shouldBind(ctx, red, kept)
+		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimRetain))
+		Eventually(read(ctx, super.Client, volumeOf(kept))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		lost := superOf(red, kept)
+		shouldExist(ctx, super.Client, lost)
+		was := lost.UID
+		Expect(super.Client.Delete(ctx, lost)).To(Succeed())
+		Eventually(read(ctx, super.Client, lost)).Should(WithTransform(client.Object.GetUID, And(Not(BeEmpty()), Not(Equal(was)))))
+		Consistently(read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimPending))
+		Eventually(read(ctx, super.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+		settle(ctx)
+
+		edit(ctx, super.Client, volumeOf(kept), func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef.UID, v.Spec.ClaimRef.ResourceVersion = "", ""
+		})
+		Eventually(read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimBound))
+		shouldBind(ctx, red, kept)
+		Eventually(read(ctx, red.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeBound))
+		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
+	})
+
+	It("go with a namespace", func(ctx SpecContext) {
+		bound, blues := volumesOf(ctx, red), volumesOf(ctx, blue)
+		Expect(bound).NotTo(BeEmpty())
+		Expect(blues).NotTo(BeEmpty())
+		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		// The namespace controllers look again after half of the pods' grace period, one after the other.
+		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, namespace(ns))).WithTimeout(3 * soon).Should(MatchError(apierrors.IsNotFound, "not found"))
+		for _, name := range bound {
+			shouldVanish(ctx, super.Client, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		Eventually(volumesOf).WithContext(ctx).WithArguments(red).Should(BeEmpty())
+		Expect(volumesOf(ctx, blue)).To(ConsistOf(blues))
+	})
+})
+
+// volumesOf are the names of the volumes that a tenant sees.
+func volumesOf(ctx context.Context, t *local.Tenant) []string {
+	volumes := &corev1.PersistentVolumeList{}
+	if err := t.Client.List(ctx, volumes); err != nil {
+		return []string{"not known to be none"}
+	}
+	found := []string{}
+	for _, v := range volumes.Items {
+		found = append(found, v.Name)
+	}
+	return found
+}
