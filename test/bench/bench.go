@@ -18,20 +18,31 @@ import (
 type scenario struct {
 	name string
 	run  func(*world, context.Context) error
+	// controlPlanes is how many of tenants run at a time.
+	controlPlanes func(*Sizes) int
 }
 
 // scenarios are all of them. Those with few tenants come first, since a control plane costs more than a scenario.
 func scenarios() []scenario {
+	one := func(*Sizes) int { return 1 }
+	all := func(s *Sizes) int { return s.Tenants }
 	return []scenario{
-		{"idle", (*world).idle},
-		{"churn", (*world).churn},
-		{"requests", (*world).requests},
-		{"throughput", (*world).throughput},
-		{"light", (*world).light},
-		{"greedy", (*world).greedy},
-		{"hung", (*world).hung},
-		{"restart", (*world).restart},
+		{"idle", (*world).idle, one},
+		{"churn", (*world).churn, func(s *Sizes) int { return s.ChurnTenants + 1 }},
+		{"requests", (*world).requests, one},
+		{"throughput", (*world).throughput, (*Sizes).throughputTenants},
+		{"light", (*world).light, all},
+		{"greedy", (*world).greedy, all},
+		{"hung", (*world).hung, func(s *Sizes) int { return s.Tenants + 1 }},
+		{"restart", (*world).restart, all},
 	}
+}
+
+// chosen are the scenarios that were asked for.
+func (o *Options) chosen() []scenario {
+	return slices.DeleteFunc(scenarios(), func(s scenario) bool {
+		return len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name)
+	})
 }
 
 // scenarioNames are the names of all scenarios.
@@ -48,6 +59,9 @@ func scenarioNames() []string {
 // all the same.
 func Run(ctx context.Context, opts Options, out, status io.Writer) (err error) {
 	if err := opts.Validate(); err != nil {
+		return err
+	}
+	if err := opts.checkMemory(); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -67,8 +81,8 @@ func Run(ctx context.Context, opts Options, out, status io.Writer) (err error) {
 	w.report.Took = time.Since(began).Seconds()
 	if len(w.report.Scenarios) > 0 {
 		err = errors.Join(err, w.report.Write(results))
+		w.progress.sayf("results are in %s", results)
 	}
-	w.progress.sayf("results are in %s", results)
 	return err
 }
 
@@ -77,10 +91,7 @@ func (w *world) measure(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	for _, s := range scenarios() {
-		if len(w.opts.Scenarios) > 0 && !slices.Contains(w.opts.Scenarios, s.name) {
-			continue
-		}
+	for _, s := range w.opts.chosen() {
 		w.progress.enter(s.name)
 		if err := s.run(w, ctx); err != nil {
 			return fmt.Errorf("%s: %w; logs are in %s", s.name, err, w.results)

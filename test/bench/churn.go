@@ -17,7 +17,7 @@ func (w *world) churn(ctx context.Context) error {
 	if _, err := w.tenants(ctx, 1); err != nil {
 		return err
 	}
-	s := &report.Scenario{Name: "churn", Size: fmt.Sprintf("%d tenants come and go %d times, beside 1", w.opts.ChurnTenants, w.opts.ChurnRounds)}
+	s := &report.Scenario{Name: "churn", Size: fmt.Sprintf("%d at a time come and go, %d times, beside 1 that stays", w.opts.ChurnTenants, w.opts.ChurnRounds)}
 	s.Notef("the first round is not counted: what it leaves is made once in the life of the syncer")
 	var before sample
 	var namespaces int

@@ -34,7 +34,7 @@ func (w *world) idle(ctx context.Context) error {
 		}
 		sharing = append(sharing, more...)
 		for run := range w.opts.Runs {
-			w.progress.sayf("%d tenants, run %d of %d", n, run+1, w.opts.Runs)
+			w.progress.sayf("%d idle, run %d of %d", n, run+1, w.opts.Runs)
 			mib, err := w.idleOf(ctx, s, n)
 			if err != nil {
 				return err
@@ -80,7 +80,7 @@ func (w *world) idleOf(ctx context.Context, s *report.Scenario, tenants int) (fl
 	seconds := w.opts.IdleWindow.Seconds()
 	writes, events, reads := sort(during.sent)
 	row := func(name, unit string, value float64) *report.Row {
-		return s.Add(fmt.Sprintf("%d tenants: %s", tenants, name), unit, value, 1)
+		return s.Add(fmt.Sprintf("%d idle: %s", tenants, name), unit, value, 1)
 	}
 	row("memory", "MiB", mib)
 	row("goroutines", "", during.end.Goroutines)

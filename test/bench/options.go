@@ -164,6 +164,15 @@ type size struct{ pods, tenants int }
 // String names the size in a report.
 func (s size) String() string { return fmt.Sprintf("%d pods in %d tenants", s.pods, s.tenants) }
 
+// throughputTenants is the greatest number of tenants of that scenario.
+func (s *Sizes) throughputTenants() (most int) {
+	sizes, _ := s.throughputs() // they have been validated
+	for _, size := range sizes {
+		most = max(most, size.tenants)
+	}
+	return most
+}
+
 // throughputs are the sizes of that scenario.
 func (s *Sizes) throughputs() ([]size, error) {
 	var sizes []size

@@ -74,13 +74,3 @@ func parsed(t *testing.T, args []string) Options {
 	}
 	return o
 }
-
-func TestFits(t *testing.T) {
-	if err := fits(20, 8000); err != nil {
-		t.Errorf("20 control planes do not fit into 8000 MiB: %v", err)
-	}
-	err := fits(100, 8000)
-	if err == nil || !strings.Contains(err.Error(), "17524 MiB") || !strings.Contains(err.Error(), "8000 MiB") {
-		t.Errorf("got %v, want what they need and what there is", err)
-	}
-}

@@ -14,15 +14,12 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 const (
 	// starting is how many control planes are started at a time.
 	starting = 4
-	// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone, spareMiB what all else needs.
-	controlPlaneMiB, spareMiB = 165, 1024
 	// kubeconfigKey is the key of the Secret of a VirtualCluster of provisioner External.
 	kubeconfigKey = "kubeconfig"
 )
@@ -38,7 +35,7 @@ func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
 	if missing == 0 {
 		return w.fleet, nil
 	}
-	w.progress.sayf("starting the control planes of %d tenants", missing)
+	w.progress.sayf("starting control planes of tenants, %d more", missing)
 	made, err := w.newTenants(ctx, "tenant", len(w.fleet), missing)
 	if err != nil {
 		return nil, err
@@ -49,9 +46,6 @@ func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
 
 // newTenants makes tenants of a name, with numbers from first, and has each run a pod.
 func (w *world) newTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
-	if err := w.checkMemory(count); err != nil {
-		return nil, err
-	}
 	made := make([]*local.Tenant, count)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(starting)
@@ -65,26 +59,6 @@ func (w *world) newTenants(ctx context.Context, name string, first, count int) (
 		return nil, err
 	}
 	return made, w.warm(ctx, made)
-}
-
-// checkMemory says whether control planes fit into the memory of this machine, before they are started.
-func (w *world) checkMemory(count int) error {
-	if !w.started {
-		return nil // they run elsewhere
-	}
-	_, available, err := measure.Memory()
-	if err != nil {
-		return err
-	}
-	return fits(count, available/measure.MiB)
-}
-
-func fits(count, availableMiB int) error {
-	if needed := count*controlPlaneMiB + spareMiB; needed > availableMiB {
-		return fmt.Errorf("%d control planes need about %d MiB, and this machine has %d MiB left: choose fewer tenants (see --help)",
-			count, needed, availableMiB)
-	}
-	return nil
 }
 
 // newTenant makes a tenant. Control planes that start take the time that they need as long as any of them makes progress.
@@ -124,7 +98,7 @@ func (w *world) warm(ctx context.Context, tenants []*local.Tenant) error {
 
 // removeTenants removes tenants and waits until they are gone.
 func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) error {
-	w.progress.sayf("removing %d tenants", len(tenants))
+	w.progress.sayf("removing tenants, %d of them", len(tenants))
 	for _, t := range tenants {
 		if err := w.super.Client.Delete(ctx, t.VC); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("removing tenant %s: %w", t.VC.Name, err)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -37,13 +38,13 @@ type world struct {
 	// dir holds data, which goes with the program.
 	dir   string
 	super *local.SuperCluster
-	// started is set if the super cluster is the program's own.
-	started bool
-	access  access
-	log     *os.File
-	syncer  *syncer // nil while none runs
-	fleet   []*local.Tenant
-	loads   int
+	// started is set if the super cluster is the program's own, claimed when it has the program's namespace.
+	started, claimed bool
+	access           access
+	log              *os.File
+	syncer           *syncer // nil while none runs
+	fleet            []*local.Tenant
+	loads            int
 }
 
 // start brings up the super cluster and a syncer.
@@ -57,9 +58,8 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err := w.findSuper(ctx); err != nil {
 		return err
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}}
-	if err := w.super.Client.Create(ctx, namespace); err != nil {
-		return fmt.Errorf("making the namespace %s in the super cluster: %w", mine, err)
+	if err := w.claim(ctx); err != nil {
+		return err
 	}
 	if err := w.describe(ctx); err != nil {
 		return err
@@ -68,6 +68,20 @@ func (w *world) start(ctx context.Context) (err error) {
 		return err
 	}
 	return w.startSyncer(ctx)
+}
+
+// claim makes the namespace that all else is made in, and sees to it that nobody else does.
+func (w *world) claim(ctx context.Context) error {
+	err := w.super.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}})
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("the super cluster has a namespace %s: another vc-bench works there, or one that was killed has left it; "+
+			"in that case, delete it while a vc-syncer runs", mine)
+	}
+	if err != nil {
+		return fmt.Errorf("making the namespace %s in the super cluster: %w", mine, err)
+	}
+	w.claimed = true
+	return nil
 }
 
 // findSuper starts a super cluster, or connects to the one that there is.
@@ -131,7 +145,7 @@ func (w *world) stop(ctx context.Context) error {
 	w.progress.enter("")
 	w.progress.sayf("cleaning up")
 	var errs []error
-	if w.super != nil && !w.started {
+	if w.claimed && !w.started {
 		errs = append(errs, w.clear(ctx))
 	}
 	errs = append(errs, w.stopSyncer())
@@ -147,16 +161,26 @@ func (w *world) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear removes all that was made in the super cluster. The syncer has to run: it lets go of the tenants.
+// clear removes all that was made in the super cluster, but for the syncer's rights.
 func (w *world) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	namespaces := &corev1.NamespaceList{}
+	if err := w.super.Client.List(ctx, namespaces, client.MatchingLabels{madeBy: mine}); err != nil {
+		return fmt.Errorf("listing what there is to remove: %w", err)
+	}
+	all := append(w.made(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}})
+	for i := range namespaces.Items {
+		all = append(all, &namespaces.Items[i])
+	}
 	var errs []error
-	for _, obj := range w.made() {
+	for _, obj := range all {
 		errs = append(errs, client.IgnoreNotFound(w.super.Client.Delete(ctx, obj)))
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}}
-	return errors.Join(append(errs, w.awaitGone(ctx, namespace))...)
+	for _, obj := range all {
+		errs = append(errs, w.awaitGone(ctx, obj))
+	}
+	return errors.Join(errs...)
 }
 
 // writeKubeconfig writes a kubeconfig with a token.
