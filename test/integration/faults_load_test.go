@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +65,8 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	secrets := l.add(func(name string) client.Object { return secret(ns, name, nil) }, `{"stringData": {"round": "%d"}}`)
 	l.add(func(name string) client.Object { return service(ns, name) },
 		`{"metadata": {"annotations": {"round": "%d"}}, "spec": {"selector": {"round": "%[1]d"}}}`)
+	l.add(func(name string) client.Object { return withCertificate(ns, name, l.pick(secrets)) },
+		`{"spec": {"defaultBackend": {"service": {"name": "n%d", "port": {"number": 80}}}}}`)
 	l.pods = l.add(func(name string) client.Object {
 		return pod(ns, name, withConfigMap(l.pick(configMaps)), withSecret(l.pick(secrets)))
 	}, `{"metadata": {"labels": {"round": "%d"}}, "spec": {"containers": [{"name": "main", "image": "example/app:%[1]d"}]}}`)
@@ -78,6 +82,19 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 		l.steady[name] = read(ctx, super.Client, superOf(t, pod(ns, name)))().UID
 	}
 	return l
+}
+
+// withCertificate is an ingress with a certificate.
+func withCertificate(ns, name, certificate string) *networkingv1.Ingress {
+	return &networkingv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec: networkingv1.IngressSpec{
+			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+				Name: name, Port: networkingv1.ServiceBackendPort{Number: 80},
+			}},
+			TLS: []networkingv1.IngressTLS{{SecretName: certificate}},
+		},
+	}
 }
 
 func (l *load) add(fresh func(name string) client.Object, patch string) *things {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -94,6 +95,9 @@ func (c *comparison) compare(k downKind, declared, all []client.Object) {
 		}
 	}
 	for _, obj := range declared {
+		if k.own != nil && k.own(obj) {
+			continue
+		}
 		of := copies[obj.GetUID()]
 		delete(copies, obj.GetUID())
 		c.comparePair(k, obj, of)
@@ -108,7 +112,8 @@ func (c *comparison) compare(k downKind, declared, all []client.Object) {
 // isCopy says whether an object of the super cluster says that it is the tenant's. What is in the root namespace, and that itself,
 // is the manager's.
 func (c *comparison) isCopy(k downKind, obj client.Object) bool {
-	if obj.GetNamespace() == c.who.Key || (k.name == "Namespace" && obj.GetName() == c.who.Key) {
+	root := obj.GetNamespace() == c.who.Key || k.name == "Namespace" && obj.GetName() == c.who.Key
+	if root || k.own != nil && k.own(obj) {
 		return false
 	}
 	labels := obj.GetLabels()
@@ -118,9 +123,7 @@ func (c *comparison) isCopy(k downKind, obj client.Object) bool {
 
 // comparePair compares one of the tenant's objects with its copies, of which there should be one or none.
 func (c *comparison) comparePair(k downKind, obj client.Object, copies []client.Object) {
-	key := client.ObjectKeyFromObject(obj)
-	wanted := (k.stays == nil || !k.stays(obj)) &&
-		(!k.onDemand || c.references[reference{k.name, key.Namespace, key.Name}])
+	wanted := c.wanted(k, obj)
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
 		c.differf(k, obj, "is still being deleted in the tenant")
@@ -132,6 +135,22 @@ func (c *comparison) comparePair(k downKind, obj client.Object, copies []client.
 	default:
 		c.compareCopy(k, obj, copies[0])
 	}
+}
+
+// wanted says whether an object of the tenant should have a copy.
+func (c *comparison) wanted(k downKind, obj client.Object) bool {
+	mode := c.who.Mode(k.name)
+	if mode == "" && k.onDemand {
+		mode = tenancyv1alpha1.SyncReferenced
+	}
+	switch mode {
+	case tenancyv1alpha1.SyncOff:
+		return false
+	case tenancyv1alpha1.SyncReferenced:
+		return c.references[reference{k.name, obj.GetNamespace(), obj.GetName()}]
+	case tenancyv1alpha1.SyncAll:
+	}
+	return true
 }
 
 // compareCopy compares an object with its only copy.
@@ -150,7 +169,9 @@ func (c *comparison) compareCopy(k downKind, obj, copied client.Object) {
 		return
 	}
 	here, there := k.facts(obj), k.facts(copied)
-	for _, fact := range slices.Sorted(maps.Keys(here)) {
+	all := maps.Clone(there)
+	maps.Copy(all, here)
+	for _, fact := range slices.Sorted(maps.Keys(all)) {
 		if !equality.Semantic.DeepEqual(here[fact], there[fact]) {
 			c.differf(k, obj, "%s is %v in the tenant and %v in the super cluster", fact, here[fact], there[fact])
 		}

@@ -1,11 +1,11 @@
 package local
 
 import (
-	"fmt"
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -15,9 +15,9 @@ import (
 type downKind struct {
 	name string
 	list client.ObjectList
-	// stays says that an object has no copy; nil if every one has.
-	stays func(client.Object) bool
-	// onDemand: only what another object refers to has a copy.
+	// own says that a side has an object for itself, by its own controllers; nil if there is no such.
+	own func(client.Object) bool
+	// onDemand: only what another object refers to has a copy, unless the VirtualCluster says otherwise.
 	onDemand bool
 	// copyName is the copy's name, if it is another than the object's.
 	copyName func(string) string
@@ -31,10 +31,16 @@ type downKind struct {
 func downKinds() []downKind {
 	return []downKind{
 		{name: "Namespace", list: &corev1.NamespaceList{}},
-		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}},
+		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}, references: accountReferences},
 		{name: "ConfigMap", list: &corev1.ConfigMapList{}, onDemand: true, copyName: configMapName, facts: of(configMapFacts)},
 		{name: "Secret", list: &corev1.SecretList{}, onDemand: true, facts: of(secretFacts)},
-		{name: "Service", list: &corev1.ServiceList{}, stays: isKubernetes, facts: of(serviceFacts)},
+		{name: "Service", list: &corev1.ServiceList{}, own: isKubernetes, facts: of(serviceFacts)},
+		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
+		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},
+		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, facts: of(policyFacts)},
+		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, facts: of(budgetFacts)},
+		{name: "ResourceClaim", list: &resourcev1.ResourceClaimList{}, own: isMadeClaim, onDemand: true, facts: of(claimFacts)},
+		{name: "ResourceClaimTemplate", list: &resourcev1.ResourceClaimTemplateList{}, onDemand: true, facts: of(templateFacts)},
 		{name: "Pod", list: &corev1.PodList{}, references: podReferences, facts: of(podFacts)},
 	}
 }
@@ -63,61 +69,18 @@ func configMapName(name string) string {
 	return name
 }
 
-func configMapFacts(c *corev1.ConfigMap) map[string]any {
-	return map[string]any{"data": c.Data, "binary data": c.BinaryData, "immutable": ptr.Deref(c.Immutable, false)}
-}
-
-func secretFacts(s *corev1.Secret) map[string]any {
-	return map[string]any{"data": s.Data, "immutable": ptr.Deref(s.Immutable, false)}
-}
-
-// isKubernetes says whether a service is that of the tenant's own apiserver.
+// isKubernetes says whether an object is about the service of the side's own apiserver.
 func isKubernetes(obj client.Object) bool {
 	return obj.GetNamespace() == "default" && obj.GetName() == "kubernetes"
 }
 
-// serviceFacts leave out what each side allocates for itself.
-func serviceFacts(s *corev1.Service) map[string]any {
-	return map[string]any{
-		"type":     s.Spec.Type,
-		"headless": s.Spec.ClusterIP == corev1.ClusterIPNone,
-		"ports": texts(s.Spec.Ports, func(p corev1.ServicePort) string {
-			return fmt.Sprintf("%s %s %d to %s", p.Name, p.Protocol, p.Port, p.TargetPort.String())
-		}),
-		"selector":      s.Spec.Selector,
-		"external name": s.Spec.ExternalName,
-		"load balancer": fmt.Sprint(s.Status.LoadBalancer.Ingress),
-	}
+// isMadeSlice says whether a side's controllers made a slice, of a service or of Endpoints.
+func isMadeSlice(obj client.Object) bool {
+	by := obj.GetLabels()[discoveryv1.LabelManagedBy]
+	return by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" || isKubernetes(obj)
 }
 
-// podFacts leave out times, since a change of nothing else is not worth a request.
-func podFacts(p *corev1.Pod) map[string]any {
-	return map[string]any{
-		"images": texts(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(c corev1.Container) string {
-			return c.Name + " " + c.Image
-		}),
-		"deadline":  ptr.Deref(p.Spec.ActiveDeadlineSeconds, 0),
-		"node":      p.Spec.NodeName,
-		"phase":     p.Status.Phase,
-		"reason":    p.Status.Reason,
-		"message":   p.Status.Message != "", // in each side's own terms
-		"addresses": fmt.Sprint(p.Status.PodIPs),
-		"containers": texts(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) string {
-			return fmt.Sprintf("%s %s ready=%t restarts=%d running=%t terminated=%t",
-				s.Name, s.Image, s.Ready, s.RestartCount, s.State.Running != nil, s.State.Terminated != nil)
-		}),
-		"conditions": texts(p.Status.Conditions, func(c corev1.PodCondition) string {
-			return fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
-		}),
-	}
-}
-
-// texts are sorted texts, one of each.
-func texts[T any](of []T, text func(T) string) []string {
-	all := make([]string, len(of))
-	for i := range of {
-		all[i] = text(of[i])
-	}
-	slices.Sort(all)
-	return all
+// isMadeClaim says whether a claim was made of a template.
+func isMadeClaim(obj client.Object) bool {
+	return obj.GetAnnotations()["resource.kubernetes.io/pod-claim-name"] != ""
 }

@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podReferences are the config maps and secrets that a pod refers to.
+// podReferences are the config maps, secrets and claims that a pod refers to.
 func podReferences(obj client.Object) []reference {
 	spec := &obj.(*corev1.Pod).Spec
 	var r references
@@ -17,12 +19,35 @@ func podReferences(obj client.Object) []reference {
 	for i := range spec.Volumes {
 		r.addVolume(&spec.Volumes[i])
 	}
+	for _, c := range spec.ResourceClaims {
+		r.add("ResourceClaim", ptr.Deref(c.ResourceClaimName, ""))
+		r.add("ResourceClaimTemplate", ptr.Deref(c.ResourceClaimTemplateName, ""))
+	}
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		r.addContainer(&c)
 	}
 	return r
 }
 
+// accountReferences are the secrets by which the account's pods pull images.
+func accountReferences(obj client.Object) []reference {
+	var r references
+	for _, s := range obj.(*corev1.ServiceAccount).ImagePullSecrets {
+		r.add("Secret", s.Name)
+	}
+	return r
+}
+
+// ingressReferences are the secrets with certificates.
+func ingressReferences(obj client.Object) []reference {
+	var r references
+	for _, tls := range obj.(*networkingv1.Ingress).Spec.TLS {
+		r.add("Secret", tls.SecretName)
+	}
+	return r
+}
+
+// references collects references.
 type references []reference
 
 func (r *references) add(kind, name string) {
