@@ -39,10 +39,7 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 	case update:
 		return s.update(ctx, k, o)
 	case remove:
-		if err := s.allowRemoval(ctx, k, o, p); err != nil {
-			return err
-		}
-		return s.remove(ctx, k, o)
+		return s.retract(ctx, k, o, p)
 	case retire:
 		return removeObject(ctx, s.client, o.tenant, k.down.mirror.grace(o.super))
 	case finish:
@@ -342,6 +339,20 @@ func (s *session) patchSubresource(ctx context.Context, k *kind, o objects, sub 
 	return merged, nil
 }
 
+// retract takes away a copy that should not be there. An object that is to have none any more says nothing of the one that it
+// had.
+func (s *session) retract(ctx context.Context, k *kind, o objects, p pair) error {
+	if err := s.allowRemoval(ctx, k, o, p); err != nil {
+		return err
+	}
+	if o.tenant != nil && !p.wanted && !p.mirrored {
+		if err := s.showStatus(ctx, k, o.tenant, k.fresh()); err != nil {
+			return err
+		}
+	}
+	return s.remove(ctx, k, o)
+}
+
 // remove deletes the copy, a mirrored one with the grace period that the tenant gave.
 func (s *session) remove(ctx context.Context, k *kind, o objects) error {
 	var grace *int64
@@ -386,11 +397,19 @@ func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
 		return err
 	}
 	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.super))
-	if err != nil || tenant == nil || k.down.status == nil {
+	if err != nil || tenant == nil {
 		return err
 	}
+	return s.showStatus(ctx, k, tenant, o.super)
+}
+
+// showStatus shows the tenant the status of a copy.
+func (s *session) showStatus(ctx context.Context, k *kind, tenant, super client.Object) error {
+	if k.down.status == nil {
+		return nil
+	}
 	shown := tenant.DeepCopyObject().(client.Object)
-	k.down.status(s.view(ctx, o.key.Namespace), shown, o.super)
+	k.down.status(s.view(ctx, tenant.GetNamespace()), shown, super)
 	if k.down.same(shown, tenant) {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package resources
 
 import (
-	"fmt"
-
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -51,7 +49,7 @@ func checkIngressClass(v engine.View, field, class string) error {
 	if class == "" || v.Offers("IngressClass", class) {
 		return nil
 	}
-	return fmt.Errorf("%s: the class %q is not offered; name one of the IngressClasses that this cluster lists, or none", field, class)
+	return notOffered(field, "ingressclasses", class)
 }
 
 // mergeIngress takes everything but the class that the super cluster chose where the tenant names none.

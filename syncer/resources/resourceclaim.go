@@ -61,7 +61,7 @@ func admitDevices(v engine.View, spec *resourcev1.ResourceClaimSpec) error {
 		}
 		for _, class := range classes {
 			if !v.Offers("DeviceClass", class) {
-				return fmt.Errorf("request %s: the class %q is not offered; name one of the DeviceClasses that this cluster lists", r.Name, class)
+				return notOffered("the device class of request "+r.Name, "deviceclasses", class)
 			}
 		}
 	}

@@ -1,0 +1,209 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// asking is a request for one device of a class.
+func asking(class string) resourcev1.ResourceClaimSpec {
+	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+		Name: "device", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class},
+	}}}}
+}
+
+func deviceClaim(ns, name, class string) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: asking(class)}
+}
+
+// using has a pod use devices.
+func using(claim corev1.PodResourceClaim) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		claim.Name = "device"
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{claim}
+		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "device"}}
+	}
+}
+
+func deviceClass(name string) *resourcev1.DeviceClass {
+	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceClassSpec{
+		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "net.example.com"`}}},
+		Config: []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{
+			Opaque: &resourcev1.OpaqueDeviceConfiguration{Driver: "net.example.com", Parameters: runtime.RawExtension{Raw: []byte(`{"password":"the driver's"}`)}},
+		}}},
+	}}
+}
+
+// devices are what the nodes of the super cluster offer.
+func devices(names ...string) *resourcev1.ResourceSlice {
+	s := &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "net-devices"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: "net.example.com", AllNodes: new(true),
+			Pool: resourcev1.ResourcePool{Name: "shelf", Generation: 1, ResourceSliceCount: 1},
+		},
+	}
+	for _, name := range names {
+		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: name})
+	}
+	return s
+}
+
+var _ = Describe("A ResourceClaim", Ordered, func() {
+	const ns = "devices"
+	var (
+		red    *local.Tenant
+		shared = deviceClaim(ns, "shared", "net-public")
+	)
+	usedBy := func(pods ...*corev1.Pod) gomegatypes.GomegaMatcher {
+		var users []any
+		for _, p := range pods {
+			users = append(users, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+		}
+		return HaveField("Status.ReservedFor", ConsistOf(users...))
+	}
+	allocated := HaveField("Status.Allocation", Not(BeNil()))
+
+	BeforeAll(func(ctx SpecContext) {
+		all := devices("one", "two", "three")
+		create(ctx, super.Client, all)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
+		offerPublicly(ctx, deviceClass("net-public"))
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns), shared)
+		shouldExist(ctx, red.Client, deviceClass("net-public"))
+	})
+
+	It("goes down with a pod that uses it, and shows the devices and the tenant's pods", func(ctx SpecContext) {
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, shared)).Should(MatchError(apierrors.IsNotFound, "not found"))
+
+		first, second := pod(ns, "first", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")})),
+			pod(ns, "second", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
+		create(ctx, red.Client, first, second)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first", "second"))
+		up := read(ctx, red.Client, shared)
+		Eventually(up).Should(And(allocated, usedBy(first, second)))
+		results := up().Status.Allocation.Devices.Results
+		Expect(results).To(HaveExactElements(And(HaveField("Driver", "net.example.com"), HaveField("Device", BeElementOf("one", "two", "three")))))
+		Expect(text(up())).NotTo(Or(ContainSubstring(red.Key()), ContainSubstring("password")))
+
+		Expect(red.Client.Delete(ctx, second)).To(Succeed())
+		Eventually(up).Should(And(allocated, usedBy(first)))
+	})
+
+	It("shows what the driver says of a device", func(ctx SpecContext) {
+		down := superOf(red, shared)
+		Expect(get(ctx, super.Client, down)).To(Succeed())
+		device := down.Status.Allocation.Devices.Results[0]
+		down.Status.Devices = []resourcev1.AllocatedDeviceStatus{{
+			Driver: device.Driver, Pool: device.Pool, Device: device.Device,
+			Data:        &runtime.RawExtension{Raw: []byte(`{"for":"` + down.Namespace + `/first"}`)},
+			NetworkData: &resourcev1.NetworkDeviceData{InterfaceName: "net1"},
+		}}
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		Eventually(read(ctx, red.Client, shared)).Should(HaveField("Status.Devices", ConsistOf(And(
+			HaveField("NetworkData.InterfaceName", "net1"), HaveField("Data.Raw", MatchJSON(`{"for":"devices/first"}`))))))
+	})
+
+	It("goes with the last pod, and has no device then", func(ctx SpecContext) {
+		Expect(red.Client.Delete(ctx, pod(ns, "first"))).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, shared))
+		Eventually(read(ctx, red.Client, shared)).Should(HaveField("Status", resourcev1.ResourceClaimStatus{}))
+	})
+
+	It("gets other devices when its own are gone", func(ctx SpecContext) {
+		again := pod(ns, "again", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
+		create(ctx, red.Client, again)
+		up := read(ctx, red.Client, shared)
+		Eventually(up).Should(And(allocated, usedBy(again)))
+		was := up().Status.Allocation.Devices.Results[0].Device
+
+		// As the super cluster would, were the claim freed and allocated anew before anybody looked.
+		down := superOf(red, shared)
+		Expect(get(ctx, super.Client, down)).To(Succeed())
+		allocation, consumers := down.Status.Allocation, down.Status.ReservedFor
+		stopSyncer()
+		DeferCleanup(func() { startSyncer() })
+		down.Status = resourcev1.ResourceClaimStatus{}
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		allocation.Devices.Results[0].Device = map[string]string{"one": "two", "two": "three", "three": "one"}[was]
+		down.Status.Allocation, down.Status.ReservedFor = allocation, consumers
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		startSyncer()
+		Eventually(up).Should(And(allocated, usedBy(again),
+			HaveField("Status.Allocation.Devices.Results", ConsistOf(HaveField("Device", allocation.Devices.Results[0].Device)))))
+	})
+
+	It("of a class that is not offered is refused, until it is", func(ctx SpecContext) {
+		hidden := deviceClass("net-hidden")
+		offerClass(ctx, hidden)
+		secretly := deviceClaim(ns, "secretly", "net-hidden")
+		create(ctx, red.Client, secretly, pod(ns, "waits", using(corev1.PodResourceClaim{ResourceClaimName: new("secretly")})))
+		Eventually(refusals).WithArguments(ctx, red, ns, secretly).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
+		Expect(get(ctx, super.Client, superOf(red, secretly))).NotTo(Succeed())
+
+		edit(ctx, super.Client, hidden, func(c *resourcev1.DeviceClass) { publicClass(c) })
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("waits"))
+	})
+
+	It("that would administer devices is refused, whatever the tenant's namespace is labelled with", func(ctx SpecContext) {
+		ours := namespace("admins")
+		ours.Labels = map[string]string{resourcev1.DRAAdminNamespaceLabelKey: "true"}
+		bold := deviceClaim("admins", "bold", "net-public")
+		bold.Spec.Devices.Requests[0].Exactly.AdminAccess = new(true)
+		create(ctx, red.Client, ours, bold, pod("admins", "bold", using(corev1.PodResourceClaim{ResourceClaimName: new("bold")})))
+		Eventually(refusals).WithArguments(ctx, red, "admins", bold).Should(ContainElement(ContainSubstring("adminAccess is not allowed")))
+		Expect(get(ctx, super.Client, superOf(red, bold))).NotTo(Succeed())
+		Expect(read(ctx, super.Client, superOf(red, ours))().Labels).NotTo(HaveKey(resourcev1.DRAAdminNamespaceLabelKey))
+	})
+})
+
+var _ = Describe("A ResourceClaimTemplate", func() {
+	It("is one for the super cluster, which makes a claim for each pod", func(ctx SpecContext) {
+		const ns = "templates"
+		all := devices("one", "two")
+		create(ctx, super.Client, all)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
+		offerPublicly(ctx, deviceClass("net-public"))
+		red := tenant(ctx)
+		template := &resourcev1.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "each"},
+			Spec: resourcev1.ResourceClaimTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: asking("net-public"),
+			},
+		}
+		create(ctx, red.Client, namespace(ns), template)
+		shouldExist(ctx, red.Client, deviceClass("net-public"))
+		web := using(corev1.PodResourceClaim{ResourceClaimTemplateName: new("each")})
+		create(ctx, red.Client, pod(ns, "a", web), pod(ns, "b", web))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("a", "b"))
+
+		made := &resourcev1.ResourceClaimList{}
+		Expect(super.Client.List(ctx, made, client.InNamespace(red.Super(ns)), client.MatchingLabels{"app": "web"})).To(Succeed())
+		Expect(made.Items).To(HaveLen(2))
+		settle(ctx)
+		own := &resourcev1.ResourceClaimList{}
+		Expect(red.Client.List(ctx, own, client.InNamespace(ns))).To(Succeed())
+		Expect(own.Items).To(BeEmpty())
+		Expect(read(ctx, red.Client, pod(ns, "a"))().Status.ResourceClaimStatuses).To(BeEmpty())
+
+		for _, name := range []string{"a", "b"} {
+			Expect(red.Client.Delete(ctx, pod(ns, name))).To(Succeed())
+		}
+		shouldVanish(ctx, super.Client, superOf(red, template))
+		Eventually(func(g Gomega) {
+			g.Expect(super.Client.List(ctx, made, client.InNamespace(red.Super(ns)))).To(Succeed())
+			g.Expect(made.Items).To(BeEmpty())
+		}).WithContext(ctx).Should(Succeed())
+	})
+})

@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// offerPublicly makes a class in the super cluster that all tenants are shown, and that goes at the end.
+func offerPublicly(ctx context.Context, class client.Object) {
+	GinkgoHelper()
+	publicClass(class)
+	offerClass(ctx, class)
+}
+
+func ingressClass(name string) *networkingv1.IngressClass {
+	return &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: "example.com/" + name},
+	}
+}
+
+var _ = Describe("An Ingress", Ordered, func() {
+	const ns = "ingresses"
+	var (
+		red  *local.Tenant
+		cert = secret(ns, "cert", nil)
+	)
+	ingress := func(name, class string, change ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
+		i := &networkingv1.Ingress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+			Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+				Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
+			}}},
+		}
+		if class != "" {
+			i.Spec.IngressClassName = new(class)
+		}
+		for _, f := range change {
+			f(i)
+		}
+		return i
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		offerPublicly(ctx, ingressClass("net-public"))
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns), cert)
+		shouldExist(ctx, red.Client, ingressClass("net-public"))
+	})
+
+	It("goes down with its certificates, follows, and is mended", func(ctx SpecContext) {
+		web := ingress("web", "net-public", func(i *networkingv1.Ingress) {
+			i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"example.com"}, SecretName: "cert"}}
+		})
+		create(ctx, red.Client, web)
+		down := read(ctx, super.Client, superOf(red, web))
+		Eventually(down).Should(HaveField("Spec", web.Spec))
+		shouldExist(ctx, super.Client, superOf(red, cert))
+
+		edit(ctx, red.Client, web, func(i *networkingv1.Ingress) {
+			i.Spec.DefaultBackend.Service.Port.Number = 81
+			i.Spec.TLS = nil
+		})
+		Eventually(down).Should(HaveField("Spec", web.Spec))
+		shouldVanish(ctx, super.Client, superOf(red, cert))
+		edit(ctx, super.Client, superOf(red, web), func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Name = "stolen" })
+		Eventually(down).Should(HaveField("Spec", web.Spec))
+		Expect(super.Client.Delete(ctx, superOf(red, web))).To(Succeed())
+		Eventually(down).Should(HaveField("Spec", web.Spec))
+	})
+
+	It("shows its addresses", func(ctx SpecContext) {
+		down := superOf(red, ingress("web", ""))
+		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		Eventually(read(ctx, red.Client, ingress("web", ""))).
+			Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
+	})
+
+	It("goes away", func(ctx SpecContext) {
+		Expect(red.Client.Delete(ctx, ingress("web", ""))).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, ingress("web", "")))
+	})
+
+	It("of a class that is not offered is refused, until it names another, or the class is offered", func(ctx SpecContext) {
+		hidden := ingressClass("net-hidden")
+		offerClass(ctx, hidden)
+		one, other, old := ingress("one", "net-hidden"), ingress("other", "net-hidden"), ingress("old", "", func(i *networkingv1.Ingress) {
+			i.Annotations = map[string]string{"kubernetes.io/ingress.class": "net-hidden"}
+		})
+		create(ctx, red.Client, one, other, old)
+		for _, i := range []*networkingv1.Ingress{one, other, old} {
+			Eventually(refusals).WithArguments(ctx, red, ns, i).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
+			Expect(get(ctx, super.Client, superOf(red, i))).NotTo(Succeed())
+		}
+
+		edit(ctx, red.Client, one, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
+		shouldExist(ctx, super.Client, superOf(red, one))
+		edit(ctx, super.Client, hidden, func(c *networkingv1.IngressClass) { publicClass(c) })
+		shouldExist(ctx, super.Client, superOf(red, other))
+		shouldExist(ctx, super.Client, superOf(red, old))
+	})
+
+	It("without a class gets the super cluster's choice, and a tenant that takes its own away gets none", func(ctx SpecContext) {
+		standard := ingressClass("net-default")
+		standard.Annotations = map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
+		offerClass(ctx, standard)
+		chosen := ingress("chosen", "")
+		down := read(ctx, super.Client, superOf(red, chosen))
+		create(ctx, red.Client, chosen)
+		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-default")))
+		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Port.Number = 81 })
+		Eventually(down).Should(HaveField("Spec.DefaultBackend.Service.Port.Number", int32(81)))
+		Expect(down()).To(HaveField("Spec.IngressClassName", new("net-default")))
+
+		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
+		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-public")))
+		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
+		Eventually(down).Should(HaveField("Spec.IngressClassName", BeNil()))
+		Expect(super.Client.Delete(ctx, standard)).To(Succeed())
+	})
+})
