@@ -84,7 +84,12 @@ test-standalone: ## Run the tests of the control planes in one process
 .PHONY: test-integration
 test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
 	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
-		go test -race -count=1 -timeout 20m ./test/integration/...
+		go test -race -count=1 -timeout 40m ./test/integration/...
+
+.PHONY: test-faults
+test-faults: build ## Run the tests under faults at length: outages of half a minute, the syncer killed 50 times
+	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true FAULTS_AT_LENGTH=1 \
+		go test -race -count=1 -timeout 40m ./test/integration/... -ginkgo.v -ginkgo.focus 'Under faults'
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

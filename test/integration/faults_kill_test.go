@@ -10,16 +10,14 @@ import (
 )
 
 func (f *faults) kills() {
-	const (
-		kills = 50
-		// atMost is how long a syncer lives: from not even begun to well at work.
-		atMost = 2 * time.Second
-	)
+	// atMost is how long a syncer lives: from not even begun to well at work.
+	const atMost = 2 * time.Second
+	kills := atLength(50, 6)
 	It(fmt.Sprintf("nothing is lost or made twice when the syncer is killed %d times", kills), func(ctx SpecContext) {
 		loads := f.busy(ctx, "kills")
 		stopSyncer()
 		DeferCleanup(f.startSyncer)
-		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), kills))
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(kills)))
 		By(fmt.Sprintf("killing with --ginkgo.seed=%d", GinkgoRandomSeed()))
 		for range kills {
 			victim, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,9 +16,22 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
+// faultsAtLength is an environment variable: with any value, the faults last as long as it takes to be sure. Otherwise they are
+// short, so that the suite can run for every change.
+const faultsAtLength = "FAULTS_AT_LENGTH"
+
+// atLength is one of two values, by the environment.
+func atLength[T any](long, short T) T {
+	if os.Getenv(faultsAtLength) != "" {
+		return long
+	}
+	return short
+}
+
+// outage is how long an apiserver cannot be reached.
+var outage = atLength(30*time.Second, 8*time.Second)
+
 const (
-	// outage is how long an apiserver cannot be reached.
-	outage = 30 * time.Second
 	// recovery is how long both sides may take to be equal again. client-go's watches wait for up to a minute between two
 	// attempts (tools/cache: defaultBackoffMax with its jitter), the queue for as long.
 	recovery = 2 * time.Minute
