@@ -22,7 +22,7 @@ type pair struct {
 	mirrored bool
 	// started: the mirrored object has had a copy before.
 	started bool
-	// hurried: both are being deleted, and the tenant's has less time for it than its copy.
+	// hurried: the copy of a mirrored object is being deleted, and has more time for it than the tenant gives it.
 	hurried bool
 }
 
@@ -53,6 +53,8 @@ func decide(p pair) action {
 		return decideWithoutCopy(p)
 	case p.foreign:
 		return decideForeign(p)
+	case p.hurried && p.mirrored && p.super == deleting:
+		return remove
 	case p.tenant == absent, !p.wanted, !p.same:
 		return removeOnce(p)
 	case p.mirrored:
@@ -89,7 +91,7 @@ func decideMirrored(p pair) action {
 	switch {
 	case p.tenant == present && p.super == deleting:
 		return retire
-	case p.tenant == deleting && (p.super == present || p.hurried):
+	case p.tenant == deleting && p.super == present:
 		return remove
 	}
 	return update

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // rule is one line of the specification of decide: what is done about the pairs that it matches.
@@ -34,6 +37,9 @@ var rules = []rule{
 	{"any", "any", "foreign, not wanted", nothing},
 	{"any", "any", "foreign", conflict},
 
+	// A copy takes longer to end than the tenant gives it.
+	{"any", "deleting", "mirrored, hurried", remove}, // once more, with less time
+
 	// A copy is on its way out and stays so, whatever the tenant has.
 	{"absent", "deleting", "", nothing},
 	{"any", "deleting", "not wanted", nothing},
@@ -47,7 +53,6 @@ var rules = []rule{
 	// Both sides hold the object, and its copy is what runs: an end on either side is the end on both.
 	{"present", "deleting", "mirrored", retire},
 	{"deleting", "present", "mirrored", remove},
-	{"deleting", "deleting", "mirrored, hurried", remove}, // once more, with less time
 	{"any", "any", "mirrored", update},
 
 	// Both sides hold the object, and the tenant's is what counts.
@@ -158,8 +163,8 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		"what is being deleted is not deleted again, but to hurry": func(p pair, a action) bool {
 			return (a != remove || p.super == present || p.hurried) && (a != retire || p.tenant == present)
 		},
-		"only the deletion of an object that its tenant deletes is hurried": func(p pair, a action) bool {
-			return a != remove || p.super != deleting || p.tenant == deleting && p.mirrored && p.same && p.wanted && !p.foreign
+		"only a copy of the tenant's that lives and dies with its object is hurried": func(p pair, a action) bool {
+			return a != remove || p.super != deleting || p.hurried && p.mirrored && !p.foreign
 		},
 		"only what exists is updated": func(p pair, a action) bool {
 			return a != update || p.tenant != absent && p.super != absent && p.same && p.wanted && !p.foreign
@@ -218,7 +223,7 @@ func (p pair) possible() bool {
 	switch {
 	case p.super == absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
 		p.tenant == absent && (p.wanted || p.same || p.started),
-		p.hurried && (!p.mirrored || p.tenant != deleting || p.super != deleting):
+		p.hurried && (!p.mirrored || p.tenant == present && p.same || p.super != deleting):
 		return false
 	}
 	return true
@@ -280,24 +285,34 @@ func TestHurried(t *testing.T) {
 		pod.DeletionTimestamp = new(metav1.Now())
 		return pod
 	}
+	copyOf := func(uid string, pod *corev1.Pod) *corev1.Pod {
+		pod.Annotations = map[string]string{names.UID: uid}
+		return pod
+	}
 	untimed := going(0)
 	untimed.DeletionGracePeriodSeconds = nil
 	for name, tc := range map[string]struct {
 		tenant, super client.Object
 		want          bool
 	}{
-		"less time than the copy has":    {going(0), going(30), true},
-		"as much":                        {going(30), going(30), false},
-		"more":                           {going(30), going(1), false},
-		"the copy is not being deleted":  {going(0), named("web"), false},
-		"the tenant's is not":            {named("web"), going(30), false},
-		"there is no copy":               {going(0), nil, false},
-		"there is no tenant's object":    {nil, going(30), false},
-		"the tenant's has no time noted": {untimed, going(30), false},
-		"the copy has no time noted":     {going(0), untimed, false},
+		"less time than the copy has":                     {going(0), going(30), true},
+		"as much":                                         {going(30), going(30), false},
+		"more":                                            {going(30), going(1), false},
+		"the copy is not being deleted":                   {going(0), named("web"), false},
+		"the tenant's is not":                             {named("web"), going(30), false},
+		"there is no copy":                                {going(0), nil, false},
+		"there is no tenant's object":                     {nil, going(30), false},
+		"the tenant's has no time noted":                  {untimed, going(30), false},
+		"the copy has no time noted":                      {going(0), untimed, false},
+		"the tenant's ended by force":                     {nil, copyOf("forced", going(30)), true},
+		"the tenant's ended by force, as did its copy":    {nil, copyOf("forced", going(0)), false},
+		"the tenant's ended by force, and there is a new": {named("web"), copyOf("forced", going(30)), true},
+		"a new one has less time":                         {going(0), copyOf("another", going(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
+			s := &session{forced: &deletions{}}
+			s.forced.add("forced", time.Now())
+			if got := s.hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
 				t.Errorf("hurried: %t, want %t", got, tc.want)
 			}
 		})

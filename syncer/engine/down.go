@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -71,25 +72,36 @@ func (s *session) judge(ctx context.Context, k *kind, o objects) (pair, error) {
 		// What lost the note of whose it is can still be told by the UID.
 		p.foreign = origin.Cluster != s.identity().Key && (origin.Cluster != "" || !p.same)
 	}
+	p.hurried = p.mirrored && s.hurried(k.down.mirror, o)
 	if o.tenant == nil {
 		return p, nil
 	}
-	if p.mirrored {
-		p.started = k.down.mirror.started(o.tenant)
-		p.hurried = hurried(k.down.mirror, o)
-	}
+	p.started = p.mirrored && k.down.mirror.started(o.tenant)
 	var err error
 	p.wanted, err = s.wanted(ctx, k, o.tenant)
 	return p, err
 }
 
-// hurried says whether both sides are being deleted and the tenant shortened the time for it.
-func hurried(m *mirror, o objects) bool {
-	if stand(o.tenant) != deleting || stand(o.super) != deleting {
+// hurried says whether a copy is being deleted and has more time for it than the tenant gives it.
+func (s *session) hurried(m *mirror, o objects) bool {
+	if stand(o.super) != deleting {
 		return false
 	}
-	wanted, given := m.grace(o.tenant), m.grace(o.super)
+	wanted, given := s.timeToEnd(m, o), m.grace(o.super)
 	return wanted != nil && given != nil && *wanted < *given
+}
+
+// timeToEnd is the time in seconds that the tenant gives a copy to end; nil if it says nothing about that. An object that is gone
+// already, because it was deleted by force, leaves its copy none: its name is wanted.
+func (s *session) timeToEnd(m *mirror, o objects) *int64 {
+	of := translate.OriginOf(o.super).UID
+	switch {
+	case o.tenant != nil && o.tenant.GetUID() == of:
+		return m.grace(o.tenant)
+	case s.forced.has(of, time.Now()):
+		return new(int64(0))
+	}
+	return nil
 }
 
 // stand says how an object stands.
@@ -353,11 +365,11 @@ func (s *session) retract(ctx context.Context, k *kind, o objects, p pair) error
 	return s.remove(ctx, k, o)
 }
 
-// remove deletes the copy, a mirrored one with the grace period that the tenant gave.
+// remove deletes the copy, a mirrored one in the time that the tenant gives it.
 func (s *session) remove(ctx context.Context, k *kind, o objects) error {
 	var grace *int64
-	if m := k.down.mirror; m != nil && o.tenant != nil {
-		grace = m.grace(o.tenant)
+	if m := k.down.mirror; m != nil {
+		grace = s.timeToEnd(m, o)
 	}
 	return s.guard.remove(ctx, o.super, grace)
 }

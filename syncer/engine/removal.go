@@ -101,8 +101,12 @@ func (m *mirror) runs(super client.Object) bool {
 // witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
 // is marked before it goes; what goes without a mark is asked about.
 func (s *session) witness(obj client.Object, missed bool) {
-	if !missed && stand(obj) == deleting {
-		s.deleted.add(obj.GetUID(), time.Now())
+	if missed || stand(obj) != deleting {
+		return
+	}
+	s.deleted.add(obj.GetUID(), time.Now())
+	if grace := obj.GetDeletionGracePeriodSeconds(); grace != nil && *grace == 0 {
+		s.forced.add(obj.GetUID(), time.Now())
 	}
 }
 

@@ -57,23 +57,27 @@ func TestWitness(t *testing.T) {
 	marked := named("web")
 	marked.DeletionTimestamp = new(metav1.Now())
 	for name, tc := range map[string]struct {
-		obj    *corev1.Pod
-		missed bool
-		want   bool
+		obj          *corev1.Pod
+		missed       bool
+		want, forced bool
 	}{
-		"deleted":                           {marked, false, true},
-		"deleted, and only found missing":   {marked, true, false},
-		"vanished":                          {named("web"), false, false},
-		"vanished, and only found missing":  {named("web"), true, false},
-		"deleted by force with no time":     {withGrace(marked, 0), false, true},
-		"deleted with time left to the end": {withGrace(marked, 30), false, true},
+		"deleted":                           {marked, false, true, false},
+		"deleted, and only found missing":   {marked, true, false, false},
+		"vanished":                          {named("web"), false, false, false},
+		"vanished, and only found missing":  {named("web"), true, false, false},
+		"deleted by force with no time":     {withGrace(marked, 0), false, true, true},
+		"forced, and only found missing":    {withGrace(marked, 0), true, false, false},
+		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{deleted: &deletions{}}
+			s := &session{deleted: &deletions{}, forced: &deletions{}}
 			tc.obj.UID = "uid"
 			s.witness(tc.obj, tc.missed)
 			if got := s.deleted.has("uid", time.Now()); got != tc.want {
 				t.Errorf("seen: %t, want %t", got, tc.want)
+			}
+			if got := s.forced.has("uid", time.Now()); got != tc.forced {
+				t.Errorf("forced: %t, want %t", got, tc.forced)
 			}
 		})
 	}

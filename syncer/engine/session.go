@@ -42,6 +42,8 @@ type session struct {
 	refusals *refusals
 	// deleted are the tenant's objects whose deletion was seen.
 	deleted *deletions
+	// forced are those of them that had no time to end.
+	forced *deletions
 	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
 	// missing was deleted.
 	identities, absences *verifier
@@ -65,6 +67,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		absences:     newVerifier(),
 		patches:      patch.Compile(t.Sync.Patches),
 		deleted:      &deletions{},
+		forced:       &deletions{},
 	}
 	s.tenant.Store(&t)
 	kinds := map[string]*kind{}
