@@ -58,7 +58,7 @@ func (w *world) hung(ctx context.Context) (err error) {
 		pooled[1] = pooled[1].and(h.during)
 	}
 	s.Charts = []*report.Chart{latencyChart("latency", "Latency of other tenants while an apiserver answers, and while it hangs",
-		pooled[0].lines("before: "), pooled[1].lines("while: "))}
+		pooled[0].lines("before: ", down, up, whole), pooled[1].lines("while: ", down, up, whole))}
 	if err := w.removeTenants(ctx, []*local.Tenant{victim}); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (h *hang) label(ctx context.Context, release bool) error {
 func (h *hang) report(s *report.Scenario) {
 	before := h.before.report(s, "before: ")
 	during := h.during.report(s, "while: ")
-	ratio := latest(during.whole) / latest(before.whole)
-	s.Add("while to before, create to Running p50", "", ratio, during.whole.P50.Samples).Want("1")
+	ratio := latest(during[whole]) / latest(before[whole])
+	s.Add("while to before, create to Running p50", "", ratio, during[whole].P50.Samples).Want("1")
 	s.Add("the first of its pods up after it went on", "ms", measure.Milliseconds(h.first), 1)
 	s.Add("all of its pods up after it went on", "ms", measure.Milliseconds(h.last), h.world.opts.HungPods)
 }

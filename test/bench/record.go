@@ -13,6 +13,7 @@ type moment int
 const (
 	created   moment = iota // the creation was answered
 	copied                  // the super cluster's watch shows the pod, or its copy
+	bound                   // the super cluster's watch shows its node
 	ran                     // the super cluster's watch shows it running
 	shown                   // the tenant's watch shows it running
 	superGone               // the super cluster's watch shows that it is gone
@@ -22,7 +23,9 @@ const (
 
 // String says what a pod has come to.
 func (m moment) String() string {
-	return [moments]string{"are created", "are copied", "run in the super cluster", "run", "are gone from the super cluster", "are gone"}[m]
+	return [moments]string{
+		"are created", "are copied", "have a node", "run in the super cluster", "run", "are gone from the super cluster", "are gone",
+	}[m]
 }
 
 // life is when a pod came to each moment; zero if it did not yet.

@@ -7,57 +7,66 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
+// Names of stages that others ask for. whole is all of them together.
+const down, up, whole = "down", "up", "create to Running"
+
 // stages are the times that pods took from the answer to their creation until they ran, and for each part of the way.
 type stages struct {
-	// down is until the super cluster shows the copy, scheduling until it shows it running, up until the tenant shows that.
-	down, scheduling, up []time.Duration
-	// whole is the sum. Of pods that were created directly there is nothing else.
+	// down is until the super cluster shows the copy, scheduling until it shows a node, starting until it shows it running, and up
+	// until the tenant shows that.
+	down, scheduling, starting, up []time.Duration
+	// whole is from the beginning to the end.
 	whole []time.Duration
 }
 
 // stages are the times of the pods of a group; the empty group is all pods.
 func (l *load) stages(group string) stages {
+	s := stages{starting: l.spans(group, bound, ran), whole: l.spans(group, created, l.running())}
 	if l.direct {
-		return stages{whole: l.spans(group, created, ran)}
+		s.scheduling = l.spans(group, created, bound)
+		return s
 	}
-	return stages{
-		down: l.spans(group, created, copied), scheduling: l.spans(group, copied, ran), up: l.spans(group, ran, shown),
-		whole: l.spans(group, created, shown),
+	s.down, s.scheduling, s.up = l.spans(group, created, copied), l.spans(group, copied, bound), l.spans(group, ran, shown)
+	return s
+}
+
+// parts are the stages with their names, in their order. Pods that were created directly have fewer.
+func (s stages) parts() []part {
+	parts := []part{
+		{down, s.down}, {"scheduling", s.scheduling}, {"starting", s.starting}, {up, s.up}, {whole, s.whole},
 	}
+	return slices.DeleteFunc(parts, func(p part) bool { return len(p.times) == 0 })
+}
+
+// part is a stage.
+type part struct {
+	name  string
+	times []time.Duration
 }
 
 // and are the times of both.
 func (s stages) and(other stages) stages {
 	return stages{
 		down: slices.Concat(s.down, other.down), scheduling: slices.Concat(s.scheduling, other.scheduling),
-		up: slices.Concat(s.up, other.up), whole: slices.Concat(s.whole, other.whole),
+		starting: slices.Concat(s.starting, other.starting), up: slices.Concat(s.up, other.up),
+		whole: slices.Concat(s.whole, other.whole),
 	}
 }
 
-// stageRows are the rows of the stages. Of pods that were created directly there is only the whole.
-type stageRows struct {
-	down, scheduling, up, whole *report.Latency
-}
-
-// report adds a run's rows. What is before their names tells them from those of other pods.
-func (s stages) report(to *report.Scenario, before string) (rows stageRows) {
-	if len(s.down) > 0 {
-		rows.down = to.AddLatency(before+"down", s.down)
-		rows.scheduling = to.AddLatency(before+"scheduling", s.scheduling)
-		rows.up = to.AddLatency(before+"up", s.up)
+// report adds a run's rows, and returns them by the names of the stages. What is before these tells them from those of other pods.
+func (s stages) report(to *report.Scenario, before string) map[string]*report.Latency {
+	rows := map[string]*report.Latency{}
+	for _, part := range s.parts() {
+		rows[part.name] = to.AddLatency(before+part.name, part.times)
 	}
-	rows.whole = to.AddLatency(before+"create to Running", s.whole)
 	return rows
 }
 
-// lines draws the stages.
-func (s stages) lines(before string) []report.Line {
+// lines draws the stages of the names; without any, all.
+func (s stages) lines(before string, names ...string) []report.Line {
 	var lines []report.Line
-	for _, part := range []struct {
-		name  string
-		times []time.Duration
-	}{{"down", s.down}, {"scheduling", s.scheduling}, {"up", s.up}, {"create to Running", s.whole}} {
-		if len(part.times) > 0 {
+	for _, part := range s.parts() {
+		if len(names) == 0 || slices.Contains(names, part.name) {
 			lines = append(lines, report.Distribution(before+part.name, part.times))
 		}
 	}

@@ -56,7 +56,7 @@ func (w *world) throughputOf(ctx context.Context, size size) error {
 		}
 	}
 	s.Charts = []*report.Chart{
-		chart, latencyChart(file+"latency", "Latency as fast as can be, "+size.String(), viaStages.lines(""), directStages.lines("directly: ")),
+		chart, latencyChart(file+"latency", "Latency as fast as can be, "+size.String(), viaStages.lines(""), directStages.lines("directly: ", whole)),
 	}
 	return w.publish(s)
 }

@@ -51,6 +51,9 @@ func (l *load) seenInSuper(pod *corev1.Pod, event watch.EventType, at time.Time)
 		return
 	}
 	l.note(pod.Name, copied, at)
+	if pod.Spec.NodeName != "" {
+		l.note(pod.Name, bound, at)
+	}
 	if pod.Status.Phase == corev1.PodRunning {
 		l.note(pod.Name, ran, at)
 	}

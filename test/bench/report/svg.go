@@ -10,8 +10,8 @@ import (
 
 // Sizes in pixels.
 const (
-	chartWidth, chartHeight    = 760, 420
-	marginLeft, marginRight    = 70, 20
+	chartWidth, chartHeight    = 880, 420
+	marginLeft, marginRight    = 70, 210
 	marginTop, marginBottom    = 40, 55
 	legendStep, legendDash     = 18, 24
 	tickLength, baselineOffset = 5, 4
@@ -38,7 +38,7 @@ func (c *Chart) WriteSVG(out io.Writer) error {
 	}
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`, chartWidth, chartHeight)
 	d.printf(`<rect width="100%%" height="100%%" fill="#fff"/>`)
-	d.text(chartWidth/2, marginTop/2, "middle", "15", c.Title)
+	d.text((marginLeft+chartWidth-marginRight)/2, marginTop/2, "middle", "15", c.Title)
 	d.axes(c)
 	for i, line := range c.Lines {
 		d.line(line, colors[i%len(colors)])
@@ -84,9 +84,9 @@ func (d *drawing) line(line Line, color string) {
 	d.printf(`<polyline fill="none" stroke="%s" stroke-width="1.8" points="%s"/>`, color, strings.Join(points, " "))
 }
 
-// legend names a line in the upper left, where few lines begin.
+// legend names a line beside the plot, where no line is.
 func (d *drawing) legend(i int, name, color string) {
-	x, y := float64(marginLeft+2*tickLength), float64(marginTop+legendStep/2+i*legendStep)
+	x, y := float64(chartWidth-marginRight+2*tickLength), float64(marginTop+legendStep/2+i*legendStep)
 	d.printf(`<path d="M%.1f %.1f h%d" stroke="%s" stroke-width="3"/>`, x, y, legendDash-baselineOffset, color)
 	d.text(x+legendDash, y+baselineOffset, "start", "12", name)
 }
