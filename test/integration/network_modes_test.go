@@ -1,0 +1,80 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+var _ = Describe("What of its network and devices a tenant has carried", func() {
+	const ns = "modes"
+	carry := func(mode tenancyv1alpha1.SyncMode, kinds ...tenancyv1alpha1.OptionalKind) func(*tenancyv1alpha1.VirtualCluster) {
+		return func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
+			for _, kind := range kinds {
+				vc.Spec.Sync.Kinds = append(vc.Spec.Sync.Kinds, tenancyv1alpha1.KindSync{Kind: kind, Mode: mode})
+			}
+		}
+	}
+	meta := metav1.ObjectMeta{Namespace: ns, Name: "web"}
+
+	It("is nothing of a kind that is off, from then on", func(ctx SpecContext) {
+		kinds := []tenancyv1alpha1.OptionalKind{"Endpoints", "EndpointSlice", "Ingress", "NetworkPolicy", "PodDisruptionBudget"}
+		red := tenant(ctx, carry(tenancyv1alpha1.SyncOff, kinds...))
+		web := &networkingv1.Ingress{ObjectMeta: meta, Spec: networkingv1.IngressSpec{
+			TLS: []networkingv1.IngressTLS{{SecretName: "cert"}},
+			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+				Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
+			}},
+		}}
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
+		objects := []client.Object{
+			byHand(ns, "web", "192.0.2.1"), slice(ns, "web", "web", "192.0.2.1"), web, secret(ns, "cert", nil),
+			&networkingv1.NetworkPolicy{ObjectMeta: meta}, budget,
+		}
+		create(ctx, red.Client, namespace(ns))
+		create(ctx, red.Client, objects...)
+		create(ctx, red.Client, service(ns, "last"))
+		shouldExist(ctx, super.Client, superOf(red, service(ns, "last")))
+		for _, obj := range objects {
+			Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, obj)).WithTimeout(quiet / 5).
+				Should(MatchError(apierrors.IsNotFound, "not found"))
+		}
+
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		for _, obj := range objects {
+			shouldExist(ctx, super.Client, superOf(red, obj))
+		}
+		edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, kinds...))
+		for _, obj := range objects {
+			shouldVanish(ctx, super.Client, superOf(red, obj))
+		}
+	})
+
+	It("is every device claim of its own, if it asks for that, but none that was made for a pod", func(ctx SpecContext) {
+		offerPublicly(ctx, deviceClass("net-public"))
+		red := tenant(ctx, carry(tenancyv1alpha1.SyncAll, "ResourceClaim", "ResourceClaimTemplate"))
+		create(ctx, red.Client, namespace(ns))
+		own, made, template := deviceClaim(ns, "own", "net-public"), deviceClaim(ns, "made", "net-public"),
+			&resourcev1.ResourceClaimTemplate{ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: asking("net-public")}}
+		p := pod(ns, "web")
+		create(ctx, red.Client, p)
+		made.Annotations = map[string]string{"resource.kubernetes.io/pod-claim-name": "device"}
+		made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: new(true)}}
+		create(ctx, red.Client, made, own, template)
+		shouldExist(ctx, super.Client, superOf(red, own))
+		shouldExist(ctx, super.Client, superOf(red, template))
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, made)).Should(MatchError(apierrors.IsNotFound, "not found"))
+
+		edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, "ResourceClaim", "ResourceClaimTemplate"))
+		shouldVanish(ctx, super.Client, superOf(red, own))
+		shouldVanish(ctx, super.Client, superOf(red, template))
+	})
+})
