@@ -39,11 +39,12 @@ func (h *health) healthy() bool {
 	return !h.parked
 }
 
-// wrap has the health follow the requests of a transport. Watches tell nothing: they end when a server restarts, and open again.
+// wrap has the health follow the requests of a transport. Of a watch, only that it cannot connect tells something: those that are
+// open end when a server restarts, and open again.
 func (h *health) wrap(next http.RoundTripper) http.RoundTripper {
 	return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
-		if !requests.IsWatch(r) {
+		if !requests.IsWatch(r) || requests.NotAccepted(err) {
 			h.observe(err == nil && answer.StatusCode < http.StatusInternalServerError)
 		}
 		return answer, err

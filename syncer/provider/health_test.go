@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -15,14 +16,18 @@ import (
 type server struct {
 	status  int
 	broken  atomic.Bool
+	refuses atomic.Bool
 	changes atomic.Int32
 	trips   atomic.Int32
 }
 
 // RoundTrip answers a request.
 func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
-	if s.broken.Load() {
-		return nil, errors.New("connection refused")
+	switch {
+	case s.refuses.Load():
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	case s.broken.Load():
+		return nil, errors.New("connection reset")
 	}
 	return &http.Response{StatusCode: s.status}, nil
 }
@@ -82,6 +87,10 @@ func TestHealthParksAfterFailuresInARow(t *testing.T) {
 			s.broken.Store(true)
 			ask(h, s, "/api/v1/pods?watch=true", 10)
 		}, false},
+		"watches find nobody": {func(h *health, s *server) {
+			s.refuses.Store(true)
+			ask(h, s, "/api/v1/pods?watch=true", tripAfter)
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

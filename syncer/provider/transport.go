@@ -38,7 +38,7 @@ func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.Wrap
 	if err != nil {
 		return nil, fmt.Errorf("reading the credentials of the kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: wrap(requests.Patient(wrapped))}, nil
+	return &http.Client{Transport: requests.Patient(wrap(wrapped))}, nil
 }
 
 // dialUntil dials connections that are closed when ctx ends.

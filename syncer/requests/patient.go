@@ -21,7 +21,7 @@ func Patient(next http.RoundTripper) http.RoundTripper {
 	turn := make(chan struct{}, 1)
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
-		if !IsWatch(r) || !notAccepted(err) {
+		if !IsWatch(r) || !NotAccepted(err) {
 			return answer, err
 		}
 		select {
@@ -42,11 +42,11 @@ func insist(next http.RoundTripper, r *http.Request, err error) (*http.Response,
 	failed := false
 	_ = backoff.DelayFunc().Until(r.Context(), true, false, func(context.Context) (bool, error) {
 		answer, err = next.RoundTrip(r) //nolint:bodyclose // the caller's to close
-		if notAccepted(err) && !failed {
+		if NotAccepted(err) && !failed {
 			failed = true
 			logger.Info("An apiserver accepts no connections; it is tried again", "cause", err.Error())
 		}
-		return !notAccepted(err), nil
+		return !NotAccepted(err), nil
 	})
 	if failed && err == nil {
 		logger.Info("The apiserver accepts connections again")
@@ -54,8 +54,8 @@ func insist(next http.RoundTripper, r *http.Request, err error) (*http.Response,
 	return answer, err
 }
 
-// notAccepted says whether a request did not even reach the server.
-func notAccepted(err error) bool {
+// NotAccepted says whether a request did not even reach the server.
+func NotAccepted(err error) bool {
 	failure, ok := errors.AsType[*net.OpError](err)
 	return ok && failure.Op == "dial"
 }
