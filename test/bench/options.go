@@ -136,13 +136,16 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--scenarios: there is no %q, but %s", name, strings.Join(scenarioNames(), ", ")))
 		}
 	}
-	for name, n := range map[string]int{
-		"runs": o.Runs, "nodes": o.Nodes, "light-pods": o.LightPods, "greedy-pods": o.GreedyPods, "regular-pods": o.RegularPods,
-		"weighted-pods": o.WeightedPods, "hung-pods": o.HungPods, "restart-pods": o.RestartPods, "churn-tenants": o.ChurnTenants,
-		"churn-rounds": o.ChurnRounds, "request-pods": o.RequestPods,
+	for _, number := range []struct {
+		flag string
+		n    int
+	}{
+		{"runs", o.Runs}, {"nodes", o.Nodes}, {"light-pods", o.LightPods}, {"greedy-pods", o.GreedyPods}, {"regular-pods", o.RegularPods},
+		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
+		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods},
 	} {
-		if n < 1 {
-			errs = append(errs, fmt.Errorf("--%s is %d: it must be at least 1", name, n))
+		if number.n < 1 {
+			errs = append(errs, fmt.Errorf("--%s is %d: it must be at least 1", number.flag, number.n))
 		}
 	}
 	if o.Tenants < 4 {

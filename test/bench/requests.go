@@ -90,29 +90,40 @@ func (w *world) oneByOne(ctx context.Context, p place, pods int) (*series, error
 		return nil, err
 	}
 	defer l.close()
+	out := &series{}
+	out.made, err = w.sent(ctx, p, func() error {
+		for i := range pods {
+			if err := l.create(ctx, 0, "", i); err != nil {
+				return err
+			}
+			if err := l.await(ctx, "", p.running(), i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.stages = l.stages("")
+	out.removed, err = w.sent(ctx, p, func() error { return l.remove(ctx) })
+	return out, err
+}
+
+// sent is what the syncer sends because of what is done in a place. What is done directly is none of its business.
+func (w *world) sent(ctx context.Context, p place, do func() error) (local.Requests, error) {
+	if p.direct {
+		return nil, do()
+	}
 	before, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range pods {
-		if err := l.create(ctx, 0, "", i); err != nil {
-			return nil, err
-		}
-		if err := l.await(ctx, "", p.running(), i+1); err != nil {
-			return nil, err
-		}
-	}
-	made, err := w.settle(ctx)
-	if err != nil {
+	if err := do(); err != nil {
 		return nil, err
 	}
-	out := &series{stages: l.stages(""), made: made.Requests.Since(before.Requests)}
-	if err := l.remove(ctx); err != nil {
-		return nil, err
-	}
-	removed, err := w.settle(ctx)
-	out.removed = removed.Requests.Since(made.Requests)
-	return out, err
+	after, err := w.settle(ctx)
+	return after.Requests.Since(before.Requests), err
 }
 
 // report adds the requests of a run for each pod.
