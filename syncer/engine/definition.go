@@ -35,6 +35,9 @@ func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceS
 	if err != nil {
 		return r, err
 	}
+	if err := r.check(); err != nil {
+		return r, err
+	}
 	tenant, err := s.copyDefinition(ctx, super, of.Version)
 	if err != nil {
 		return r, fmt.Errorf("the tenant's definition: %w", err)
@@ -63,16 +66,20 @@ func customResource(
 	if err != nil {
 		return CustomResource{}, err
 	}
-	r := CustomResource{
+	return CustomResource{
 		GVK:        schema.GroupVersionKind{Group: of.Group, Version: of.Version, Kind: definition.Spec.Names.Kind},
 		Direction:  of.Direction,
 		Namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		Status:     version.Subresources != nil && version.Subresources.Status != nil,
-	}
+	}, nil
+}
+
+// check says what keeps a custom resource from flowing.
+func (r CustomResource) check() error {
 	if !r.Namespaced && r.Direction == tenancyv1alpha1.SyncDown {
-		return r, errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
+		return errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
 	}
-	return r, nil
+	return nil
 }
 
 // definitions are the super cluster's, each read once in a while for all tenants together.

@@ -157,7 +157,7 @@ func TestCustomResource(t *testing.T) {
 		"down":                         {widgets(), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, false}, ""},
 		"down, with a status":          {widgets(withStatus), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, true}, ""},
 		"down, with a scale alone":     {widgets(withScale), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, false}, ""},
-		"down, without namespaces":     {definition: widgets(clusterScoped), version: "v1", direction: tenancyv1alpha1.SyncDown, fails: "can only flow up"},
+		"down, without namespaces":     {widgets(clusterScoped), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, false, false}, ""},
 		"up":                           {widgets(), "v1", tenancyv1alpha1.SyncUp, CustomResource{gvk, tenancyv1alpha1.SyncUp, true, false}, ""},
 		"up, without namespaces":       {widgets(clusterScoped, withStatus), "v1", tenancyv1alpha1.SyncUp, CustomResource{gvk, tenancyv1alpha1.SyncUp, false, true}, ""},
 		"a version that is not served": {definition: widgets(), version: "v1alpha1", direction: tenancyv1alpha1.SyncUp, fails: "v1alpha1"},
@@ -173,6 +173,10 @@ func TestCustomResource(t *testing.T) {
 			}
 			if err != nil || got != tc.want {
 				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
+			}
+			// Tenants would meet in names without namespaces.
+			if refused := got.check() != nil; refused != (tc.direction == tenancyv1alpha1.SyncDown && !tc.want.Namespaced) {
+				t.Errorf("refused: %t", refused)
 			}
 		})
 	}

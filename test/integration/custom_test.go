@@ -1,0 +1,370 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// platform is the group of the custom resources of these specs.
+	platform = "platform.example.com"
+	// briefly is how often their syncer compares definitions.
+	briefly = 2 * time.Second
+)
+
+// Custom resources of the super cluster: with a status of its own, without, and without namespaces.
+const (
+	gears    = "gears"
+	levers   = "levers"
+	catalogs = "catalogs"
+)
+
+var kindOfCustom = map[string]string{gears: "Gear", levers: "Lever", catalogs: "Catalog"}
+
+// definition defines a custom resource.
+func definition(resource string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
+	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	d := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: resource + "." + platform},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: platform, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: resource, Kind: kindOfCustom[resource]},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type:       "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": anything, "status": anything},
+				}},
+			}},
+		},
+	}
+	if resource == gears {
+		d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	}
+	if resource == catalogs {
+		d.Spec.Scope = apiextensionsv1.ClusterScoped
+	}
+	for _, f := range change {
+		f(d)
+	}
+	return d
+}
+
+// custom is a custom resource with a spec of one field.
+func custom(resource, ns, name, color string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": color}}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: platform, Version: "v1", Kind: kindOfCustom[resource]})
+	u.SetNamespace(ns)
+	u.SetName(name)
+	return u
+}
+
+// carrying has custom resources carried for a tenant.
+func carrying(direction tenancyv1alpha1.SyncDirection, resources ...string) func(*tenancyv1alpha1.VirtualCluster) {
+	return func(vc *tenancyv1alpha1.VirtualCluster) {
+		if vc.Spec.Sync == nil {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
+		}
+		for _, resource := range resources {
+			vc.Spec.Sync.CustomResources = append(vc.Spec.Sync.CustomResources, tenancyv1alpha1.CustomResourceSync{
+				Group: platform, Version: "v1", Resource: resource, Direction: direction,
+			})
+		}
+	}
+}
+
+// field matches a custom resource with a text in one of its fields.
+func field(value any, path ...string) gomegatypes.GomegaMatcher {
+	return WithTransform(func(u *unstructured.Unstructured) any {
+		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+		return found
+	}, Equal(value))
+}
+
+// syncingMessage is what the condition of a tenant says.
+func syncingMessage(ctx context.Context, t *local.Tenant) func() string {
+	return func() string {
+		c := meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionSyncing)
+		if c == nil {
+			return ""
+		}
+		return c.Message
+	}
+}
+
+// allowCustom gives the syncer the rights that an admin would have to, and definitions in the super cluster.
+func allowCustom(ctx context.Context) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "vc-syncer-platform", Labels: map[string]string{rbac.AggregateToSyncer: "true"}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{platform}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		}},
+	}
+	create(ctx, super.Client, role)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, role)).To(Succeed()) })
+	own, err := local.NewClient(account)
+	Expect(err).NotTo(HaveOccurred())
+	right := authorizationv1.ResourceAttributes{Verb: "patch", Group: platform, Resource: gears, Namespace: "any"}
+	Eventually(local.Allowed).WithContext(ctx).WithArguments(own, right).Should(BeTrue())
+}
+
+// undefine has the super cluster have a custom resource no more.
+func undefine(ctx context.Context, resources ...string) {
+	GinkgoHelper()
+	for _, resource := range resources {
+		Expect(client.IgnoreNotFound(super.Client.Delete(ctx, definition(resource)))).To(Succeed())
+		shouldVanish(ctx, super.Client, definition(resource))
+	}
+}
+
+// shouldBeServed waits until the tenant's apiserver serves a custom resource.
+func shouldBeServed(ctx context.Context, t *local.Tenant, resource, ns string) {
+	GinkgoHelper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(custom(resource, ns, "", "").GroupVersionKind())
+	Eventually(t.Client.List).WithContext(ctx).WithArguments(list).WithTimeout(2 * soon).Should(Succeed())
+}
+
+var _ = Describe("Custom resources", Ordered, func() {
+	const ns = "custom"
+
+	BeforeAll(func(ctx SpecContext) {
+		allowCustom(ctx)
+		stopSyncer()
+		startSyncer(func(o *app.Options) { o.Patrol = briefly })
+		DeferCleanup(func() {
+			stopSyncer()
+			startSyncer()
+		})
+	})
+
+	Describe("that flow down", Ordered, func() {
+		var red, blue, plain *local.Tenant
+
+		BeforeAll(func(ctx SpecContext) {
+			red = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears))
+			plain = tenant(ctx)
+			for _, t := range []*local.Tenant{red, blue, plain} {
+				create(ctx, t.Client, namespace(ns))
+			}
+			DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers) })
+		})
+
+		It("wait for their definition, which the condition says, while all else is carried", func(ctx SpecContext) {
+			Eventually(syncingMessage(ctx, red)).Should(And(
+				ContainSubstring(gears+"."+platform), ContainSubstring(levers+"."+platform), ContainSubstring("not found")))
+			Expect(read(ctx, super.Client, red.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+			create(ctx, red.Client, pod(ns, "meanwhile"))
+			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("meanwhile"))
+
+			create(ctx, super.Client, definition(gears), definition(levers))
+			shouldBeServed(ctx, red, gears, ns)
+			shouldBeServed(ctx, red, levers, ns)
+			shouldBeServed(ctx, blue, gears, ns)
+			Eventually(syncingMessage(ctx, red)).Should(Not(ContainSubstring(platform)))
+			Expect(get(ctx, plain.Client, definition(gears))).To(MatchError(apierrors.IsNotFound, "not found"))
+			Expect(get(ctx, blue.Client, definition(levers))).To(MatchError(apierrors.IsNotFound, "not found"))
+		})
+
+		It("go down, follow changes, show their status without the super cluster's names, and go", func(ctx SpecContext) {
+			for _, resource := range []string{gears, levers} {
+				w := custom(resource, ns, "w", "red")
+				create(ctx, red.Client, w)
+				down := superOf(red, w)
+				shouldExist(ctx, super.Client, down)
+				Expect(down.GetAnnotations()).To(HaveKeyWithValue(names.UID, string(w.GetUID())))
+
+				edit(ctx, red.Client, w, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "crimson"} })
+				Eventually(read(ctx, super.Client, down)).Should(field("crimson", "spec", "color"))
+
+				Expect(get(ctx, super.Client, down)).To(Succeed())
+				down.Object["status"] = map[string]any{"message": "made in " + red.Super(ns), "count": int64(2)}
+				if resource == gears {
+					Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+				} else {
+					Expect(super.Client.Update(ctx, down)).To(Succeed())
+				}
+				Eventually(read(ctx, red.Client, w)).Should(field("made in "+ns, "status", "message"))
+				Consistently(read(ctx, super.Client, down)).Should(field("made in "+red.Super(ns), "status", "message"))
+
+				Expect(red.Client.Delete(ctx, w)).To(Succeed())
+				shouldVanish(ctx, super.Client, down)
+			}
+		})
+
+		It("are each tenant's own under the same name", func(ctx SpecContext) {
+			for i, t := range []*local.Tenant{red, blue} {
+				create(ctx, t.Client, custom(gears, ns, "same", fmt.Sprint(i)))
+			}
+			for i, t := range []*local.Tenant{red, blue} {
+				Eventually(read(ctx, super.Client, superOf(t, custom(gears, ns, "same", "")))).Should(field(fmt.Sprint(i), "spec", "color"))
+			}
+		})
+
+		It("keep the super cluster's definition, whatever a tenant makes of the copy", func(ctx SpecContext) {
+			d := definition(gears)
+			edit(ctx, red.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) {
+				d.Spec.Names.ShortNames = []string{"wdg"}
+				delete(d.Labels, names.FromSuper)
+			})
+			Eventually(read(ctx, red.Client, d)).Should(And(
+				HaveField("Spec.Names.ShortNames", BeEmpty()), HaveField("Labels", HaveKeyWithValue(names.FromSuper, "true"))))
+			edit(ctx, super.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"wd"} })
+			for _, t := range []*local.Tenant{red, blue} {
+				Eventually(read(ctx, t.Client, d)).Should(HaveField("Spec.Names.ShortNames", ConsistOf("wd")))
+			}
+		})
+
+		It("are told why they are refused, on the tenant's object", func(ctx SpecContext) {
+			taken := superOf(red, custom(gears, ns, "taken", "platform"))
+			create(ctx, super.Client, taken)
+			w := custom(gears, ns, "taken", "red")
+			create(ctx, red.Client, w)
+			Eventually(refusals).WithArguments(ctx, red, ns, w).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+			Expect(read(ctx, super.Client, taken)()).To(field("platform", "spec", "color"))
+			Expect(super.Client.Delete(ctx, taken)).To(Succeed())
+			Eventually(read(ctx, super.Client, taken)).WithTimeout(2 * soon).Should(field("red", "spec", "color"))
+		})
+
+		It("stay as they are when they are not carried any more, and are caught up with when they are again", func(ctx SpecContext) {
+			kept, gone := custom(gears, ns, "kept", "old"), custom(gears, ns, "gone", "old")
+			create(ctx, red.Client, kept, gone)
+			shouldExist(ctx, super.Client, superOf(red, kept))
+			shouldExist(ctx, super.Client, superOf(red, gone))
+			edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+			// What comes after the change is carried by the engagement after it.
+			Eventually(func(g Gomega) {
+				g.Expect(syncingGeneration(ctx, red)).To(Equal(read(ctx, super.Client, red.VC)().Generation))
+			}).WithContext(ctx).Should(Succeed())
+			create(ctx, red.Client, pod(ns, "after"))
+			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("after"))
+
+			edit(ctx, red.Client, kept, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "new"} })
+			Expect(red.Client.Delete(ctx, gone)).To(Succeed())
+			Consistently(read(ctx, super.Client, superOf(red, kept))).Should(field("old", "spec", "color"))
+			Expect(get(ctx, super.Client, superOf(red, gone))).To(Succeed())
+			Expect(get(ctx, red.Client, definition(gears))).To(Succeed())
+			// The other tenant's are still watched.
+			create(ctx, blue.Client, custom(gears, ns, "still", "blue"))
+			shouldExist(ctx, super.Client, superOf(blue, custom(gears, ns, "still", "")))
+
+			edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			Eventually(read(ctx, super.Client, superOf(red, kept))).WithTimeout(2 * soon).Should(field("new", "spec", "color"))
+			shouldVanish(ctx, super.Client, superOf(red, gone))
+			create(ctx, red.Client, custom(levers, ns, "both", "red"))
+			shouldExist(ctx, super.Client, superOf(red, custom(levers, ns, "both", "")))
+		})
+
+		It("of which the tenant has a definition of its own are carried if it is alike", func(ctx SpecContext) {
+			for _, d := range []*apiextensionsv1.CustomResourceDefinition{
+				definition(gears, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"own"} }),
+				definition(levers, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }),
+			} {
+				create(ctx, plain.Client, d)
+			}
+			shouldBeServed(ctx, plain, gears, ns)
+			shouldBeServed(ctx, plain, levers, "")
+			create(ctx, plain.Client, custom(gears, ns, "own", "plain"), custom(levers, "", "own", "plain"))
+			edit(ctx, super.Client, plain.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			shouldExist(ctx, super.Client, superOf(plain, custom(gears, ns, "own", "")))
+			Eventually(syncingMessage(ctx, plain)).Should(And(
+				ContainSubstring(levers+"."+platform), ContainSubstring("definition of its own"), Not(ContainSubstring(gears))))
+			own := read(ctx, plain.Client, definition(gears))
+			Consistently(own).WithTimeout(2 * briefly).Should(HaveField("Spec.Names.ShortNames", ConsistOf("own")))
+			Expect(own().Labels).NotTo(HaveKey(names.FromSuper))
+			all := &unstructured.UnstructuredList{}
+			all.SetGroupVersionKind(custom(levers, "", "", "").GroupVersionKind())
+			Expect(super.Client.List(ctx, all)).To(Succeed())
+			Expect(all.Items).To(HaveEach(WithTransform(func(u unstructured.Unstructured) string { return u.GetName() }, Not(Equal("own")))))
+		})
+	})
+
+	It("without namespaces cannot flow down, even if the tenant has them in namespaces", func(ctx SpecContext) {
+		create(ctx, super.Client, definition(catalogs))
+		DeferCleanup(func(ctx SpecContext) { undefine(ctx, catalogs) })
+		red := tenant(ctx)
+		create(ctx, red.Client, namespace(ns),
+			definition(catalogs, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.NamespaceScoped }))
+		shouldBeServed(ctx, red, catalogs, ns)
+		create(ctx, red.Client, custom(catalogs, ns, "mine", "red"))
+		edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, catalogs))
+		Eventually(syncingMessage(ctx, red)).Should(ContainSubstring("can only flow up"))
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, custom(catalogs, "", "mine", "")).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
+	})
+
+	It("that flow up are shown in the tenant's terms, and stay the super cluster's", func(ctx SpecContext) {
+		create(ctx, super.Client, definition(gears), definition(levers), definition(catalogs))
+		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers, catalogs) })
+		red := tenant(ctx, carrying(tenancyv1alpha1.SyncUp, gears, levers, catalogs))
+		create(ctx, red.Client, namespace(ns))
+		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		for _, resource := range []string{gears, levers} {
+			w := custom(resource, red.Super(ns), "offered", "in "+red.Super(ns))
+			create(ctx, super.Client, w)
+			w.Object["status"] = map[string]any{"message": "by " + red.Key()}
+			if resource == gears {
+				Expect(super.Client.Status().Update(ctx, w)).To(Succeed())
+			} else {
+				Expect(super.Client.Update(ctx, w)).To(Succeed())
+			}
+			up := custom(resource, ns, "offered", "")
+			Eventually(read(ctx, red.Client, up)).WithTimeout(2 * soon).Should(And(
+				field("in "+ns, "spec", "color"), field("by "+red.VC.Name, "status", "message")))
+
+			edit(ctx, red.Client, up, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"color": "mine"} })
+			Eventually(read(ctx, red.Client, up)).Should(field("in "+ns, "spec", "color"))
+			Expect(read(ctx, super.Client, w)()).To(field("in "+red.Super(ns), "spec", "color"))
+			Expect(red.Client.Delete(ctx, up)).To(Succeed())
+			shouldExist(ctx, red.Client, up)
+
+			Expect(super.Client.Delete(ctx, w)).To(Succeed())
+			shouldVanish(ctx, red.Client, up)
+		}
+		// Those elsewhere are somebody else's.
+		other := custom(gears, "default", "other", "platform")
+		create(ctx, super.Client, other)
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
+
+		public, hidden := custom(catalogs, "", "public", "all"), custom(catalogs, "", "hidden", "none")
+		public.SetLabels(map[string]string{names.Public: "true"})
+		create(ctx, super.Client, public, hidden)
+		shouldExist(ctx, red.Client, custom(catalogs, "", "public", ""))
+		Consistently(get).WithContext(ctx).WithArguments(red.Client, custom(catalogs, "", "hidden", "")).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
+		edit(ctx, super.Client, public, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+		shouldVanish(ctx, red.Client, custom(catalogs, "", "public", ""))
+		Expect(get(ctx, red.Client, custom(gears, "default", "other", ""))).To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+})
+
+// syncingGeneration is the generation of the VirtualCluster that the syncer has looked at.
+func syncingGeneration(ctx context.Context, t *local.Tenant) int64 {
+	c := meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionSyncing)
+	if c == nil {
+		return 0
+	}
+	return c.ObservedGeneration
+}
