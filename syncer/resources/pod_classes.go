@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -27,10 +27,10 @@ func priorityClass(v engine.View, name string) string {
 
 // admitRuntimeClass makes sure that the super cluster offers the runtime that a pod names: with another one it would not be
 // what it says it is.
-func admitRuntimeClass(v engine.View, spec *corev1.PodSpec) *field.Error {
-	if spec.RuntimeClassName == nil || v.Offers("RuntimeClass", *spec.RuntimeClassName) {
+func admitRuntimeClass(v engine.View, spec *corev1.PodSpec) error {
+	class := ptr.Deref(spec.RuntimeClassName, "")
+	if class == "" || v.Offers("RuntimeClass", class) {
 		return nil
 	}
-	return field.Invalid(field.NewPath("spec", "runtimeClassName"), *spec.RuntimeClassName,
-		"no such class is offered; those that are have the label tenancy.x-k8s.io/from-super (kubectl get runtimeclasses)")
+	return notOffered("spec.runtimeClassName", "runtimeclasses", class)
 }

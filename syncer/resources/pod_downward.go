@@ -132,7 +132,7 @@ func (f *podFields) thatFit() map[string]string {
 }
 
 // admitFields makes sure that a file can hold all annotations where a volume of the pod has one.
-func admitFields(v engine.View, tenant *corev1.Pod) *field.Error {
+func admitFields(v engine.View, tenant *corev1.Pod) error {
 	fields := fieldsFor(v.Tenant, tenant)
 	spec := corev1.PodSpec{Volumes: tenant.Spec.Volumes}
 	translateVolumes(spec.DeepCopy().Volumes, fields)

@@ -20,12 +20,13 @@ var specPath = field.NewPath("spec")
 // super cluster says.
 func admitPod(v engine.View, tenant *corev1.Pod) error {
 	policy, spec := v.Tenant.Policy, &tenant.Spec
-	for _, why := range []*field.Error{
+	for _, why := range []error{
 		admitNodeName(policy, spec),
 		admitHostNamespaces(policy, spec),
 		admitHostPaths(policy, spec),
 		admitHostPorts(policy, spec),
 		admitRuntimeClass(v, spec),
+		admitDeviceResources(v, spec),
 		admitSchedulingGroup(spec),
 		admitFields(v, tenant),
 	} {
@@ -36,7 +37,7 @@ func admitPod(v engine.View, tenant *corev1.Pod) error {
 	return nil
 }
 
-func admitNodeName(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *field.Error {
+func admitNodeName(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if spec.NodeName == "" || policy.AllowNodeName {
 		return nil
 	}
@@ -44,7 +45,7 @@ func admitNodeName(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *f
 		"the scheduler chooses the node; say which ones will do with spec.nodeSelector or spec.affinity")
 }
 
-func admitHostNamespaces(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *field.Error {
+func admitHostNamespaces(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if policy.AllowHostNamespaces {
 		return nil
 	}
@@ -59,7 +60,7 @@ func admitHostNamespaces(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSp
 	return nil
 }
 
-func admitHostPaths(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *field.Error {
+func admitHostPaths(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if policy.AllowHostPath {
 		return nil
 	}
@@ -73,7 +74,7 @@ func admitHostPaths(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *
 
 // admitHostPorts leaves pods alone that are in the network of their node: they can take any port without saying so. Containers
 // that are added later have no ports.
-func admitHostPorts(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *field.Error {
+func admitHostPorts(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if spec.HostNetwork {
 		return nil
 	}
@@ -83,7 +84,7 @@ func admitHostPorts(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) *
 	return admitPorts(policy.HostPorts, specPath.Child("containers"), spec.Containers)
 }
 
-func admitPorts(may []tenancyv1alpha1.PortRange, path *field.Path, containers []corev1.Container) *field.Error {
+func admitPorts(may []tenancyv1alpha1.PortRange, path *field.Path, containers []corev1.Container) error {
 	for i := range containers {
 		for j, p := range containers[i].Ports {
 			if p.HostPort != 0 && !inRanges(may, p.HostPort) {
@@ -114,7 +115,7 @@ func hostPorts(ranges []tenancyv1alpha1.PortRange) string {
 
 // admitSchedulingGroup refuses pods that are to be scheduled all or none: groups are not carried, and one by one is not what
 // was asked for.
-func admitSchedulingGroup(spec *corev1.PodSpec) *field.Error {
+func admitSchedulingGroup(spec *corev1.PodSpec) error {
 	if spec.SchedulingGroup == nil {
 		return nil
 	}

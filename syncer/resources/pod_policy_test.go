@@ -75,7 +75,7 @@ func TestPodsAreAdmitted(t *testing.T) {
 		}, ""},
 
 		"a runtime that is offered": {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("gvisor") }},
-		"a runtime that is not":     {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("mine") }, why: `spec.runtimeClassName: Invalid value: "mine"`},
+		"a runtime that is not":     {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("mine") }, why: `spec.runtimeClassName is "mine"`},
 		"all or none of a group": {pod: func(p *corev1.Pod) {
 			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
 		}, why: "spec.schedulingGroup: Forbidden"},

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -22,10 +23,10 @@ func podStatus(v engine.View, tenant, super *corev1.Pod) {
 	status.Message = v.Tenant.Text(status.Message, v.Namespace)
 	status.Conditions = shownConditions(v, tenant, super, observed)
 	keepOwnStatus(status, &tenant.Status)
-	spec := &tenant.Spec
-	status.InitContainerStatuses = shownContainers(v, spec, status.InitContainerStatuses)
-	status.ContainerStatuses = shownContainers(v, spec, status.ContainerStatuses)
-	status.EphemeralContainerStatuses = shownContainers(v, spec, status.EphemeralContainerStatuses)
+	own := containerNames(&tenant.Spec)
+	status.InitContainerStatuses = shownContainers(v, own, status.InitContainerStatuses)
+	status.ContainerStatuses = shownContainers(v, own, status.ContainerStatuses)
+	status.EphemeralContainerStatuses = shownContainers(v, own, status.EphemeralContainerStatuses)
 	tenant.Status = *status
 }
 
@@ -41,14 +42,19 @@ func keepOwnStatus(status, own *corev1.PodStatus) {
 	status.NodeAllocatableResourceClaimStatuses = own.NodeAllocatableResourceClaimStatuses
 }
 
+// containerNames are the names of a pod's containers, of whichever sort.
+func containerNames(spec *corev1.PodSpec) sets.Set[string] {
+	all := sets.New[string]()
+	for c := range containersOf(spec) {
+		all.Insert(c.Name)
+	}
+	return all
+}
+
 // shownContainers are the statuses of the containers that the tenant's pod has, and not of those that the super cluster's
 // admission added, without the super cluster's names. They are the slice that is given.
-func shownContainers(v engine.View, spec *corev1.PodSpec, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-	own := map[string]bool{}
-	for c := range containersOf(spec) {
-		own[c.Name] = true
-	}
-	statuses = slices.DeleteFunc(statuses, func(s corev1.ContainerStatus) bool { return !own[s.Name] })
+func shownContainers(v engine.View, own sets.Set[string], statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	statuses = slices.DeleteFunc(statuses, func(s corev1.ContainerStatus) bool { return !own.Has(s.Name) })
 	for i := range statuses {
 		for _, state := range []*corev1.ContainerState{&statuses[i].State, &statuses[i].LastTerminationState} {
 			if state.Waiting != nil {

@@ -8,10 +8,12 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -180,5 +182,62 @@ var _ = Describe("Nodes that the super cluster keeps for itself", func() {
 			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowSystemTolerations: true}
 		})
 		Eventually(read(ctx, red.Client, p)).Should(HaveField("Spec.NodeName", node.Name))
+	})
+})
+
+var _ = Describe("The classes that a pod names", func() {
+	const ns = "ranked"
+
+	It("are the super cluster's, if it offers them, and what they stand for is its own to say", func(ctx SpecContext) {
+		red := tenant(ctx)
+		name := "gold-" + red.VC.Name
+		public := metav1.ObjectMeta{Name: name, Labels: map[string]string{names.Public: "true"}}
+		classes := []client.Object{
+			&schedulingv1.PriorityClass{ObjectMeta: public, Value: 4321, PreemptionPolicy: new(corev1.PreemptNever)},
+			&nodev1.RuntimeClass{ObjectMeta: public, Handler: "sandbox", Overhead: &nodev1.Overhead{PodFixed: amounts("cpu", "7m")}},
+		}
+		create(ctx, super.Client, classes...)
+		DeferCleanup(func(ctx SpecContext) {
+			for _, c := range classes {
+				Expect(client.IgnoreNotFound(super.Client.Delete(ctx, c))).To(Succeed())
+			}
+		})
+		create(ctx, red.Client, namespace(ns), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Value: 1000000})
+		shouldExist(ctx, red.Client, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		shouldExist(ctx, red.Client, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}})
+
+		p := pod(ns, "gold", func(p *corev1.Pod) { p.Spec.PriorityClassName, p.Spec.RuntimeClassName = name, new(name) })
+		Eventually(red.Client.Create).WithContext(ctx).WithArguments(p).Should(Succeed()) // admission may not know the classes at once
+		copied := superOf(red, p)
+		shouldExist(ctx, super.Client, copied)
+		Expect(copied.Spec.Priority).To(HaveValue(BeEquivalentTo(4321)))
+		Expect(copied.Spec.PreemptionPolicy).To(HaveValue(Equal(corev1.PreemptNever)))
+		Expect(copied.Spec.RuntimeClassName).To(HaveValue(Equal(name)))
+		Expect(copied.Spec.Overhead).To(haveAmount("cpu", "7m"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("gold"))
+
+		By("doing without a priority of the tenant's own, and of the system's")
+		for name, class := range map[string]string{"own": "own", "vital": "system-node-critical"} {
+			p := pod(ns, name, func(p *corev1.Pod) { p.Spec.PriorityClassName = class })
+			create(ctx, red.Client, p)
+			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement(name))
+			copied := read(ctx, super.Client, superOf(red, p))()
+			Expect(copied.Spec.PriorityClassName).To(BeEmpty())
+			Expect(copied.Spec.Priority).To(HaveValue(BeEquivalentTo(0)))
+		}
+
+		By("allowing the system's")
+		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowSystemPriority: true}
+		})
+		Eventually(func(g Gomega) {
+			p := pod(ns, "critical", func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" })
+			g.Expect(red.Client.Create(ctx, p)).To(Succeed())
+			copied := superOf(red, p)
+			shouldExist(ctx, super.Client, copied)
+			g.Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
+			shouldVanish(ctx, red.Client, p)
+			g.Expect(copied.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+		}).WithContext(ctx).Should(Succeed())
 	})
 })
