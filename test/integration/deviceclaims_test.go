@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,7 +75,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 	allocated := HaveField("Status.Allocation", Not(BeNil()))
 
 	BeforeAll(func(ctx SpecContext) {
-		all := devices("one", "two", "three")
+		all := devices("one", "two", "three", "four")
 		create(ctx, super.Client, all)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
 		offerPublicly(ctx, deviceClass("net-public"))
@@ -94,7 +95,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		up := read(ctx, red.Client, shared)
 		Eventually(up).Should(And(allocated, usedBy(first, second)))
 		results := up().Status.Allocation.Devices.Results
-		Expect(results).To(HaveExactElements(And(HaveField("Driver", "net.example.com"), HaveField("Device", BeElementOf("one", "two", "three")))))
+		Expect(results).To(HaveExactElements(And(HaveField("Driver", "net.example.com"), HaveField("Device", BeElementOf("one", "two", "three", "four")))))
 		Expect(text(up())).NotTo(Or(ContainSubstring(red.Key()), ContainSubstring("password")))
 
 		Expect(red.Client.Delete(ctx, second)).To(Succeed())
@@ -136,7 +137,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		DeferCleanup(func() { startSyncer() })
 		down.Status = resourcev1.ResourceClaimStatus{}
 		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		allocation.Devices.Results[0].Device = map[string]string{"one": "two", "two": "three", "three": "one"}[was]
+		allocation.Devices.Results[0].Device = map[string]string{"one": "two", "two": "three", "three": "four", "four": "one"}[was]
 		down.Status.Allocation, down.Status.ReservedFor = allocation, consumers
 		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
 		startSyncer()
@@ -154,6 +155,22 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 
 		edit(ctx, super.Client, hidden, func(c *resourcev1.DeviceClass) { publicClass(c) })
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("waits"))
+	})
+
+	It("is not the only way to a device: asked for as for a resource, its class has to be offered too", func(ctx SpecContext) {
+		offerClass(ctx, deviceClass("net-quiet"))
+		asks := func(class string) func(*corev1.Pod) {
+			return func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+					corev1.ResourceName(resourcev1.ResourceDeviceClassPrefix + class): resource.MustParse("1"),
+				}
+			}
+		}
+		quiet, open := pod(ns, "quiet", asks("net-quiet")), pod(ns, "open", asks("net-public"))
+		create(ctx, red.Client, quiet, open)
+		Eventually(refusals).WithArguments(ctx, red, ns, quiet).Should(ContainElement(ContainSubstring("net-quiet")))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("open"))
+		Expect(get(ctx, super.Client, superOf(red, quiet))).NotTo(Succeed())
 	})
 
 	It("that would administer devices is refused, whatever the tenant's namespace is labelled with", func(ctx SpecContext) {

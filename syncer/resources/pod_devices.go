@@ -1,0 +1,28 @@
+package resources
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// admitDeviceResources makes sure that the super cluster offers the class of a device that a container asks for as for a resource,
+// which every class can be asked for without a claim.
+func admitDeviceResources(v engine.View, spec *corev1.PodSpec) error {
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, resource := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
+			class, isDevice := strings.CutPrefix(string(resource), resourcev1.ResourceDeviceClassPrefix)
+			if isDevice && !v.Offers("DeviceClass", class) {
+				return field.Invalid(specPath.Child("containers").Key(c.Name).Child("resources", "limits"), string(resource),
+					"no such class is offered; those that are have the label tenancy.x-k8s.io/from-super (kubectl get deviceclasses)")
+			}
+		}
+	}
+	return nil
+}
