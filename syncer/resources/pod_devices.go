@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -19,8 +18,7 @@ func admitDeviceResources(v engine.View, spec *corev1.PodSpec) error {
 		for _, resource := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 			class, isDevice := strings.CutPrefix(string(resource), resourcev1.ResourceDeviceClassPrefix)
 			if isDevice && !v.Offers("DeviceClass", class) {
-				return field.Invalid(specPath.Child("containers").Key(c.Name).Child("resources", "limits"), string(resource),
-					"no such class is offered; those that are have the label tenancy.x-k8s.io/from-super (kubectl get deviceclasses)")
+				return notOffered("a device class in the limits of container "+c.Name, "deviceclasses", class)
 			}
 		}
 	}

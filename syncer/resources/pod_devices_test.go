@@ -25,8 +25,8 @@ func TestDevicesAsResources(t *testing.T) {
 	}{
 		"none":                           {[]corev1.Container{limits("cpu", "example.com/gpu")}, nil, ""},
 		"of a class that is offered":     {[]corev1.Container{limits("deviceclass.resource.kubernetes.io/fast")}, nil, ""},
-		"of a class that is not":         {[]corev1.Container{limits("cpu", "deviceclass.resource.kubernetes.io/secret")}, nil, "kubernetes.io/secret"},
-		"of one, by an init container":   {nil, []corev1.Container{limits("deviceclass.resource.kubernetes.io/secret")}, "containers[app]"},
+		"of a class that is not":         {[]corev1.Container{limits("cpu", "deviceclass.resource.kubernetes.io/secret")}, nil, `"secret"`},
+		"of one, by an init container":   {nil, []corev1.Container{limits("deviceclass.resource.kubernetes.io/secret")}, "container app"},
 		"of a class by another's prefix": {[]corev1.Container{limits("example.com/deviceclass.resource.kubernetes.io")}, nil, ""},
 	}
 	v := offering("DeviceClass", "fast")
