@@ -91,6 +91,13 @@ func (w *world) measure(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
+	w.report.Notes = []string{
+		"the syncer, all control planes and the load generator share this machine",
+		"each tenant runs a pod on each node throughout, but for idle ones",
+	}
+	if err := w.report.WriteHead(w.out); err != nil {
+		return err
+	}
 	for _, s := range w.opts.chosen() {
 		w.progress.enter(s.name)
 		if err := s.run(w, ctx); err != nil {

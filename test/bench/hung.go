@@ -40,7 +40,7 @@ func (w *world) hung(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.warm(ctx, []*local.Tenant{victim}); err != nil {
+	if err := w.populate(ctx, []*local.Tenant{victim}); err != nil {
 		return err
 	}
 	s := &report.Scenario{Name: "hung", Size: fmt.Sprintf("1 tenant with %d pods on their way up, %d others with %d pods, %g a second",

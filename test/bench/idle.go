@@ -15,24 +15,23 @@ import (
 // idle measures what tenants cost that have nothing to do. All but the first share its control plane: to the syncer they are tenants
 // like others, with connections, watches and caches of their own.
 func (w *world) idle(ctx context.Context) error {
-	first, err := w.tenants(ctx, 1)
+	tenants, err := w.emptyTenants(ctx, "idle", 0, 1)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := w.kubeconfigOf(ctx, first[0])
+	kubeconfig, err := w.kubeconfigOf(ctx, tenants[0])
 	if err != nil {
 		return err
 	}
 	s := &report.Scenario{Name: "idle", Size: strings.Trim(strings.ReplaceAll(fmt.Sprint(w.opts.Idle), " ", ", "), "[]") + " tenants"}
-	s.Notef("all tenants share one control plane, to which each has connections, watches and caches of its own; the window is %s", w.opts.IdleWindow)
+	s.Notef("the tenants have no pods; all share one control plane, to which each has connections, watches and caches of its own; the window is %s", w.opts.IdleWindow)
 	resident := make([][]float64, w.opts.Runs)
-	var sharing []*local.Tenant
 	for _, n := range w.opts.Idle {
-		more, err := w.sharing(ctx, kubeconfig, len(sharing), n-1)
+		more, err := w.sharing(ctx, kubeconfig, len(tenants), n)
 		if err != nil {
 			return err
 		}
-		sharing = append(sharing, more...)
+		tenants = append(tenants, more...)
 		for run := range w.opts.Runs {
 			w.progress.sayf("%d idle, run %d of %d", n, run+1, w.opts.Runs)
 			mib, err := w.idleOf(ctx, s, n)
@@ -43,7 +42,7 @@ func (w *world) idle(ctx context.Context) error {
 		}
 	}
 	w.reportIdle(s, resident)
-	if err := w.removeTenants(ctx, sharing); err != nil {
+	if err := w.removeTenants(ctx, tenants); err != nil {
 		return err
 	}
 	return w.publish(s)
@@ -56,7 +55,7 @@ func (w *world) sharing(ctx context.Context, kubeconfig []byte, first, last int)
 	group.SetLimit(starting)
 	for i := range made {
 		group.Go(func() (err error) {
-			made[i], err = w.external(ctx, fmt.Sprintf("sharing-%03d", first+i), kubeconfig)
+			made[i], err = w.external(ctx, fmt.Sprintf("idle-%03d", first+i), kubeconfig)
 			return err
 		})
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -24,11 +22,6 @@ func (w *world) requests(ctx context.Context) error {
 		return err
 	}
 	pods := w.opts.RequestPods
-	first, err := w.onePodANode(ctx, ofTenants(tenants))
-	if err != nil {
-		return err
-	}
-	defer first.close()
 	s := &report.Scenario{Name: "requests", Size: fmt.Sprintf("%d pods, one at a time, in 1 tenant", pods)}
 	for run := range w.opts.Runs {
 		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
@@ -44,36 +37,7 @@ func (w *world) requests(ctx context.Context) error {
 		via.stages.report(s, "")
 		straight.stages.report(s, "directly: ")
 	}
-	if err := first.remove(ctx); err != nil {
-		return err
-	}
 	return w.publish(s)
-}
-
-// onePodANode has a tenant run a pod on each node, which brings and keeps what other pods need, such as virtual nodes.
-func (w *world) onePodANode(ctx context.Context, p place) (*load, error) {
-	nodes := &corev1.NodeList{}
-	if err := w.super.Client.List(ctx, nodes); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
-	}
-	l, err := w.newLoad(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	for i := range nodes.Items {
-		there := func(p *corev1.Pod) {
-			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: nodes.Items[i].Labels[corev1.LabelHostname]}
-		}
-		if err := l.create(ctx, 0, "", i, there); err != nil {
-			l.close()
-			return nil, err
-		}
-	}
-	if err := l.await(ctx, "", shown, len(nodes.Items)); err != nil {
-		l.close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // series is what came of pods that were created one by one.

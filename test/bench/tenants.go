@@ -44,21 +44,27 @@ func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
 	return w.fleet, nil
 }
 
-// newTenants makes tenants of a name, with numbers from first, and has each run a pod.
+// newTenants makes tenants of a name, with numbers from first, each of which runs a pod on each node.
 func (w *world) newTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
+	made, err := w.emptyTenants(ctx, name, first, count)
+	if err != nil {
+		return nil, err
+	}
+	return made, w.populate(ctx, made)
+}
+
+// emptyTenants makes tenants of a name, with numbers from first.
+func (w *world) emptyTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
 	made := make([]*local.Tenant, count)
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(starting)
 	for i := range made {
 		group.Go(func() (err error) {
-			made[i], err = w.newTenant(groupCtx, virtualCluster(fmt.Sprintf("%s-%03d", name, first+i)))
+			made[i], err = w.newTenant(ctx, virtualCluster(fmt.Sprintf("%s-%03d", name, first+i)))
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return made, w.warm(ctx, made)
+	return made, group.Wait()
 }
 
 // newTenant makes a tenant. Control planes that start take the time that they need as long as any of them makes progress.
@@ -77,8 +83,13 @@ func (w *world) newTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 	}
 }
 
-// warm has each tenant run a pod, so that its namespace is in the super cluster.
-func (w *world) warm(ctx context.Context, tenants []*local.Tenant) error {
+// populate has each tenant run a pod on each node for as long as there is the tenant, as one that is used does: the first pod there
+// costs a virtual node, and the first of all a namespace.
+func (w *world) populate(ctx context.Context, tenants []*local.Tenant) error {
+	nodes := &corev1.NodeList{}
+	if err := w.super.Client.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
 	for _, t := range tenants {
 		key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"}
 		if err := awaitObject(ctx, t.Client, key, &corev1.ServiceAccount{}); err != nil {
@@ -90,10 +101,15 @@ func (w *world) warm(ctx context.Context, tenants []*local.Tenant) error {
 		return err
 	}
 	defer l.close()
-	if err := l.burst(ctx, all(tenants), "", len(tenants), starting); err != nil {
-		return err
+	for i := range nodes.Items {
+		there := func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: nodes.Items[i].Labels[corev1.LabelHostname]}
+		}
+		if err := l.pour(ctx, all(tenants), fmt.Sprintf("node%d-", i), len(tenants), starting, there); err != nil {
+			return err
+		}
 	}
-	return l.remove(ctx)
+	return l.await(ctx, "", shown, len(tenants)*len(nodes.Items))
 }
 
 // removeTenants removes tenants and waits until they are gone.

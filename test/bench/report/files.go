@@ -42,6 +42,9 @@ func (r *Report) writeJSON(w io.Writer) error {
 }
 
 func (r *Report) writeTables(w io.Writer) error {
+	if err := r.WriteHead(w); err != nil {
+		return err
+	}
 	for _, s := range r.Scenarios {
 		if err := s.WriteTable(w); err != nil {
 			return err

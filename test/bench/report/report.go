@@ -20,6 +20,8 @@ type Report struct {
 	Command []string `json:"command"`
 	// Machine is what it ran on.
 	Machine Machine `json:"machine"`
+	// Notes hold for all scenarios.
+	Notes []string `json:"notes,omitempty"`
 	// Scenarios are what was done, in that order.
 	Scenarios []*Scenario `json:"scenarios"`
 }

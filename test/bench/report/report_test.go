@@ -42,7 +42,6 @@ throughput: 4 pods in 2 tenants
   milliseconds   P50  SPREAD  P90  SPREAD  P99  SPREAD  SAMPLES  TO REACH
   down             4  2 to 6    6  4 to 8    6  4 to 8        8  p99 ≤ 5
   (as fast as possible)
-
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -61,7 +60,7 @@ func TestNumber(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
-	r := &Report{Version: "v1", Scenarios: []*Scenario{example()}}
+	r := &Report{Version: "v1", Machine: Machine{CPUs: 2}, Notes: []string{"all at once"}, Scenarios: []*Scenario{example()}}
 	if err := r.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +74,15 @@ func TestWrite(t *testing.T) {
 	}
 	if want := []string{"results.json", "table.txt", "throughput-latency.svg"}; !slices.Equal(files, want) {
 		t.Fatalf("there are %v, want %v", files, want)
+	}
+	table, err := os.ReadFile(filepath.Join(dir, "table.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"vc-bench v1 on 2 CPUs", "(all at once)", "pods a second"} {
+		if !strings.Contains(string(table), part) {
+			t.Errorf("the tables do not have %q", part)
+		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	if err != nil {

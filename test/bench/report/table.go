@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,23 @@ import (
 	"strings"
 	"text/tabwriter"
 )
+
+// WriteHead writes what holds for all scenarios.
+func (r *Report) WriteHead(out io.Writer) error {
+	m := r.Machine
+	_, err := fmt.Fprintf(out, "vc-bench %s on %d CPUs (%s/%s) and %d MiB, a super cluster of Kubernetes %s with %d nodes\n",
+		r.Version, m.CPUs, m.System, m.Architecture, m.MemoryMiB, m.Super, m.Nodes)
+	return errors.Join(err, writeNotes(out, r.Notes))
+}
+
+func writeNotes(out io.Writer, notes []string) error {
+	for _, note := range notes {
+		if _, err := fmt.Fprintf(out, "  (%s)\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // WriteTable writes what a scenario measured for people.
 func (s *Scenario) WriteTable(out io.Writer) error {
@@ -28,11 +46,7 @@ func (s *Scenario) WriteTable(out io.Writer) error {
 		_, _ = fmt.Fprintf(w, "%-*s\t%s\t%s\t%s\t%d\t%s\n", width, l.Name, l.P50.cells(), l.P90.cells(), l.P99.cells(), l.P50.Samples, last(l.goal()))
 	}
 	_ = w.Flush()
-	for _, note := range s.Notes {
-		_, _ = fmt.Fprintf(out, "  (%s)\n", note)
-	}
-	_, err := fmt.Fprintln(out) // an error stays
-	return err
+	return writeNotes(out, s.Notes)
 }
 
 func (r *Row) title() string {
