@@ -249,7 +249,7 @@ func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired clie
 		if origin.UID != o.tenant.GetUID() {
 			return nil
 		}
-	case origin.Cluster != "" || !k.down.adopt:
+	case origin.Cluster != "" || !k.down.adopt(found):
 		return refusal{errForeign}
 	}
 	_, err = s.patchSuper(ctx, k, found, desired)

@@ -83,8 +83,9 @@ type Down[T client.Object] struct {
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
-	// Adopt: an object that the super cluster made by itself under this name, in a namespace of the tenant, becomes the copy.
-	Adopt bool
+	// Adopt says whether an object that is nobody's copy, but has the name of one in a namespace of the tenant, becomes the copy,
+	// because the super cluster made it by itself.
+	Adopt func(super T) bool
 
 	// Back writes what the super cluster chose, and the tenant's object has to say as well, into a copy of that.
 	Back func(v View, tenant, super T)
@@ -196,7 +197,7 @@ type down struct {
 	same         func(a, b client.Object) bool
 	mirror       *mirror
 	onDemand     bool
-	adopt        bool
+	adopt        func(super client.Object) bool
 }
 
 // subresource is a Subresource with its type erased.
@@ -242,7 +243,7 @@ func (d Down[T]) spec() *kind {
 		replace:   func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
 		skip:      func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
 		onDemand:  d.OnDemand,
-		adopt:     d.Adopt,
+		adopt:     func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
 	}
 	if d.SuperKey != nil {
 		e.superKey = d.SuperKey

@@ -28,7 +28,8 @@ var plain = Down[*corev1.Pod]{
 // rich is a kind of which everything is set.
 func rich() Down[*corev1.Pod] {
 	k := plain
-	k.OnDemand, k.Adopt = true, true
+	k.OnDemand = true
+	k.Adopt = func(super *corev1.Pod) bool { return super.Name == "made" }
 	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
 	}
@@ -89,7 +90,7 @@ func TestDownDefaults(t *testing.T) {
 	if d.replace(named("old"), named("new")) || d.skip(named("skipped")) {
 		t.Error("something is replaced or skipped that nobody asked for")
 	}
-	if d.admit != nil || d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt {
+	if d.admit != nil || d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt(named("web")) {
 		t.Errorf("something is set that nobody set: %+v", d)
 	}
 }
@@ -128,8 +129,8 @@ func TestDownErasure(t *testing.T) {
 	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.references(named("web"))); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
-	if !d.onDemand || !d.adopt {
-		t.Errorf("onDemand is %t, adopt %t, want both", d.onDemand, d.adopt)
+	if !d.onDemand || !d.adopt(named("made")) || d.adopt(named("web")) {
+		t.Errorf("onDemand is %t, what was made is adopted: %t, another: %t", d.onDemand, d.adopt(named("made")), d.adopt(named("web")))
 	}
 
 	tenant, super := named("web"), named("web")

@@ -14,8 +14,8 @@ import (
 
 func TestConfigMapGoesDown(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
-	if !k.OnDemand || k.Adopt {
-		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt)
+	if !k.OnDemand || k.Adopt != nil {
+		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt != nil)
 	}
 	tenant := &corev1.ConfigMap{
 		ObjectMeta: meta("settings"),

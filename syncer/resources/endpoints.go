@@ -33,8 +33,7 @@ func Endpoints() engine.Kind {
 		Desired:  desiredEndpoints,
 		Merge:    mergeEndpoints,
 		Skip:     skipEndpoints,
-		// Those of the time when the service selected pods stay, and are in the way.
-		Adopt: true,
+		Adopt:    madeByController,
 	}
 }
 
@@ -66,6 +65,14 @@ func translateAddresses(t translate.Tenant, addresses []corev1.EndpointAddress) 
 	for i := range addresses {
 		translateTarget(t, addresses[i].TargetRef)
 	}
+}
+
+// madeByController says whether the super cluster's controller made Endpoints. Those of the time when a service selected pods stay,
+// and would be in the way of what the tenant writes afterwards.
+func madeByController(super *endpoints) bool {
+	_, now := super.Labels[endpointsManagedBy]
+	_, before := super.Annotations[corev1.EndpointsLastChangeTriggerTime]
+	return now || before
 }
 
 // mergeEndpoints takes over what the super cluster's controller made before.

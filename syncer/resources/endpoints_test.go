@@ -91,13 +91,19 @@ func TestEndpointsTakeOver(t *testing.T) {
 	super := &endpoints{ObjectMeta: superMeta("web"), Subsets: subsets(target("elsewhere"))}
 	super.Labels = map[string]string{"endpoints.kubernetes.io/managed-by": "endpoint-controller", "kept": "yes"}
 	super.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "x", "kept": "yes"}
+	if !k.Adopt(super) {
+		t.Error("it is not taken over")
+	}
 	k.Merge(super, &endpoints{Subsets: subsets(nil)})
 	want := &endpoints{ObjectMeta: superMeta("web"), Subsets: subsets(nil)}
 	want.Labels, want.Annotations = map[string]string{"kept": "yes"}, map[string]string{"kept": "yes"}
 	if diff := cmp.Diff(want, super); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	if !k.Adopt || !k.Selector.Matches(labels.Set(super.Labels)) {
+	if k.Adopt(super) {
+		t.Error("what somebody else wrote is taken over")
+	}
+	if !k.Selector.Matches(labels.Set(super.Labels)) {
 		t.Error("what is taken over is not looked at afterwards")
 	}
 }

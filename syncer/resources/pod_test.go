@@ -14,7 +14,7 @@ import (
 
 func TestPodFlowsBothWays(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
-	if k.OnDemand || k.Adopt || k.Mirror == nil || k.Status == nil {
+	if k.OnDemand || k.Adopt != nil || k.Mirror == nil || k.Status == nil {
 		t.Errorf("the kind is %+v; want one that is mirrored and whose status comes up", k)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 func TestSecretGoesDown(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Secret]](t, Secret())
-	if !k.OnDemand || k.Adopt {
-		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt)
+	if !k.OnDemand || k.Adopt != nil {
+		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt != nil)
 	}
 	data := map[string][]byte{"a": {1}}
 	tests := map[string]struct {

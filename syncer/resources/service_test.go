@@ -29,8 +29,8 @@ var selector = map[string]string{"app.kubernetes.io/name": "web"}
 
 func TestServiceGoesDown(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Service]](t, Service())
-	if k.OnDemand || k.Adopt {
-		t.Errorf("on demand %t, adopt %t; want neither", k.OnDemand, k.Adopt)
+	if k.OnDemand || k.Adopt != nil {
+		t.Errorf("on demand %t, adopt %t; want neither", k.OnDemand, k.Adopt != nil)
 	}
 	tests := map[string]struct{ tenant, want corev1.ServiceSpec }{
 		"the super cluster gives the cluster IPs": {

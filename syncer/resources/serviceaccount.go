@@ -19,7 +19,7 @@ func ServiceAccount() engine.Kind {
 		Name:       "ServiceAccount",
 		Object:     &corev1.ServiceAccount{},
 		List:       &corev1.ServiceAccountList{},
-		Adopt:      true,
+		Adopt:      func(*corev1.ServiceAccount) bool { return true },
 		Desired:    desiredServiceAccount,
 		Merge:      mergeServiceAccount,
 		References: serviceAccountReferences,

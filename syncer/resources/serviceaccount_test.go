@@ -14,8 +14,8 @@ import (
 // TestServiceAccountIsAName: whatever the tenant's has, no token and no secret goes with the copy, but for those of registries.
 func TestServiceAccountIsAName(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
-	if k.OnDemand || !k.Adopt {
-		t.Errorf("on demand %t, adopt %t; want adopt alone", k.OnDemand, k.Adopt)
+	if adopts := k.Adopt(&corev1.ServiceAccount{}); k.OnDemand || !adopts {
+		t.Errorf("on demand %t, adopt %t; want adopt alone", k.OnDemand, adopts)
 	}
 	got, err := k.Desired(view, &corev1.ServiceAccount{
 		ObjectMeta:                   meta("default"),
