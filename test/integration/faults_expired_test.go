@@ -49,9 +49,9 @@ func (f *faults) expiredWatch() {
 func (f *faults) restartElsewhere(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.elsewhere.Stop()).To(Succeed())
-	var err error
-	f.elsewhere, err = local.Start(ctx, f.elsewhere.Dir, "--syncer=false", "--nodes=0")
+	again, err := local.Start(ctx, f.elsewhere.Dir, "--syncer=false", "--nodes=0")
 	Expect(err).NotTo(HaveOccurred())
+	f.elsewhere = again
 	Eventually(func(ctx context.Context) error {
 		return f.red.Client.List(ctx, &corev1.NamespaceList{})
 	}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())

@@ -13,8 +13,8 @@ func (f *faults) tenantOutage() {
 		loads := f.busy(ctx, "tenant-outage")
 		f.far.Cut()
 		Expect(pace(ctx, f.blue, outage)).To(BeNumerically("<", normal))
-		Expect(read(ctx, super.Client, f.red.VC)()).
-			To(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+		Eventually(read(ctx, super.Client, f.red.VC)).
+			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 
 		Expect(f.far.Resume()).To(Succeed())
 		Eventually(read(ctx, super.Client, f.red.VC)).WithTimeout(recovery).

@@ -32,8 +32,8 @@ func atLength[T any](long, short T) T {
 var outage = atLength(30*time.Second, 8*time.Second)
 
 const (
-	// recovery is how long both sides may take to be equal again. client-go's watches wait for up to a minute between two
-	// attempts (tools/cache: defaultBackoffMax with its jitter), the queue for as long.
+	// recovery is how long both sides may take to be equal again, on a machine that is busy. What could not be carried is tried
+	// again every 15 seconds at least.
 	recovery = 2 * time.Minute
 	// normal is how long a pod may take to run where nothing is wrong, on a machine that is busy.
 	normal = 5 * time.Second

@@ -110,6 +110,17 @@ func budgetFacts(b *policyv1.PodDisruptionBudget) map[string]any {
 	return map[string]any{"pods": b.Spec.Selector, "unhealthy pods": b.Spec.UnhealthyPodEvictionPolicy}
 }
 
+// volumeClaimFacts leave out the class, which may be named in two ways.
+func volumeClaimFacts(c *corev1.PersistentVolumeClaim) map[string]any {
+	return map[string]any{
+		"access modes": c.Spec.AccessModes,
+		"requests":     c.Spec.Resources.Requests,
+		"volume":       c.Spec.VolumeName,
+		"phase":        c.Status.Phase,
+		"capacity":     c.Status.Capacity,
+	}
+}
+
 func claimFacts(c *resourcev1.ResourceClaim) map[string]any {
 	return map[string]any{"spec": c.Spec, "allocated": c.Status.Allocation != nil}
 }

@@ -41,6 +41,7 @@ func downKinds() []downKind {
 		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, facts: of(budgetFacts)},
 		{name: "ResourceClaim", list: &resourcev1.ResourceClaimList{}, own: isMadeClaim, onDemand: true, facts: of(claimFacts)},
 		{name: "ResourceClaimTemplate", list: &resourcev1.ResourceClaimTemplateList{}, onDemand: true, facts: of(templateFacts)},
+		{name: "PersistentVolumeClaim", list: &corev1.PersistentVolumeClaimList{}, facts: of(volumeClaimFacts)},
 		{name: "Pod", list: &corev1.PodList{}, references: podReferences, facts: of(podFacts)},
 	}
 }
