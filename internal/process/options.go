@@ -77,6 +77,8 @@ func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 func ClientConfig(superCluster *rest.Config, name string) *rest.Config {
 	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
 	c.QPS = -1
+	// What tenants declare is theirs: that something in it is deprecated is nothing that the reader of this log can change.
+	c.WarningHandler = rest.NoWarnings{}
 	return c
 }
 
