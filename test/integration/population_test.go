@@ -1,0 +1,168 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// offer is what the super cluster offers to the tenants of a population.
+type offer struct {
+	storage, devices string // the names of classes
+}
+
+// samples are objects of each kind that flows down, for one namespace of a tenant. A further kind is a row here.
+func samples(o offer) map[string]func(ns, name string) []client.Object {
+	return map[string]func(ns, name string) []client.Object{
+		"ServiceAccount": func(ns, name string) []client.Object {
+			return []client.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}}
+		},
+		"ConfigMap": func(ns, name string) []client.Object {
+			return []client.Object{configMap(ns, name, map[string]string{"key": "value"})}
+		},
+		"Secret": func(ns, name string) []client.Object {
+			return []client.Object{secret(ns, name, map[string]string{"key": "value"})}
+		},
+		"Service": func(ns, name string) []client.Object { return []client.Object{service(ns, name)} },
+		"Endpoints": func(ns, name string) []client.Object {
+			s := service(ns, "by-hand-"+name)
+			s.Spec.Selector = nil
+			return []client.Object{s, byHand(ns, s.Name, "10.1.2.3")}
+		},
+		"EndpointSlice": func(ns, name string) []client.Object {
+			s := service(ns, "sliced-"+name)
+			s.Spec.Selector = nil
+			return []client.Object{s, slice(ns, s.Name, s.Name, "10.1.2.4")}
+		},
+		"Ingress": func(ns, name string) []client.Object { return []client.Object{withCertificate(ns, name, name)} },
+		"NetworkPolicy": func(ns, name string) []client.Object {
+			return []client.Object{&networkingv1.NetworkPolicy{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+				Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{
+					From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}},
+				}}},
+			}}
+		},
+		"PodDisruptionBudget": func(ns, name string) []client.Object {
+			return []client.Object{&policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)), Selector: byApp(name)},
+			}}
+		},
+		"ResourceClaim": func(ns, name string) []client.Object {
+			return []client.Object{
+				deviceClaim(ns, name, o.devices),
+				pod(ns, "with-device-"+name, using(corev1.PodResourceClaim{ResourceClaimName: &name})),
+			}
+		},
+		"ResourceClaimTemplate": func(ns, name string) []client.Object {
+			return []client.Object{
+				&resourcev1.ResourceClaimTemplate{
+					ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+					Spec:       resourcev1.ResourceClaimTemplateSpec{Spec: asking(o.devices)},
+				},
+				pod(ns, "with-own-device-"+name, using(corev1.PodResourceClaim{ResourceClaimTemplateName: &name})),
+			}
+		},
+		"PersistentVolumeClaim": func(ns, name string) []client.Object {
+			return []client.Object{claim(ns, name, o.storage), pod(ns, "with-volume-"+name, withClaim(name))}
+		},
+		"Pod": func(ns, name string) []client.Object {
+			return []client.Object{pod(ns, name, withConfigMap(name), withSecret(name))}
+		},
+	}
+}
+
+// offerAll makes what a population takes in the super cluster, until the specs end.
+func offerAll(ctx context.Context, most int) offer {
+	GinkgoHelper()
+	name, _ := offerClasses(ctx, publicClass)
+	o := offer{storage: storageClass(ctx).Name, devices: "devices-" + name}
+	offerPublicly(ctx, deviceClass(o.devices))
+	shelf := devices()
+	for i := range most {
+		shelf.Spec.Devices = append(shelf.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("d", i)})
+	}
+	create(ctx, super.Client, shelf)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, shelf)).To(Succeed()) })
+	playDriver()
+	return o
+}
+
+// populate gives a tenant objects of each kind in a namespace, as many of each, and returns how many that are.
+func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times int) int {
+	GinkgoHelper()
+	shouldExist(ctx, t.Client, asShown(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.devices}}))
+	create(ctx, t.Client, namespace(ns))
+	made := 1
+	for _, objects := range samples(o) {
+		for i := range times {
+			all := objects(ns, fmt.Sprintf("x%02d", i))
+			create(ctx, t.Client, all...)
+			made += len(all)
+		}
+	}
+	return made
+}
+
+// shouldBePopulated waits until a tenant has all that it declared, and something of each kind that is carried.
+func shouldBePopulated(ctx context.Context, t *local.Tenant) {
+	GinkgoHelper()
+	Eventually(super.Differences).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
+	Eventually(waiting).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
+	for _, k := range resources.All() {
+		Eventually(carried).WithContext(ctx).WithArguments(t, k).WithTimeout(2*soon).
+			Should(BeNumerically(">", 0), "of %s nothing is carried: has samples a row for it?", nameOf(k))
+	}
+}
+
+// waiting are the pods of a tenant that do not run yet and its claims that are not bound, with what they say.
+func waiting(ctx context.Context, t *local.Tenant) ([]string, error) {
+	all, claims := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	if err := errors.Join(t.Client.List(ctx, all), t.Client.List(ctx, claims)); err != nil {
+		return nil, err
+	}
+	var not []string
+	for _, p := range all.Items {
+		if p.Status.Phase != corev1.PodRunning {
+			not = append(not, fmt.Sprintf("pod %s/%s %s %v", p.Namespace, p.Name, p.Status.Phase, p.Status.Conditions))
+		}
+	}
+	for _, c := range claims.Items {
+		if c.Status.Phase != corev1.ClaimBound {
+			not = append(not, fmt.Sprintf("claim %s/%s %s", c.Namespace, c.Name, c.Status.Phase))
+		}
+	}
+	return not, nil
+}
+
+// carried is how many objects of a kind are carried for a tenant: copies in the super cluster, or what the tenant is shown.
+func carried(ctx context.Context, t *local.Tenant, k engine.Kind) (int, error) {
+	list := reflect.ValueOf(k).FieldByName("List").Interface().(client.ObjectList).DeepCopyObject().(client.ObjectList)
+	side, label := t.Client, client.MatchingLabels{names.FromSuper: "true"}
+	if strings.Contains(reflect.TypeOf(k).Name(), "Down[") {
+		side, label = super.Client, client.MatchingLabels{names.VCName: t.VC.Name, names.VCNamespace: t.VC.Namespace}
+	}
+	err := side.List(ctx, list, label)
+	return meta.LenList(list), err
+}
+
+func nameOf(k engine.Kind) string { return reflect.ValueOf(k).FieldByName("Name").String() }

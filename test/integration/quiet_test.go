@@ -1,0 +1,63 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A syncer of several tenants with objects of every kind", Ordered, func() {
+	const tenants, namespaces, times = 3, 2, 3
+	var all []*local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		o := offerAll(ctx, 2*tenants*namespaces*times)
+		made := 0
+		for range tenants {
+			t := tenant(ctx)
+			all = append(all, t)
+			for i := range namespaces {
+				made += populate(ctx, t, o, fmt.Sprint("many-", i), times)
+			}
+		}
+		AddReportEntry("objects made", made)
+		for _, t := range all {
+			shouldBePopulated(ctx, t)
+		}
+		settle(ctx)
+	})
+
+	It("that starts again writes nothing, nor does its patrol find anything", func(ctx SpecContext) {
+		stopSyncer()
+		startSyncer(func(o *app.Options) { o.Patrol = time.Second })
+		DeferCleanup(func() {
+			stopSyncer()
+			startSyncer()
+		})
+		ready := map[string]string{"reason": "Ready"}
+		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", ready).WithTimeout(2 * soon).Should(BeNumerically(">=", tenants))
+		Eventually(syncer.Metric).WithArguments("vc_syncer_patrol_duration_seconds", map[string]string{}).WithTimeout(2*soon).
+			Should(BeNumerically(">=", 3), "rounds of the patrol")
+		Eventually(syncer.Metric).WithArguments("vc_syncer_queue_objects", map[string]string{}).Should(BeZero())
+		settle(ctx)
+		sent, err := syncer.Requests()
+		Expect(err).NotTo(HaveOccurred())
+		for request := range sent {
+			Expect(request).To(MatchRegexp(`^\w+ (get|list) `), "a restart must not write")
+		}
+		Expect(syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{})).To(BeZero())
+
+		rounds, err := syncer.Metric("vc_syncer_patrol_duration_seconds", map[string]string{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(syncer.Metric).WithArguments("vc_syncer_patrol_duration_seconds", map[string]string{}).
+			Should(BeNumerically(">=", rounds+2))
+		now, err := syncer.Requests()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(now.Since(sent)).To(BeEmpty(), "the patrol sends no request")
+	})
+})
