@@ -18,12 +18,17 @@ func items(n int, element func(i int) string) string {
 func TestSyncKinds(t *testing.T) {
 	const mode = `mode Referenced is for ConfigMap, Secret, ResourceClaim and ResourceClaimTemplate`
 	cases := map[string]struct{ kinds, want string }{
-		"Empty":                 {`[]`, ""},
-		"Off":                   {`[{kind: Event, mode: "Off"}, {kind: Ingress, mode: "Off"}, {kind: StorageClass, mode: "Off"}]`, ""},
-		"All":                   {`[{kind: ConfigMap, mode: All}, {kind: Secret, mode: All}, {kind: Ingress, mode: All}]`, ""},
-		"Referenced":            {`[{kind: ConfigMap, mode: Referenced}, {kind: Secret, mode: Referenced}]`, ""},
-		"ReferencedClaims":      {`[{kind: ResourceClaim, mode: Referenced}, {kind: ResourceClaimTemplate, mode: Referenced}]`, ""},
-		"ClaimsOff":             {`[{kind: ResourceClaim, mode: "Off"}, {kind: PersistentVolumeClaim, mode: "Off"}]`, ""},
+		"Empty":            {`[]`, ""},
+		"Off":              {`[{kind: Event, mode: "Off"}, {kind: Ingress, mode: "Off"}, {kind: StorageClass, mode: "Off"}]`, ""},
+		"All":              {`[{kind: ConfigMap, mode: All}, {kind: Secret, mode: All}, {kind: Ingress, mode: All}]`, ""},
+		"Referenced":       {`[{kind: ConfigMap, mode: Referenced}, {kind: Secret, mode: Referenced}]`, ""},
+		"ReferencedClaims": {`[{kind: ResourceClaim, mode: Referenced}, {kind: ResourceClaimTemplate, mode: Referenced}]`, ""},
+		"ClaimsOff":        {`[{kind: ResourceClaim, mode: "Off"}, {kind: PersistentVolumeClaim, mode: "Off"}]`, ""},
+		"VolumesOff": {
+			`[{kind: PersistentVolume, mode: "Off"}, {kind: PersistentVolumeClaim, mode: All}]`,
+			"PersistentVolume can be off only where PersistentVolumeClaim is",
+		},
+		"VolumesAndClaimsOff":   {`[{kind: PersistentVolume, mode: "Off"}, {kind: PersistentVolumeClaim, mode: "Off"}]`, ""},
 		"ReferencedIngress":     {`[{kind: Ingress, mode: Referenced}]`, mode},
 		"ReferencedClass":       {`[{kind: StorageClass, mode: Referenced}]`, mode},
 		"ConfigMapOff":          {`[{kind: ConfigMap, mode: "Off"}]`, "ConfigMap and Secret cannot be off, since pods refer to them"},

@@ -23,6 +23,7 @@ func TestATenantWorks(t *testing.T) {
 	t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, client) })
 	t.Run("a namespace goes away", func(t *testing.T) { namespaceGoesAway(t, client) })
 	t.Run("a service account's token works", func(t *testing.T) { tokenWorks(t, client, plane) })
+	t.Run("a claim is bound", func(t *testing.T) { claimIsBound(t, client) })
 	t.Run("a quota counts", func(t *testing.T) { quotaCounts(t, client) })
 	t.Run("custom resources are collected", func(t *testing.T) { customResourcesAreCollected(t, client, plane) })
 }
@@ -88,6 +89,35 @@ func tokenWorks(t *testing.T, client kubernetes.Interface, plane *hosted.Control
 	g.Expect(who.Status.UserInfo.Username).To(Equal("system:serviceaccount:default:default"))
 	_, err = bearer.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(Satisfy(apierrors.IsForbidden), "RBAC holds")
+}
+
+func claimIsBound(t *testing.T, client kubernetes.Interface) {
+	t.Parallel()
+	g := NewWithT(t)
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	_, err := client.CoreV1().PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
+		Spec: corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes, StorageClassName: "manual",
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: "1"},
+			}},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	class := "manual"
+	_, err = client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func(g Gomega) {
+		claim, err := client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
+		g.Expect(claim.Spec.VolumeName).To(Equal("disk"))
+	}).WithTimeout(soon).WithPolling(tick).Should(Succeed())
 }
 
 func quotaCounts(t *testing.T, client kubernetes.Interface) {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -327,6 +328,28 @@ var _ = Describe("Volumes", Ordered, func() {
 		shouldBind(ctx, red, kept)
 		Eventually(read(ctx, red.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeBound))
 		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
+	})
+
+	It("are not carried for a tenant that has them turned off", func(ctx SpecContext) {
+		const ns = "off"
+		one := claim(ns, "one", class.Name)
+		create(ctx, blue.Client, namespace(ns), one)
+		shouldBind(ctx, blue, one)
+		shouldExist(ctx, blue.Client, volumeOf(one))
+		off := []tenancyv1alpha1.KindSync{
+			{Kind: "PersistentVolumeClaim", Mode: tenancyv1alpha1.SyncOff}, {Kind: "PersistentVolume", Mode: tenancyv1alpha1.SyncOff},
+		}
+		edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{Kinds: off}
+		})
+		shouldVanish(ctx, super.Client, superOf(blue, one))
+		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(BeEmpty())
+		create(ctx, blue.Client, claim(ns, "two", class.Name))
+		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(blue, claim(ns, "two", class.Name))).ShouldNot(Succeed())
+
+		edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		shouldBind(ctx, blue, claim(ns, "two", class.Name))
+		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(HaveLen(1))
 	})
 
 	It("go with a namespace", func(ctx SpecContext) {

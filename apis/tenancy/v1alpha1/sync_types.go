@@ -32,6 +32,7 @@ type SyncSpec struct {
 	// +listType=map
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.kind == 'PersistentVolume' && k.mode == 'Off') || self.exists(k, k.kind == 'PersistentVolumeClaim' && k.mode == 'Off')",message="PersistentVolume can be off only where PersistentVolumeClaim is, since a claim is bound to a volume that the tenant sees"
 	Kinds []KindSync `json:"kinds,omitempty"`
 
 	// publish names classes of the super cluster that this tenant is shown, beside those that are labelled
