@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,11 @@ func pace(ctx context.Context, t *local.Tenant, during time.Duration) time.Durat
 	half := all[len(all)/2]
 	AddReportEntry("pods ran after", half.Round(time.Millisecond).String()+", the slowest after "+all[len(all)-1].Round(time.Millisecond).String())
 	return half
+}
+
+// beNormal matches a pace that a tenant has where nothing is wrong with it. The one from before tells how busy the machine is.
+func beNormal(before time.Duration) gomegatypes.GomegaMatcher {
+	return BeNumerically("<", normal+3*before)
 }
 
 // runOne runs a pod that is there for nothing else, and says how long it took until it ran.

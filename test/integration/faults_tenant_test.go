@@ -11,8 +11,9 @@ import (
 func (f *faults) tenantOutage() {
 	It("a tenant that cannot be reached holds nobody else, and nothing of it is lost", func(ctx SpecContext) {
 		loads := f.busy(ctx, "tenant-outage")
+		before := pace(ctx, f.blue, outage/4)
 		f.far.Cut()
-		Expect(pace(ctx, f.blue, outage)).To(BeNumerically("<", normal))
+		Expect(pace(ctx, f.blue, outage)).To(beNormal(before))
 		Eventually(read(ctx, super.Client, f.red.VC)).
 			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 

@@ -35,7 +35,7 @@ const (
 	// recovery is how long both sides may take to be equal again, on a machine that is busy. What could not be carried is tried
 	// again every 15 seconds at least.
 	recovery = 2 * time.Minute
-	// normal is how long a pod may take to run where nothing is wrong, on a machine that is busy.
+	// normal is how long a pod may take to run where nothing is wrong.
 	normal = 5 * time.Second
 	// noPatrol keeps the patrol from mending what the syncer should have found by itself.
 	noPatrol = time.Hour
