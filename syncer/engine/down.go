@@ -68,9 +68,8 @@ func (s *session) judge(ctx context.Context, k *kind, o objects) (pair, error) {
 	p := pair{tenant: stand(o.tenant), super: stand(o.super), mirrored: k.down.mirror != nil}
 	if o.super != nil {
 		origin := translate.OriginOf(o.super)
-		p.same = o.tenant != nil && origin.UID == o.tenant.GetUID()
-		// What lost the note of whose it is can still be told by the UID.
-		p.foreign = origin.Cluster != s.identity().Key && (origin.Cluster != "" || !p.same)
+		p.same = of(origin, o.tenant)
+		p.foreign = s.foreign(origin, o.tenant)
 	}
 	p.hurried = p.mirrored && s.hurried(k.down.mirror, o)
 	if o.tenant == nil {
@@ -102,6 +101,17 @@ func (s *session) timeToEnd(m *mirror, o objects) *int64 {
 		return new(int64(0))
 	}
 	return nil
+}
+
+// of says whether a copy is that of this tenant's object.
+func of(origin translate.Origin, tenant client.Object) bool {
+	return tenant != nil && origin.UID == tenant.GetUID()
+}
+
+// foreign says whether an object of the super cluster, where a copy of this tenant's object should be, is not the tenant's. One that
+// lost the note of whose it is can still be told by the UID.
+func (s *session) foreign(origin translate.Origin, tenant client.Object) bool {
+	return origin.Cluster != s.identity().Key && (origin.Cluster != "" || !of(origin, tenant))
 }
 
 // stand says how an object stands.
@@ -244,9 +254,9 @@ func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired clie
 		return err
 	}
 	switch origin := translate.OriginOf(found); {
-	case origin.Cluster == s.identity().Key:
+	case !s.foreign(origin, o.tenant):
 		s.superRecent.put(k.name, found)
-		if origin.UID != o.tenant.GetUID() {
+		if !of(origin, o.tenant) {
 			return nil
 		}
 	case origin.Cluster != "" || !k.down.adopt(found):

@@ -63,6 +63,23 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		Expect(read(ctx, super.Client, &p)().UID).To(Equal(p.UID))
 	})
 
+	It("knows its own by the UID when all else was taken away that says whose they are", func(ctx SpecContext) {
+		p := pods(ctx, super.Client, red.Super(ns))[0]
+		for _, obj := range []client.Object{&p, superOf(red, svc), superOf(red, cm)} {
+			shouldExist(ctx, super.Client, obj)
+			was := obj.GetUID()
+			edit(ctx, super.Client, obj, func(obj client.Object) {
+				obj.SetLabels(nil)
+				obj.SetAnnotations(map[string]string{names.UID: obj.GetAnnotations()[names.UID]})
+			})
+			Eventually(read(ctx, super.Client, obj)).Should(And(
+				WithTransform(client.Object.GetLabels, HaveKeyWithValue(names.VCName, red.VC.Name)),
+				WithTransform(client.Object.GetAnnotations, HaveKeyWithValue(names.Cluster, red.Key())),
+				WithTransform(uid, Equal(was))))
+		}
+		Expect(get(ctx, red.Client, pod(ns, p.Name))).To(Succeed())
+	})
+
 	It("replaces a pod whose copy was deleted, as if its node had failed", func(ctx SpecContext) {
 		victim := pods(ctx, super.Client, red.Super(ns))[0]
 		Expect(super.Client.Delete(ctx, &victim)).To(Succeed())

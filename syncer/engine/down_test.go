@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+func TestWhoseACopyIs(t *testing.T) {
+	web := named("web")
+	web.UID = "uid"
+	for name, tc := range map[string]struct {
+		cluster string
+		uid     types.UID
+		tenant  client.Object
+		same    bool
+		foreign bool
+	}{
+		"its own":                               {tenantBlue.Key, "uid", web, true, false},
+		"of an older object":                    {tenantBlue.Key, "older", web, false, false},
+		"of one that is gone":                   {tenantBlue.Key, "uid", nil, false, false},
+		"robbed of the tenant":                  {"", "uid", web, true, false},
+		"robbed of the tenant, of an older one": {"", "older", web, false, true},
+		"robbed of the tenant, of one gone":     {"", "uid", nil, false, true},
+		"nobody's":                              {"", "", web, false, true},
+		"another tenant's":                      {"another", "uid-2", web, false, true},
+		"another tenant's with the same UID":    {"another", "uid", web, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &session{}
+			s.tenant.Store(&tenantBlue)
+			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
+			if same, foreign := of(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
+				t.Errorf("same: %t, foreign: %t; want %t, %t", same, foreign, tc.same, tc.foreign)
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// memory is a cache of objects that stand still. Of its indexes it has the one by cluster.
+type memory struct {
+	cache.Cache
+	objects []client.Object
+}
+
+func (m *memory) Get(_ context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
+	for _, obj := range m.objects {
+		if reflect.TypeOf(obj) == reflect.TypeOf(out) && client.ObjectKeyFromObject(obj) == key {
+			reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj).Elem())
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+func (m *memory) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var asked client.ListOptions
+	asked.ApplyOptions(opts)
+	item := reflect.TypeOf(list).Elem().String()
+	var found []runtime.Object
+	for _, obj := range m.objects {
+		if reflect.TypeOf(obj).Elem().String()+"List" != item || asked.Namespace != "" && asked.Namespace != obj.GetNamespace() {
+			continue
+		}
+		if f := asked.FieldSelector; f != nil && f.String() != indexCluster+"="+translate.OriginOf(obj).Cluster {
+			continue
+		}
+		found = append(found, obj)
+	}
+	return meta.SetList(list, found)
+}
+
+// still is a tenant's cluster that stands still.
+type still struct {
+	TenantCluster
+	memory
+	ill bool
+}
+
+func (s *still) GetCache() cache.Cache { return &s.memory }
+func (s *still) Healthy() bool         { return !s.ill }
+
+// declared is a kind that flows down, offered one that flows up.
+var (
+	declared = Down[*corev1.ConfigMap]{
+		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
+		Desired: func(_ View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return &corev1.ConfigMap{Data: tenant.DeepCopy().Data}, nil
+		},
+		Merge:   func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
+		Replace: func(super, desired *corev1.ConfigMap) bool { return super.Data["fixed"] != desired.Data["fixed"] },
+		Status: func(_ View, tenant, super *corev1.ConfigMap) {
+			tenant.BinaryData = super.DeepCopy().BinaryData
+		},
+		Same: func(a, b *corev1.ConfigMap) bool { return cmp.Equal(a.BinaryData, b.BinaryData) },
+	}
+	offered = Up[*storagev1.StorageClass]{
+		Name: "StorageClass", Object: &storagev1.StorageClass{}, List: &storagev1.StorageClassList{}, Class: true,
+		Desired: func(_ View, super *storagev1.StorageClass) *storagev1.StorageClass {
+			return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: super.Name}, Provisioner: super.Provisioner}
+		},
+		Merge: func(tenant, desired *storagev1.StorageClass) { tenant.Provisioner = desired.Provisioner },
+	}
+)
+
+// standing is a session whose two sides stand still.
+func standing(tenant, super []client.Object) (*session, *still) {
+	there := &still{memory: memory{objects: tenant}}
+	s := &session{
+		Engine: &Engine{}, ctx: context.Background(), cluster: there,
+		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}),
+	}
+	s.tenant.Store(&tenantBlue)
+	kinds := map[string]*kind{}
+	for _, k := range []Kind{declared, offered} {
+		spec := k.spec()
+		spec.cache = &memory{objects: super}
+		kinds[spec.name] = spec
+	}
+	s.kinds.Store(&kinds)
+	s.begun.Store(true)
+	return s, there
+}
+
+var settingsKey = client.ObjectKey{Namespace: "default", Name: "settings"}
+
+func settings() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: settingsKey.Namespace, Name: settingsKey.Name, UID: "tenant-uid", Labels: map[string]string{"app": "web"}},
+		Data:       map[string]string{"color": "blue"},
+	}
+}
+
+// copyOf is the copy that the syncer would make.
+func copyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	copied := &corev1.ConfigMap{ObjectMeta: tenantBlue.Down(tenant, tenantBlue.SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
+	copied.UID = "super-uid"
+	for _, f := range change {
+		f(copied)
+	}
+	return copied
+}
+
+func class(labels map[string]string) *storagev1.StorageClass {
+	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Labels: labels}, Provisioner: "example.com/fast"}
+}
+
+// shownClass is the class as the tenant should hold it.
+func shownClass(change ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	shown := class(mark(nil))
+	shown.Annotations = mark(nil)
+	for _, f := range change {
+		f(shown)
+	}
+	return shown
+}
+
+func deletingNow[T client.Object](obj T) {
+	now := metav1.Now()
+	obj.SetDeletionTimestamp(&now)
+}
+
+// TestPatrolFindsWhatNoEventToldOf: each of these is what a lost event, or a bug, would leave behind.
+func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
+	public := map[string]string{names.Public: "true"}
+	none := []client.Object(nil)
+	for name, tc := range map[string]struct {
+		tenant, super []client.Object
+		found         string // the kind of what is found
+	}{
+		"nothing is there":           {none, none, ""},
+		"both sides are equal":       {[]client.Object{settings()}, []client.Object{copyOf(settings())}, ""},
+		"a copy is missing":          {[]client.Object{settings()}, none, "ConfigMap"},
+		"a copy is left over":        {none, []client.Object{copyOf(settings())}, "ConfigMap"},
+		"a copy is going":            {none, []client.Object{copyOf(settings(), deletingNow)}, ""},
+		"a copy was edited":          {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Data["color"] = "red" })}, "ConfigMap"},
+		"a copy lost a label":        {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Labels, "app") })}, "ConfigMap"},
+		"a copy lost our label":      {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Labels, names.VCName) })}, "ConfigMap"},
+		"a copy lost whose it is":    {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Annotations, names.Cluster) })}, "ConfigMap"},
+		"a copy is of an older one":  {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Annotations[names.UID] = "older" })}, "ConfigMap"},
+		"a copy has to be made anew": {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Data["fixed"] = "1" })}, "ConfigMap"},
+		"a copy has more labels":     {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Labels["audit"] = "1" })}, ""},
+		"a copy says something new":  {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"a": nil} })}, "ConfigMap"},
+		"somebody else's has the name": {
+			[]client.Object{settings()},
+			[]client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team-71a1c3-blue-default", Name: "settings"}}},
+			"ConfigMap",
+		},
+		"another tenant's copy": {
+			none, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Annotations[names.Cluster] = "another" })}, "",
+		},
+
+		"a class is shown":                          {[]client.Object{shownClass()}, []client.Object{class(public)}, ""},
+		"a class is not shown yet":                  {none, []client.Object{class(public)}, "StorageClass"},
+		"a class is shown no more":                  {[]client.Object{shownClass()}, []client.Object{class(nil)}, "StorageClass"},
+		"a class is gone":                           {[]client.Object{shownClass()}, none, "StorageClass"},
+		"a class is going":                          {[]client.Object{shownClass(deletingNow)}, none, ""},
+		"a class of the super cluster only":         {none, []client.Object{class(nil)}, ""},
+		"a class was edited by the tenant":          {[]client.Object{shownClass(func(c *storagev1.StorageClass) { c.Provisioner = "mine" })}, []client.Object{class(public)}, "StorageClass"},
+		"a class lost one of its marks":             {[]client.Object{shownClass(func(c *storagev1.StorageClass) { c.Labels = nil })}, []client.Object{class(public)}, "StorageClass"},
+		"a class of the tenant's own":               {[]client.Object{class(nil)}, none, ""},
+		"a class of the tenant's own is in the way": {[]client.Object{class(nil)}, []client.Object{class(public)}, "StorageClass"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, there := standing(tc.tenant, tc.super)
+			var found []string
+			for k, keys := range s.compareAll(t.Context()) {
+				found = append(found, k.name)
+				for _, key := range keys {
+					// What is refused is tried again anyway, and is no finding.
+					s.refusals.next(k.name, key)
+				}
+			}
+			want := []string{tc.found}
+			if tc.found == "" {
+				want = nil
+			}
+			if !slices.Equal(found, want) {
+				t.Errorf("found %v, want %v", found, want)
+			}
+			if again := s.compareAll(t.Context()); len(again) > 0 {
+				t.Errorf("what is refused is found again: %v", again)
+			}
+			there.ill = true
+			if of := s.compareAll(t.Context()); of != nil {
+				t.Errorf("of a tenant that is ill: %v", of)
+			}
+		})
+	}
+}
+
+// TestPatrolReadsItsOwnWrites: what was written and has not come back through a cache is no difference.
+func TestPatrolReadsItsOwnWrites(t *testing.T) {
+	s, _ := standing([]client.Object{settings()}, nil)
+	written := copyOf(settings())
+	written.ResourceVersion = "7"
+	s.superRecent.put("ConfigMap", written)
+	if found := s.compareAll(t.Context()); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
+// TestPatrolWaitsForTheTenant: before both sides are known, everything differs.
+func TestPatrolWaitsForTheTenant(t *testing.T) {
+	s, _ := standing([]client.Object{settings()}, nil)
+	s.begun.Store(false)
+	if found := s.compareAll(t.Context()); found != nil {
+		t.Errorf("found %v", found)
+	}
+	s.begun.Store(true)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.ctx = gone
+	if found := s.compareAll(t.Context()); found != nil {
+		t.Errorf("of a tenant that is gone: %v", found)
+	}
+}
