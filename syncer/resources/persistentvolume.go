@@ -32,6 +32,10 @@ func PersistentVolume() engine.Kind {
 		Namespace: claimNamespace,
 		Desired:   tenantVolume,
 		Merge:     mergeVolume,
+		Replace: func(tenant, desired *corev1.PersistentVolume) bool {
+			return !semanticEqual(tenant.Spec.PersistentVolumeSource, desired.Spec.PersistentVolumeSource) ||
+				!semanticEqual(tenant.Spec.VolumeMode, desired.Spec.VolumeMode)
+		},
 		Status: func(tenant, desired *corev1.PersistentVolume) {
 			tenant.Status.Phase = desired.Status.Phase
 			tenant.Status.Reason, tenant.Status.Message = desired.Status.Reason, desired.Status.Message

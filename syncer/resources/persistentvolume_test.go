@@ -206,6 +206,27 @@ func TestMergeVolume(t *testing.T) {
 	}
 }
 
+// TestVolumeIsMadeAnew: another volume of the name can have what cannot be changed in place.
+func TestVolumeIsMadeAnew(t *testing.T) {
+	tests := map[string]struct {
+		change func(*corev1.PersistentVolume)
+		want   bool
+	}{
+		"the same":       {func(*corev1.PersistentVolume) {}, false},
+		"another driver": {func(v *corev1.PersistentVolume) { v.Spec.CSI.Driver = "nfs.example.com" }, true},
+		"another mode":   {func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = nil }, true},
+		"another size":   {func(v *corev1.PersistentVolume) { v.Spec.Capacity = storage("1Ti") }, false},
+	}
+	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k.Replace(shownVolume(), shownVolume(tt.change)); got != tt.want {
+				t.Errorf("made anew: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestReclaimPolicyIsTheTenants: it may choose what becomes of its volumes, and nothing else.
 func TestReclaimPolicyIsTheTenants(t *testing.T) {
 	const recycle, retain, remove = corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete

@@ -330,6 +330,34 @@ var _ = Describe("Volumes", Ordered, func() {
 		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
 	})
 
+	It("leave the sight of a tenant when an admin gives them to another's claim that names them", func(ctx SpecContext) {
+		lent := claim(ns, "lent", class.Name)
+		create(ctx, red.Client, lent)
+		shouldBind(ctx, red, lent)
+		edit(ctx, red.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimRetain))
+		Eventually(read(ctx, super.Client, volumeOf(lent))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		Expect(red.Client.Delete(ctx, lent)).To(Succeed())
+		Eventually(read(ctx, red.Client, volumeOf(lent))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+
+		// Naming a volume is not enough to get it.
+		given := claim(ns, "given", class.Name)
+		given.Spec.VolumeName = lent.Spec.VolumeName
+		create(ctx, blue.Client, given)
+		shouldExist(ctx, super.Client, superOf(blue, given))
+		Consistently(read(ctx, super.Client, superOf(blue, given))).Should(HaveField("Status.Phase", corev1.ClaimPending))
+		Expect(volumesOf(ctx, blue)).NotTo(ContainElement(lent.Spec.VolumeName))
+
+		edit(ctx, super.Client, volumeOf(lent), func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: blue.Super(ns), Name: given.Name,
+			}
+		})
+		shouldBind(ctx, blue, given)
+		Eventually(read(ctx, blue.Client, volumeOf(lent))).Should(HaveField("Spec.ClaimRef.UID", given.UID))
+		shouldVanish(ctx, red.Client, volumeOf(lent))
+		edit(ctx, blue.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimDelete))
+	})
+
 	It("are not carried for a tenant that has them turned off", func(ctx SpecContext) {
 		const ns = "off"
 		one := claim(ns, "one", class.Name)
