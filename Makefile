@@ -86,10 +86,10 @@ test-integration: build ## Run the tests of the whole path, with vc-standalone a
 	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
 		go test -race -count=1 -timeout 40m ./test/integration/...
 
-.PHONY: test-faults
-test-faults: build ## Run the tests under faults at length: outages of half a minute, the syncer killed 50 times
-	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true FAULTS_AT_LENGTH=1 \
-		go test -race -count=1 -timeout 40m ./test/integration/... -ginkgo.v -ginkgo.focus 'Under faults'
+.PHONY: test-long
+test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among 100 tenants
+	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true AT_LENGTH=1 \
+		go test -race -count=1 -timeout 60m ./test/integration/... -ginkgo.v -ginkgo.focus 'Under faults|A syncer of several tenants'
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

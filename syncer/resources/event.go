@@ -8,6 +8,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
+// kubelet is the source of events whose host is the node of a pod, which the tenant may know. Of others it is the machine of a
+// component of the super cluster.
+const kubelet = "kubelet"
+
 // Event is shown to the tenant if it is about a copy of one of its objects, as if it were about the object itself. It expires
 // in the tenant by itself.
 func Event() engine.Kind {
@@ -43,6 +47,9 @@ func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
 	event.Related = nil
 	// The instance is the host of a component of the super cluster, or one of its pods.
 	event.ReportingInstance = event.ReportingController
+	if event.Source.Component != kubelet {
+		event.Source.Host = ""
+	}
 	event.Message = v.Tenant.Text(super.Message, v.Namespace)
 	event.Action = v.Tenant.Text(super.Action, v.Namespace)
 	return event

@@ -66,6 +66,19 @@ func TestEventComesUp(t *testing.T) {
 	}
 }
 
+// TestEventOfAComponent: where a component of the super cluster runs is not told.
+func TestEventOfAComponent(t *testing.T) {
+	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	super := superEvent()
+	super.Source = corev1.EventSource{Component: "scheduler", Host: "control-plane-7"}
+	view := engine.View{
+		Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: meta("web")}}),
+	}
+	if got := k.Desired(view, super).Source; got != (corev1.EventSource{Component: "scheduler"}) {
+		t.Errorf("the source is %v", got)
+	}
+}
+
 // TestEventAboutARenamedObject: the tenant's name counts, where it differs from the copy's.
 func TestEventAboutARenamedObject(t *testing.T) {
 	k := kindOf[engine.Up[*corev1.Event]](t, Event())

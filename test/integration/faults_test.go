@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,18 +14,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
-
-// faultsAtLength is an environment variable: with any value, the faults last as long as it takes to be sure. Otherwise they are
-// short, so that the suite can run for every change.
-const faultsAtLength = "FAULTS_AT_LENGTH"
-
-// atLength is one of two values, by the environment.
-func atLength[T any](long, short T) T {
-	if os.Getenv(faultsAtLength) != "" {
-		return long
-	}
-	return short
-}
 
 // outage is how long an apiserver cannot be reached.
 var outage = atLength(30*time.Second, 8*time.Second)

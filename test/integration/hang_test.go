@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
@@ -58,12 +60,18 @@ var _ = Describe("A tenant's apiserver that hangs", func() {
 })
 
 // eventAbout is an event of the super cluster.
-func eventAbout(obj *corev1.Service, name string) *corev1.Event {
+func eventAbout(obj client.Object, name string) *corev1.Event {
+	GinkgoHelper()
+	gvk, err := apiutil.GVKForObject(obj, super.Client.Scheme())
+	Expect(err).NotTo(HaveOccurred())
+	about := corev1.ObjectReference{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()}
+	about.APIVersion, about.Kind = gvk.ToAPIVersionAndKind()
 	return &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: obj.Namespace, Name: name},
-		InvolvedObject: corev1.ObjectReference{Kind: "Service", APIVersion: "v1", Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: name},
+		InvolvedObject: about,
 		Reason:         "Told",
-		Message:        "about " + obj.Namespace,
+		Message:        "about " + obj.GetNamespace(),
 		Type:           corev1.EventTypeNormal,
+		Count:          1,
 	}
 }

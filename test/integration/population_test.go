@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,27 +99,39 @@ func offerAll(ctx context.Context, most int) offer {
 	name, _ := offerClasses(ctx, publicClass)
 	o := offer{storage: storageClass(ctx).Name, devices: "devices-" + name}
 	offerPublicly(ctx, deviceClass(o.devices))
-	shelf := devices()
+	var numbers []string
 	for i := range most {
-		shelf.Spec.Devices = append(shelf.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("d", i)})
+		numbers = append(numbers, fmt.Sprint("d", i))
 	}
-	create(ctx, super.Client, shelf)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, shelf)).To(Succeed()) })
+	for part := range slices.Chunk(numbers, resourcev1.ResourceSliceMaxDevices) {
+		shelf := devices(part...)
+		shelf.Name += "-" + part[0]
+		shelf.Spec.Pool.Name = shelf.Name
+		create(ctx, super.Client, shelf)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, shelf)).To(Succeed()) })
+	}
 	playDriver()
 	return o
 }
 
 // populate gives a tenant objects of each kind in a namespace, as many of each, and returns how many that are.
-func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times int) int {
+func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times int, change ...func(client.Object)) int {
 	GinkgoHelper()
 	shouldExist(ctx, t.Client, asShown(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.devices}}))
-	create(ctx, t.Client, namespace(ns))
-	made := 1
+	made := 0
+	declare := func(objects ...client.Object) {
+		for _, obj := range objects {
+			for _, f := range change {
+				f(obj)
+			}
+			create(ctx, t.Client, obj)
+			made++
+		}
+	}
+	declare(namespace(ns))
 	for _, objects := range samples(o) {
 		for i := range times {
-			all := objects(ns, fmt.Sprintf("x%02d", i))
-			create(ctx, t.Client, all...)
-			made += len(all)
+			declare(objects(ns, fmt.Sprintf("x%02d", i))...)
 		}
 	}
 	return made
@@ -156,13 +170,45 @@ func waiting(ctx context.Context, t *local.Tenant) ([]string, error) {
 
 // carried is how many objects of a kind are carried for a tenant: copies in the super cluster, or what the tenant is shown.
 func carried(ctx context.Context, t *local.Tenant, k engine.Kind) (int, error) {
-	list := reflect.ValueOf(k).FieldByName("List").Interface().(client.ObjectList).DeepCopyObject().(client.ObjectList)
-	side, label := t.Client, client.MatchingLabels{names.FromSuper: "true"}
-	if strings.Contains(reflect.TypeOf(k).Name(), "Down[") {
-		side, label = super.Client, client.MatchingLabels{names.VCName: t.VC.Name, names.VCNamespace: t.VC.Namespace}
+	list := emptyList(k)
+	if !flowsDown(k) {
+		err := t.Client.List(ctx, list, client.MatchingLabels{names.FromSuper: "true"})
+		return meta.LenList(list), err
 	}
-	err := side.List(ctx, list, label)
+	err := super.Client.List(ctx, list, ofTenant(t))
 	return meta.LenList(list), err
+}
+
+// copiesOf are the copies of a kind in one namespace of a tenant; none of a kind that flows up.
+func copiesOf(ctx context.Context, t *local.Tenant, k engine.Kind, ns string) []client.Object {
+	GinkgoHelper()
+	if !flowsDown(k) {
+		return nil
+	}
+	list := emptyList(k)
+	Expect(super.Client.List(ctx, list, ofTenant(t), client.InNamespace(t.Super(ns)))).To(Succeed())
+	var copies []client.Object
+	Expect(meta.EachListItem(list, func(item runtime.Object) error {
+		// Controllers of the super cluster give what they make of a copy its labels and annotations.
+		obj, above := item.(client.Object), item.DeepCopyObject().(client.Object)
+		above.SetNamespace(ns)
+		if obj.GetNamespace() != "" && get(ctx, t.Client, above) == nil && string(above.GetUID()) == obj.GetAnnotations()[names.UID] {
+			copies = append(copies, obj)
+		}
+		return nil
+	})).To(Succeed())
+	return copies
+}
+
+// ofTenant selects the copies of a tenant's objects.
+func ofTenant(t *local.Tenant) client.MatchingLabels {
+	return client.MatchingLabels{names.VCName: t.VC.Name, names.VCNamespace: t.VC.Namespace}
+}
+
+func flowsDown(k engine.Kind) bool { return strings.Contains(reflect.TypeOf(k).Name(), "Down[") }
+
+func emptyList(k engine.Kind) client.ObjectList {
+	return reflect.ValueOf(k).FieldByName("List").Interface().(client.ObjectList).DeepCopyObject().(client.ObjectList)
 }
 
 func nameOf(k engine.Kind) string { return reflect.ValueOf(k).FieldByName("Name").String() }

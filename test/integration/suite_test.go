@@ -31,6 +31,18 @@ const (
 	quiet = 1500 * time.Millisecond
 )
 
+// longer is an environment variable: with any value, specs that take as many objects, or as long, as it takes to be sure do so.
+// Otherwise they are short, so that the suite can run for every change.
+const longer = "AT_LENGTH"
+
+// atLength is one of two values, by the environment.
+func atLength[T any](long, short T) T {
+	if os.Getenv(longer) != "" {
+		return long
+	}
+	return short
+}
+
 var (
 	super *local.SuperCluster
 	// account is the configuration of the syncer's service account, so that all specs prove its roles.

@@ -1,0 +1,149 @@
+package integration
+
+import (
+	"context"
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// with is a map with all of another on top.
+func with(m, more map[string]string) map[string]string {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]string{}
+	}
+	maps.Copy(m, more)
+	return m
+}
+
+// beOf matches the annotations of a copy that is a tenant's.
+func beOf(t *local.Tenant) gomegatypes.GomegaMatcher {
+	return And(
+		HaveKeyWithValue(names.Cluster, t.Key()), HaveKeyWithValue(names.VCName, t.VC.Name),
+		HaveKeyWithValue(names.VCNamespace, t.VC.Namespace), HaveKeyWithValue(names.UID, Not(Equal("forged"))))
+}
+
+// stamps are the annotations of all copies in a namespace of the super cluster.
+func stamps(ctx context.Context, ns string) []map[string]string {
+	GinkgoHelper()
+	var all []map[string]string
+	everything(ctx, super.Config, func(_ schema.GroupVersionResource, obj *unstructured.Unstructured) {
+		if annotations := obj.GetAnnotations(); obj.GetNamespace() == ns && annotations[names.UID] != "" {
+			all = append(all, annotations)
+		}
+	})
+	return all
+}
+
+// versions are the resource versions of all that is in a namespace of the super cluster, and of the namespace.
+func versions(ctx context.Context, ns string) map[string]string {
+	GinkgoHelper()
+	all := map[string]string{}
+	everything(ctx, super.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {
+		if obj.GetNamespace() == ns || obj.GetName() == ns {
+			all[of.String()+" "+obj.GetName()] = obj.GetResourceVersion()
+		}
+	})
+	return all
+}
+
+// A tenant may write any label and annotation in its own cluster, ours too. None of them may make an object another tenant's, the
+// platform's, or unknown.
+var _ = Describe("A tenant that writes our labels and annotations itself", Ordered, func() {
+	const ns = "forged"
+	var (
+		red, blue *local.Tenant
+		o         offer
+	)
+
+	// forge says of an object all that would make it the other tenant's.
+	forge := func(obj client.Object) {
+		obj.SetLabels(with(obj.GetLabels(), map[string]string{
+			names.VCName: blue.VC.Name, names.VCNamespace: blue.VC.Namespace, names.Public: "true",
+			"pod-security.kubernetes.io/enforce": "privileged",
+		}))
+		obj.SetAnnotations(with(obj.GetAnnotations(), map[string]string{
+			names.VCName: blue.VC.Name, names.VCNamespace: blue.VC.Namespace, names.VCUID: string(blue.VC.UID),
+			names.Cluster: blue.Key(), names.UID: "forged", names.Namespace: "default",
+			names.Labels: names.VCName + ",app.kubernetes.io/name", names.Annotations: names.Cluster + "," + names.VCUID,
+			names.OwnerReferences: "[]",
+		}))
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		allowCustom(ctx)
+		create(ctx, super.Client, definition(gears))
+		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears) })
+		o = offerAll(ctx, 4)
+		red, blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears)), tenant(ctx)
+		create(ctx, blue.Client, namespace(ns), service(ns, "x00"), pod(ns, "x00"))
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("x00"))
+	})
+
+	It("has objects of every kind carried as its own, and nothing of another's is touched", func(ctx SpecContext) {
+		before := versions(ctx, blue.Super(ns))
+		populate(ctx, red, o, ns, 1, forge)
+		shouldBeServed(ctx, red, gears, ns)
+		gear := custom(gears, ns, "x00", "red")
+		forge(gear)
+		create(ctx, red.Client, gear)
+		shouldBePopulated(ctx, red)
+		shouldExist(ctx, super.Client, superOf(red, gear))
+
+		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
+		down := superOf(red, namespace(ns))
+		Expect(get(ctx, super.Client, down)).To(Succeed())
+		Expect(down).To(And(
+			WithTransform(client.Object.GetAnnotations, And(beOf(red), HaveKeyWithValue(names.VCUID, string(red.VC.UID)))),
+			WithTransform(client.Object.GetLabels, HaveKeyWithValue("pod-security.kubernetes.io/enforce", "baseline"))))
+		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))
+	})
+
+	It("has what it forges later carried no further", func(ctx SpecContext) {
+		svc, in := service(ns, "late"), namespace(ns)
+		create(ctx, red.Client, svc)
+		down := superOf(red, svc)
+		shouldExist(ctx, super.Client, down)
+		edit(ctx, red.Client, svc, func(s *corev1.Service) {
+			forge(s)
+			s.Spec.Selector = map[string]string{"now": "forged"}
+		})
+		edit(ctx, red.Client, in, func(n *corev1.Namespace) { forge(n); n.Labels["now"] = "forged" })
+		Eventually(read(ctx, super.Client, down)).Should(HaveField("Spec.Selector", HaveKey("now")))
+		Eventually(read(ctx, super.Client, superOf(red, in))).Should(HaveField("Labels", HaveKey("now")))
+		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
+	})
+
+	It("deletes its own objects and no others", func(ctx SpecContext) {
+		before := versions(ctx, blue.Super(ns))
+		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
+		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))
+		Expect(running(ctx, blue.Client, ns)).To(ConsistOf("x00"))
+	})
+
+	It("does not have its own classes taken for the super cluster's by other tenants", func(ctx SpecContext) {
+		class := storageClass(ctx)
+		own := class.DeepCopy()
+		own.ObjectMeta = metav1.ObjectMeta{Name: "own-" + red.VC.Name}
+		forge(own)
+		own.Labels[names.FromSuper] = "true"
+		create(ctx, red.Client, own)
+		settle(ctx)
+		for _, c := range []client.Client{super.Client, blue.Client} {
+			Expect(get(ctx, c, own.DeepCopy())).NotTo(Succeed())
+		}
+	})
+})
