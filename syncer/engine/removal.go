@@ -22,7 +22,7 @@ const aHandful = 5
 const inDoubt = 5 * time.Second
 
 // errInDoubt is why a copy is not removed yet. It is looked at again.
-var errInDoubt = errors.New("the tenant has no pods, while some that nobody was seen to delete run in the super cluster")
+var errInDoubt = errors.New("what is missing in the tenant was not seen to be deleted, and may only seem to be missing")
 
 // allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
 // may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
@@ -39,7 +39,32 @@ func (s *session) allowRemoval(ctx context.Context, k *kind, o objects, p pair) 
 	if s.deleted.has(translate.OriginOf(o.super).UID, time.Now()) {
 		return nil
 	}
+	if k.name == namespaceKind && o.tenant == nil {
+		if err := s.confirmEmptiness(ctx, o.key.Name); err != nil {
+			return err
+		}
+	}
 	return s.absences.verify(ctx, s.confirmAbsence)
+}
+
+// confirmEmptiness is asked about a namespace that is missing in the tenant though nobody was seen to delete it. All that is in its
+// copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
+// the two is not the whole truth.
+func (s *session) confirmEmptiness(ctx context.Context, namespace string) error {
+	for k := range s.carried() {
+		if k.down == nil || k.down.mirror == nil {
+			continue
+		}
+		populated := false
+		err := eachObject(ctx, s.cluster.GetCache(), k, func(client.Object) { populated = true }, client.InNamespace(namespace), client.Limit(1))
+		if err != nil {
+			return err
+		}
+		if populated {
+			return errInDoubt
+		}
+	}
+	return nil
 }
 
 // confirmAbsence is asked about objects that are missing in the tenant though nobody was seen to delete them. They count as

@@ -108,7 +108,8 @@ func (l *listed) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 // asked is a tenant's cluster that notes what it is asked.
 type asked struct {
 	TenantCluster
-	pods     listed
+	pods     listed // what the apiserver says
+	cached   listed // what the cache says
 	verified int
 	stranger error // the answer of Verify
 	emptied  []int
@@ -116,6 +117,8 @@ type asked struct {
 }
 
 func (a *asked) GetAPIReader() client.Reader { return &a.pods }
+
+func (a *asked) GetCache() cache.Cache { return &a.cached }
 
 func (a *asked) Verify(context.Context) error {
 	a.verified++
@@ -137,6 +140,7 @@ func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 	for i := range pods {
 		tenant.pods.objects = append(tenant.pods.objects, named(fmt.Sprint(i)))
 	}
+	tenant.cached.objects = tenant.pods.objects
 	k := rich().spec()
 	k.cache = super
 	up := Up[*corev1.Event]{Name: "Event"}.spec() // is not asked about
@@ -276,6 +280,36 @@ func TestAllowRemoval(t *testing.T) {
 			}
 			if counting := tenant.pods.asked > 0; counting != tc.counting {
 				t.Errorf("asked for its pods: %t, want %t", counting, tc.counting)
+			}
+		})
+	}
+}
+
+// TestANamespaceThatVanishes: while the tenant has pods in it, its copy stays with all that is in it.
+func TestANamespaceThatVanishes(t *testing.T) {
+	super := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{names.UID: "uid-of-web"}}}
+	for name, tc := range map[string]struct {
+		pods   int
+		tenant client.Object
+		seen   types.UID
+		want   error
+	}{
+		"with all that was in it":                {0, nil, "", nil},
+		"without its pods":                       {1, nil, "", errInDoubt},
+		"seen, and its pods are still known":     {1, nil, "uid-of-web", nil},
+		"and another of the same name has pods":  {1, named("web"), "", nil},
+		"and another of the same name is unused": {0, named("web"), "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, tenant := bereft(tc.pods)
+			s.deleted.add(tc.seen, time.Now())
+			k := Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.spec()
+			o := objects{key: client.ObjectKey{Name: "web"}, tenant: tc.tenant, super: super}
+			if err := s.allowRemoval(t.Context(), k, o, pair{}); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+			if tc.seen != "" && tenant.cached.asked > 0 {
+				t.Error("asked for pods though the deletion was seen")
 			}
 		})
 	}
