@@ -34,6 +34,8 @@ type Options struct {
 	MetricsBindAddress string
 	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at all.
 	HealthProbeBindAddress string
+	// PprofBindAddress serves profiles of the process under /debug/pprof/ to whoever reaches it; empty or 0 for not at all.
+	PprofBindAddress string
 	// Logger is where the program logs to.
 	Logger logr.Logger
 }
@@ -50,6 +52,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"address that serves metrics over HTTPS to authorized clients, such as :8443; 0 turns it off")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
 		"address that serves /healthz and /readyz, such as :8081; 0 turns it off")
+	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress,
+		"address that serves profiles under /debug/pprof/ without authentication, such as 127.0.0.1:6060; 0 turns it off")
 }
 
 // Manager makes controller-runtime's options of ours, for the program of that name.
@@ -62,6 +66,7 @@ func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 		LeaderElectionNamespace:       o.LeaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        cmp.Or(o.HealthProbeBindAddress, off),
+		PprofBindAddress:              cmp.Or(o.PprofBindAddress, off),
 		Metrics: metricsserver.Options{
 			BindAddress:    cmp.Or(o.MetricsBindAddress, off),
 			SecureServing:  true,
