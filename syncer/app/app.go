@@ -28,7 +28,7 @@ const name = "vc-syncer"
 const retryMost = 15 * time.Second
 
 // New makes a syncer for the super cluster. It runs with the manager that is returned.
-func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manager, error) {
+func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := tenants.SetupWithManager(mgr.GetLocalManager()); err != nil {
 		return nil, fmt.Errorf("setting up the provider of tenants: %w", err)
 	}
-	_, err = engine.New(ctx, mgr, kinds, engine.Options{
+	_, err = engine.New(mgr, kinds, engine.Options{
 		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
@@ -71,7 +71,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 
 // Run runs a syncer until ctx ends.
 func Run(ctx context.Context, super *rest.Config, opts Options) error {
-	mgr, err := New(ctx, super, opts)
+	mgr, err := New(super, opts)
 	if err != nil {
 		return err
 	}

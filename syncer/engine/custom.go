@@ -89,7 +89,7 @@ func (e *Engine) acquire(ctx context.Context, r CustomResource) error {
 	w := c.watched[r.watch()]
 	if w == nil {
 		w = &sharedWatch{kind: c.kind(r)}
-		if err := e.watchSuper(ctx, w.kind); err != nil {
+		if _, err := e.watchSuper(ctx, w.kind); err != nil {
 			return errors.Join(err, w.cache.RemoveInformer(ctx, w.object))
 		}
 		c.watched[r.watch()] = w

@@ -75,13 +75,15 @@ type Engine struct {
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
 	metrics    *Metrics
+	// watching is closed when the super cluster's objects are known.
+	watching chan struct{}
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
 }
 
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
-func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
+func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait()
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
@@ -90,6 +92,7 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 		nodeLinger: opts.NodeLinger,
 		timeout:    opts.Timeout,
 		interval:   opts.Patrol,
+		watching:   make(chan struct{}),
 		sessions:   map[multicluster.ClusterName]*session{},
 		metrics:    opts.Metrics,
 	}
@@ -99,11 +102,6 @@ func New(ctx context.Context, mgr mcmanager.Manager, kinds []Kind, opts Options)
 	}
 	if err := e.addCustom(mgr, opts.Custom); err != nil {
 		return nil, err
-	}
-	for _, k := range e.builtin {
-		if err := e.watchSuper(ctx, k); err != nil {
-			return nil, err
-		}
 	}
 	if err := e.addController(mgr, opts); err != nil {
 		return nil, err
@@ -166,8 +164,13 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	return mgr.GetLocalManager().Add(c)
 }
 
-// Start is the engine as a runnable of its manager: the patrol. Other work is done by the controller and by the sessions.
+// Start is the engine as a runnable of its manager: it watches the super cluster, and patrols. Other work is done by the controller
+// and by the sessions. It is called when this process is the leader; one that is not has no caches.
 func (e *Engine) Start(ctx context.Context) error {
+	if err := e.watchBuiltin(ctx); err != nil {
+		return err
+	}
+	close(e.watching)
 	e.patrol(ctx)
 	return nil
 }

@@ -17,19 +17,36 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// watchSuper has the super cluster's events of a kind lead to requests.
-func (e *Engine) watchSuper(ctx context.Context, k *kind) error {
+// watchBuiltin watches the super cluster's objects of all kinds that are built in, and waits until they are known.
+func (e *Engine) watchBuiltin(ctx context.Context) error {
+	var known []toolscache.DoneChecker
+	for _, k := range e.builtin {
+		synced, err := e.watchSuper(ctx, k)
+		if err != nil {
+			return err
+		}
+		known = append(known, synced)
+	}
+	if !toolscache.WaitFor(ctx, "", known...) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
+func (e *Engine) watchSuper(ctx context.Context, k *kind) (toolscache.DoneChecker, error) {
 	if err := e.indexSuper(ctx, k); err != nil {
-		return fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
 	}
 	informer, err := k.cache.GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
 	}
-	if _, err := informer.AddEventHandler(e.superHandler(k)); err != nil {
-		return fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+	registration, err := informer.AddEventHandler(e.superHandler(k))
+	if err != nil {
+		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
 	}
-	return nil
+	return registration.HasSyncedChecker(), nil
 }
 
 // superHandler handles the super cluster's events of one kind.
@@ -188,6 +205,11 @@ func (s *session) run(name multicluster.ClusterName) {
 // begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
 // is found what the tenant deleted while nobody looked.
 func (s *session) begin() error {
+	select {
+	case <-s.watching:
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
 	var synced []toolscache.DoneChecker
 	for k := range s.carried() {
 		registration, err := s.watchTenant(k)
