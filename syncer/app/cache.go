@@ -14,6 +14,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/informer"
 )
 
 // cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.
@@ -30,6 +31,7 @@ func cacheOptions(kinds []engine.Kind) cache.Options {
 		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
 		DefaultTransform:     cache.TransformStripManagedFields(),
 		ByObject:             byObject,
+		NewInformer:          informer.New,
 	}
 }
 

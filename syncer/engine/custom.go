@@ -14,6 +14,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/informer"
 )
 
 // CustomResource is what the kind of a custom resource depends on.
@@ -61,6 +62,7 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kin
 		Scheme:           e.super.GetScheme(),
 		Mapper:           e.super.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      informer.New,
 	})
 	if err != nil {
 		return fmt.Errorf("making the cache of custom resources: %w", err)

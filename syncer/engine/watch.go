@@ -252,7 +252,10 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 				return
 			}
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
-			s.wake(k, obj)
+			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
+			if s.begun.Load() {
+				s.wake(k, obj)
+			}
 		},
 		update: func(was, obj client.Object) {
 			s.tenantRecent.seen(k.name, obj)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -73,6 +74,7 @@ func newCluster(
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject:                    objects,
+		NewInformer:                 informer.New,
 	})
 	if err != nil {
 		return nil, err

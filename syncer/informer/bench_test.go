@@ -1,0 +1,99 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+)
+
+// kinds are the informers that are compared.
+var kinds = []struct {
+	name string
+	over func(cache.ListerWatcher) cache.SharedIndexInformer
+}{{"lean", over}, {"stock", stockOver}}
+
+// nothing is a handler.
+var nothing = cache.ResourceEventHandlerFuncs{}
+
+// BenchmarkIdle measures what an informer holds that has one handler and nothing to tell: goroutines, their stacks, and the heap. The
+// watch is in memory, so what an HTTP connection takes is not in it.
+func BenchmarkIdle(b *testing.B) {
+	for _, kind := range kinds {
+		b.Run(kind.name, func(b *testing.B) {
+			const informers = 500
+			for b.Loop() {
+				source := cachetesting.NewFakeControllerSource()
+				ctx, cancel := context.WithCancel(b.Context())
+				var running sync.WaitGroup
+				before := held()
+				all := make([]cache.SharedIndexInformer, informers)
+				for n := range all {
+					all[n] = kind.over(source)
+					joined, err := all[n].AddEventHandler(nothing)
+					if err != nil {
+						b.Fatal(err)
+					}
+					running.Go(func() { all[n].RunWithContext(ctx) })
+					<-joined.HasSyncedChecker().Done()
+				}
+				after := held()
+				b.ReportMetric(float64(after.goroutines-before.goroutines)/informers, "goroutines/informer")
+				b.ReportMetric(float64(after.stacks-before.stacks)/informers, "stack-B/informer")
+				b.ReportMetric(float64(after.heap-before.heap)/informers, "heap-B/informer")
+				cancel()
+				running.Wait()
+				source.Shutdown()
+			}
+		})
+	}
+}
+
+// holding is what a process holds.
+type holding struct{ goroutines, stacks, heap int }
+
+func held() holding {
+	runtime.GC()
+	runtime.GC() // stacks shrink in one, and what they held goes in the next
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return holding{runtime.NumGoroutine(), int(stats.StackInuse), int(stats.HeapAlloc)}
+}
+
+// BenchmarkEvent measures the way of an event from the watch to a handler, among 1,000 objects.
+func BenchmarkEvent(b *testing.B) {
+	for _, kind := range kinds {
+		b.Run(kind.name, func(b *testing.B) {
+			source := cachetesting.NewFakeControllerSource()
+			defer source.Shutdown()
+			objects := make([]*corev1.ConfigMap, 1000)
+			for n := range objects {
+				objects[n] = configMap(fmt.Sprintf("object-%d", n), "1")
+				source.Add(objects[n])
+			}
+			told := make(chan struct{}, 1)
+			i := kind.over(source)
+			ctx, cancel := context.WithCancel(b.Context())
+			var running sync.WaitGroup
+			defer running.Wait()
+			defer cancel()
+			joined, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { told <- struct{}{} }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			running.Go(func() { i.RunWithContext(ctx) })
+			<-joined.HasSyncedChecker().Done()
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				source.Broadcaster.Action(watch.Modified, objects[n%len(objects)])
+				<-told
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package informer
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// store is where the reflector puts what it reads: into the index, and to the handlers.
+type store struct{ *Informer }
+
+var _ cache.TransformingStore = (*store)(nil)
+
+// Transformer lets the reflector transform objects while it collects them.
+func (s *store) Transformer() cache.TransformFunc { return s.transform }
+
+// Add keeps an object. The watch may begin with some that are known.
+func (s *store) Add(obj any) error { return s.Update(obj) }
+
+// Update keeps an object.
+func (s *store) Update(obj any) error {
+	obj, err := s.transformed(obj)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, known, err := s.indexer.Get(obj)
+	if err != nil {
+		return err
+	}
+	if err := s.indexer.Update(obj); err != nil {
+		return err
+	}
+	if known {
+		s.lockedUpdated(was, obj)
+	} else {
+		s.lockedAdded(obj, false)
+	}
+	return nil
+}
+
+// Delete drops an object, whose last state this is.
+func (s *store) Delete(obj any) error {
+	obj, err := s.transformed(obj)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.indexer.Delete(obj); err != nil {
+		return err
+	}
+	s.lockedDeleted(obj)
+	return nil
+}
+
+// Replace keeps these objects alone. What others came to, nobody saw.
+func (s *store) Replace(objects []any, resourceVersion string) error {
+	list, err := s.listed(objects)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := make(map[string]any, len(list))
+	for _, key := range s.indexer.ListKeys() {
+		// What ListKeys lists is there: nobody else writes.
+		was[key], _, _ = s.indexer.GetByKey(key)
+	}
+	kept := make([]any, len(list))
+	for n, l := range list {
+		kept[n] = l.obj
+	}
+	if err := s.indexer.Replace(kept, resourceVersion); err != nil {
+		return err
+	}
+	s.lockedReplaced(was, list)
+	if !s.HasSynced() {
+		close(s.synced)
+	}
+	return nil
+}
+
+// lockedReplaced tells the handlers what came and went between what was kept and a list, what went first.
+func (s *store) lockedReplaced(was map[string]any, list []listed) {
+	initial := !s.HasSynced()
+	there := make(map[string]bool, len(list))
+	for _, l := range list {
+		there[l.key] = true
+	}
+	for key, obj := range was {
+		if !there[key] {
+			s.lockedDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: obj})
+		}
+	}
+	for _, l := range list {
+		if before, known := was[l.key]; known {
+			s.lockedUpdated(before, l.obj)
+		} else {
+			s.lockedAdded(l.obj, initial)
+		}
+	}
+}
+
+// Resync does nothing: the reflector is not asked to call it.
+func (*store) Resync() error { return nil }
+
+// listed is an object of a list, with its key in the index.
+type listed struct {
+	key string
+	obj any
+}
+
+// listed transforms the objects of a list.
+func (s *store) listed(objects []any) ([]listed, error) {
+	list := make([]listed, len(objects))
+	for n, obj := range objects {
+		obj, err := s.transformed(obj)
+		if err != nil {
+			return nil, err
+		}
+		key, err := cache.MetaNamespaceKeyFunc(obj)
+		if err != nil {
+			return nil, err
+		}
+		list[n] = listed{key, obj}
+	}
+	return list, nil
+}
+
+func (s *store) transformed(obj any) (any, error) {
+	if s.transform == nil {
+		return obj, nil
+	}
+	changed, err := s.transform(obj)
+	if err != nil {
+		return nil, fmt.Errorf("transforming a %T: %w", obj, err)
+	}
+	return changed, nil
+}
