@@ -81,15 +81,17 @@ test-standalone: ## Run the tests of the control planes in one process
 	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
+	go tool ginkgo --race --no-color --timeout 60m
+
+# Most specs wait most of the time, so two processes, each with a super cluster of its own, take half as long.
 .PHONY: test-integration
 test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
-	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
-		go test -race -count=1 -timeout 40m ./test/integration/...
+	$(INTEGRATION) --procs 2 ./test/integration
 
 .PHONY: test-long
 test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among 100 tenants
-	CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true AT_LENGTH=1 \
-		go test -race -count=1 -timeout 60m ./test/integration/... -ginkgo.v -ginkgo.focus 'Under faults|A syncer of several tenants'
+	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants' ./test/integration
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

@@ -242,13 +242,6 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 	})
 })
 
-// whileStopped does something while the syncer is away, which is there again in any case.
-func whileStopped(f func()) {
-	stopSyncer()
-	defer startSyncer()
-	f()
-}
-
 // changeClass is something that a tenant could want of each kind of class.
 func changeClass(class client.Object) {
 	switch class := class.(type) {

@@ -151,12 +151,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		allowCustom(ctx)
-		stopSyncer()
-		startSyncer(func(o *app.Options) { o.Patrol = briefly })
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
+		useSyncer(account, func(o *app.Options) { o.Patrol = briefly })
 	})
 
 	Describe("that flow down", Ordered, func() {

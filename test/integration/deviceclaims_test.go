@@ -133,14 +133,13 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		down := superOf(red, shared)
 		Expect(get(ctx, super.Client, down)).To(Succeed())
 		allocation, consumers := down.Status.Allocation, down.Status.ReservedFor
-		stopSyncer()
-		DeferCleanup(func() { startSyncer() })
-		down.Status = resourcev1.ResourceClaimStatus{}
-		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		allocation.Devices.Results[0].Device = map[string]string{"one": "two", "two": "three", "three": "four", "four": "one"}[was]
-		down.Status.Allocation, down.Status.ReservedFor = allocation, consumers
-		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		startSyncer()
+		whileStopped(func() {
+			down.Status = resourcev1.ResourceClaimStatus{}
+			Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+			allocation.Devices.Results[0].Device = map[string]string{"one": "two", "two": "three", "three": "four", "four": "one"}[was]
+			down.Status.Allocation, down.Status.ReservedFor = allocation, consumers
+			Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		})
 		Eventually(up).Should(And(allocated, usedBy(again),
 			HaveField("Status.Allocation.Devices.Results", ConsistOf(HaveField("Device", allocation.Devices.Results[0].Device)))))
 	})

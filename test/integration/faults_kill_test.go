@@ -15,22 +15,19 @@ func (f *faults) kills() {
 	kills := atLength(50, 6)
 	It(fmt.Sprintf("nothing is lost or made twice when the syncer is killed %d times", kills), func(ctx SpecContext) {
 		loads := f.busy(ctx, "kills")
-		stopSyncer()
-		DeferCleanup(f.startSyncer)
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(kills)))
 		By(fmt.Sprintf("killing with --ginkgo.seed=%d", GinkgoRandomSeed()))
-		for range kills {
-			victim, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())
-			Expect(err).NotTo(HaveOccurred())
-			select {
-			case <-time.After(time.Duration(random.Int64N(int64(atMost)))):
-			case <-ctx.Done():
+		whileStopped(func() {
+			for range kills {
+				victim, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())
+				Expect(err).NotTo(HaveOccurred())
+				select {
+				case <-time.After(time.Duration(random.Int64N(int64(atMost)))):
+				case <-ctx.Done():
+				}
+				Expect(victim.Kill()).To(Succeed())
 			}
-			Expect(victim.Kill()).To(Succeed())
-		}
-		last, err := super.StartSyncerProcess(GinkgoWriter, "--patrol", noPatrol.String())
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(last.Kill()).To(Succeed()) })
+		})
 		f.shouldBeWhole(ctx, loads)
 	})
 }

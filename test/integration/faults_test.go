@@ -70,17 +70,7 @@ func (f *faults) begin(ctx context.Context) {
 	DeferCleanup(func() { Expect(f.copies.Stop()).To(Succeed()) })
 
 	f.super = proxy(super.Config.Host)
-	stopSyncer()
-	f.startSyncer()
-	DeferCleanup(func() {
-		stopSyncer()
-		startSyncer()
-	})
-}
-
-// startSyncer starts the syncer that reaches the super cluster through the proxy.
-func (f *faults) startSyncer() {
-	syncer = local.StartSyncer(f.super.Config(account), logger, func(o *app.Options) { o.Patrol = noPatrol })
+	useSyncer(f.super.Config(account), func(o *app.Options) { o.Patrol = noPatrol })
 }
 
 // mend takes all faults away.

@@ -27,11 +27,12 @@ var _ = Describe("A tenant whose data is lost", func() {
 		uid := copied.UID
 
 		By("losing the data, and starting the control plane again without it, while no syncer looks")
-		stopSyncer()
-		Expect(elsewhere.Stop()).To(Succeed())
-		Expect(os.RemoveAll(filepath.Join(elsewhere.Dir, "etcd"))).To(Succeed())
-		again := startElsewhere(ctx, elsewhere.Dir)
-		startSyncer()
+		var again *local.SuperCluster
+		whileStopped(func() {
+			Expect(elsewhere.Stop()).To(Succeed())
+			Expect(os.RemoveAll(filepath.Join(elsewhere.Dir, "etcd"))).To(Succeed())
+			again = startElsewhere(ctx, elsewhere.Dir)
+		})
 		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(3 * soon).
 			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonIdentityChanged))
 		Consistently(read(ctx, super.Client, copied)).WithTimeout(2 * quiet).Should(And(

@@ -121,17 +121,6 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("shows nothing of the super cluster's names in anything that the tenant can read", func(ctx SpecContext) {
-		settle(ctx)
-		for _, list := range []client.ObjectList{
-			&corev1.PodList{}, &corev1.EventList{}, &corev1.NodeList{}, &corev1.ServiceList{}, &corev1.NamespaceList{},
-			&corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{},
-		} {
-			Expect(red.Client.List(ctx, list)).To(Succeed())
-			Expect(text(list)).NotTo(ContainSubstring(red.Key()))
-		}
-	})
-
 	It("follows updates: data, labels, images, ports", func(ctx SpecContext) {
 		edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
 		edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })

@@ -45,12 +45,7 @@ var _ = Describe("A syncer of several tenants with objects of every kind", Order
 	})
 
 	It("that starts again writes nothing, nor does its patrol find anything", func(ctx SpecContext) {
-		stopSyncer()
-		startSyncer(func(o *app.Options) { o.Patrol = time.Second })
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
+		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
 		ready := map[string]string{"reason": "Ready"}
 		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", ready).WithTimeout(2 * soon).Should(BeNumerically(">=", tenants))
 		Eventually(syncer.Metric).WithArguments("vc_syncer_patrol_duration_seconds", map[string]string{}).WithTimeout(2*soon).

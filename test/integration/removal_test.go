@@ -95,12 +95,9 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 
 	It("run on when no syncer saw them vanish, and when it starts again and again", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
-		stopSyncer()
-		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
-		startSyncer()
+		whileStopped(func() { Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed()) })
 		shouldBeAskedAbout(ctx, red, copies)
-		stopSyncer()
-		startSyncer()
+		restartSyncer()
 		shouldBeAskedAbout(ctx, red, copies)
 		confirm(ctx, red, herd)
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * soon).Should(BeEmpty())
@@ -111,11 +108,9 @@ var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 	func(ctx SpecContext, away bool, remove func(context.Context, *local.Tenant)) {
 		red, _ := withHerd(ctx)
 		if away {
-			stopSyncer()
-		}
-		remove(ctx, red)
-		if away {
-			startSyncer()
+			whileStopped(func() { remove(ctx, red) })
+		} else {
+			remove(ctx, red)
 		}
 		shouldBeGone(ctx, red, pasture)
 	},
@@ -130,11 +125,11 @@ var _ = Describe("A Deployment that is scaled to none while no syncer looks", fu
 		red, dep := tenant(ctx), deployment(pasture, "web", herd)
 		create(ctx, red.Client, namespace(pasture), dep)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
-		stopSyncer()
-		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
-		marked := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
-		Eventually(pods).WithContext(ctx).WithArguments(red.Client, pasture).Should(HaveEach(Satisfy(marked)))
-		startSyncer()
+		whileStopped(func() {
+			edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
+			marked := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
+			Eventually(pods).WithContext(ctx).WithArguments(red.Client, pasture).Should(HaveEach(Satisfy(marked)))
+		})
 		shouldBeGone(ctx, red, pasture)
 	})
 })
@@ -152,14 +147,12 @@ var _ = Describe("Pods that are deleted by force while no syncer looks", func() 
 		red, _ := withHerd(ctx)
 		create(ctx, red.Client, namespace("other"), pod("other", "stays"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "other").Should(ConsistOf("stays"))
-		stopSyncer()
-		deleteAll(client.GracePeriodSeconds(0))(ctx, red)
-		startSyncer()
+		whileStopped(func() { deleteAll(client.GracePeriodSeconds(0))(ctx, red) })
 		shouldBeGone(ctx, red, pasture)
 
-		stopSyncer()
-		Expect(red.Client.Delete(ctx, pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
-		startSyncer()
+		whileStopped(func() {
+			Expect(red.Client.Delete(ctx, pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
+		})
 		shouldBeGone(ctx, red, "other")
 	})
 })

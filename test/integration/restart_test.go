@@ -29,8 +29,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 		for i := range total {
 			create(ctx, red.Client, pod(ns, fmt.Sprintf("p%02d", i)))
 			if i%20 == 10 {
-				stopSyncer()
-				startSyncer()
+				restartSyncer()
 			}
 		}
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(total))
@@ -41,18 +40,17 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 		create(ctx, red.Client, service(ns, "kept"), service(ns, "gone"))
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "gone")))
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
-		stopSyncer()
+		whileStopped(func() {
+			Expect(red.Client.Delete(ctx, service(ns, "gone"))).To(Succeed())
+			kept := superOf(red, service(ns, "kept"))
+			Expect(super.Client.Delete(ctx, kept)).To(Succeed())
+			create(ctx, red.Client, service(ns, "new"))
+			Expect(red.Client.Delete(ctx, pod(ns, "p00"))).To(Succeed())
+			copied := superOf(red, pod(ns, "p01"))
+			Expect(super.Client.Delete(ctx, copied, client.GracePeriodSeconds(0))).To(Succeed())
+			shouldVanish(ctx, super.Client, copied)
+		})
 
-		Expect(red.Client.Delete(ctx, service(ns, "gone"))).To(Succeed())
-		kept := superOf(red, service(ns, "kept"))
-		Expect(super.Client.Delete(ctx, kept)).To(Succeed())
-		create(ctx, red.Client, service(ns, "new"))
-		Expect(red.Client.Delete(ctx, pod(ns, "p00"))).To(Succeed())
-		copied := superOf(red, pod(ns, "p01"))
-		Expect(super.Client.Delete(ctx, copied, client.GracePeriodSeconds(0))).To(Succeed())
-		shouldVanish(ctx, super.Client, copied)
-
-		startSyncer()
 		shouldVanish(ctx, super.Client, superOf(red, service(ns, "gone")))
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
@@ -64,11 +62,11 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 	It("takes an object of the same name and another UID for what it is", func(ctx SpecContext) {
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
 		was := read(ctx, super.Client, superOf(red, service(ns, "new")))().UID
-		stopSyncer()
-		Expect(red.Client.Delete(ctx, service(ns, "new"))).To(Succeed())
 		again := service(ns, "new")
-		create(ctx, red.Client, again)
-		startSyncer()
+		whileStopped(func() {
+			Expect(red.Client.Delete(ctx, service(ns, "new"))).To(Succeed())
+			create(ctx, red.Client, again)
+		})
 		Eventually(read(ctx, super.Client, superOf(red, service(ns, "new")))).Should(And(
 			HaveField("UID", Not(Equal(was))),
 			HaveField("Annotations", HaveKeyWithValue(names.UID, string(again.UID)))))
@@ -76,8 +74,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 
 	It("writes nothing when nothing changed", func(ctx SpecContext) {
 		settle(ctx)
-		stopSyncer()
-		startSyncer()
+		restartSyncer()
 		Eventually(func() (local.Requests, error) { return syncer.Requests() }).Should(Not(BeEmpty()))
 		settle(ctx)
 		sent, err := syncer.Requests()

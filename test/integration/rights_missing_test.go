@@ -17,7 +17,6 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
-	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 var _ = Describe("A right that the syncer lacks", func() {
@@ -26,12 +25,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 		poor, config := newAccount(ctx, "poor")
 		grant(ctx, poor, syncerRulesWithout(ctx, "create", "services")...)
 		red := tenant(ctx)
-		stopSyncer()
-		syncer = local.StartSyncer(config, logger)
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
+		useSyncer(config)
 		web := service(ns, "web")
 		create(ctx, red.Client, namespace(ns), web, pod(ns, "web"))
 		Eventually(syncer.Metric).WithArguments("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Service", "result": "forbidden"}).

@@ -51,15 +51,10 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 	)
 
 	It("suffice to elect a leader, and to show metrics to whom the super cluster allows it", func(ctx SpecContext) {
-		stopSyncer()
 		address := freeAddress(ctx)
-		startSyncer(func(o *app.Options) {
+		useSyncer(account, func(o *app.Options) {
 			o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace
 			o.MetricsBindAddress = address
-		})
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
 		})
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-syncer"}}
 		Eventually(read(ctx, super.Client, lease)).Should(HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))

@@ -14,18 +14,12 @@ var _ = Describe("A syncer that is not the leader", func() {
 		const ns = "led"
 		electing := func(o *app.Options) { o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace }
 		red := tenant(ctx)
-		stopSyncer()
-		startSyncer(electing)
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
+		useSyncer(account, electing)
 		create(ctx, red.Client, namespace(ns), pod(ns, "first"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first"))
 
 		standby := local.StartSyncer(account, logger, electing)
-		leader := syncer
-		syncer = standby // is stopped in the end
+		DeferCleanup(func() { Expect(standby.Stop()).To(Succeed()) })
 		Eventually(standby.Requests).Should(HaveKeyWithValue("super get leases", BeNumerically(">=", 3)))
 		sent, err := standby.Requests()
 		Expect(err).NotTo(HaveOccurred())
@@ -34,7 +28,7 @@ var _ = Describe("A syncer that is not the leader", func() {
 		}
 		Expect(standby.Metric("vc_syncer_open_watches", map[string]string{})).To(BeZero())
 
-		Expect(leader.Stop()).To(Succeed())
+		Expect(syncer.Stop()).To(Succeed())
 		create(ctx, red.Client, pod(ns, "second"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first", "second"))
 	})

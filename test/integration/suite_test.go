@@ -14,11 +14,11 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -47,7 +47,6 @@ var (
 	super *local.SuperCluster
 	// account is the configuration of the syncer's service account, so that all specs prove its roles.
 	account *rest.Config
-	syncer  *local.Syncer
 	logger  logr.Logger
 )
 
@@ -64,6 +63,7 @@ func TestIntegration(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	logger = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(GinkgoWriter)))
 	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
 	dir, err := os.MkdirTemp("", "vc-integration-")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
@@ -72,20 +72,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err = super.SyncerConfig(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	startSyncer()
-	DeferCleanup(stopSyncer)
+	current = func() *local.Syncer { return local.StartSyncer(account, logger) }
+	syncer = current()
+	DeferCleanup(func() { Expect(syncer.Stop()).To(Succeed()) })
 	DeferCleanup(func(ctx SpecContext) { nothingIsLeft(ctx) })
 })
-
-// startSyncer starts the syncer that all specs share, with the rights that are shipped.
-func startSyncer(change ...func(*app.Options)) {
-	syncer = local.StartSyncer(account, logger, change...)
-}
-
-// stopSyncer stops it.
-func stopSyncer() {
-	Expect(syncer.Stop()).To(Succeed())
-}
 
 // tenant makes a tenant for a spec or a container of specs; its deletion begins at the end.
 func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {

@@ -38,10 +38,12 @@ func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Opt
 	return s
 }
 
-// Stop ends the syncer and waits for it.
+// Stop ends the syncer and waits for it. It can be called again.
 func (s *Syncer) Stop() error {
 	s.cancel()
-	return <-s.ended
+	err := <-s.ended
+	s.ended <- err
+	return err
 }
 
 // Metric is what a counter or a gauge says, or how much a histogram has counted, in all series with these labels.
