@@ -64,7 +64,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.SyncerOptions.AddFlags(all)
-	for _, flag := range []string{"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address"} {
+	for _, flag := range []string{"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation"} {
 		if found := all.Lookup(flag); found != nil {
 			found.Usage = "vc-syncer: " + found.Usage
 			flags.AddFlag(found)

@@ -54,6 +54,10 @@ func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err := tenants.SetupWithManager(mgr.GetLocalManager()); err != nil {
 		return nil, fmt.Errorf("setting up the provider of tenants: %w", err)
 	}
+	gate, err := newGate(mgr.GetLocalManager(), opts, metrics.gate)
+	if err != nil {
+		return nil, err
+	}
 	_, err = engine.New(mgr, kinds, engine.Options{
 		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
@@ -61,6 +65,7 @@ func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
 		Queue:      fairqueue.Options{Cap: opts.TenantCap, BackoffMax: retryMost},
+		Validation: gate,
 		Metrics:    metrics.engine,
 	})
 	if err != nil {

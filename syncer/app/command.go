@@ -7,11 +7,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// NewCommand makes the vc-syncer command. The main of a plugin author calls it as ours does.
-func NewCommand() *cobra.Command {
-	return newCommand(Run)
+// NewCommand makes the vc-syncer command. The main of a plugin author calls it as ours does, with plugins of its own.
+func NewCommand(own ...plugins.Registration) *cobra.Command {
+	return newCommand(func(ctx context.Context, super *rest.Config, options Options) error {
+		options.Plugins = own
+		return Run(ctx, super, options)
+	})
 }
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.

@@ -32,12 +32,14 @@ func TestFlags(t *testing.T) {
 	})
 	command.SetArgs([]string{
 		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--leader-elect", "--health-probe-bind-address=0",
+		"--enable-quota-validation", "--quota-validators=quota,mine", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := Options{
 		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
+		QuotaValidation: true, QuotaValidators: []string{"quota", "mine"}, QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
@@ -54,6 +56,11 @@ func TestValidate(t *testing.T) {
 		"no worker":              {func(o *Options) { o.Workers = 0 }, "--workers"},
 		"no cap":                 {func(o *Options) { o.TenantCap = -1 }, "--tenant-cap"},
 		"hardly any time":        {func(o *Options) { o.Timeout = time.Millisecond }, "--timeout"},
+		"no time for validators": {func(o *Options) { o.QuotaValidation, o.QuotaValidationTimeout = true, 0 }, "--quota-validation-timeout"},
+		"more time for validators than for all": {
+			func(o *Options) { o.QuotaValidation, o.QuotaValidationTimeout = true, o.Timeout }, "--quota-validation-timeout",
+		},
+		"no validators":          {func(o *Options) { o.QuotaValidationTimeout = o.Timeout }, ""},
 		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {

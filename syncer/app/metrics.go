@@ -8,6 +8,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
 // instruments are the metrics of all parts of a syncer.
@@ -15,6 +16,7 @@ type instruments struct {
 	requests *requests.Counter
 	provider *provider.Metrics
 	engine   *engine.Metrics
+	gate     *validation.Metrics
 }
 
 // newInstruments makes the metrics and registers them.
@@ -25,7 +27,10 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 	if i.provider, err = provider.NewMetrics(registerer); err != nil {
 		return i, err
 	}
-	i.engine, err = engine.NewMetrics(registerer)
+	if i.engine, err = engine.NewMetrics(registerer); err != nil {
+		return i, err
+	}
+	i.gate, err = validation.NewMetrics(registerer)
 	return i, err
 }
 

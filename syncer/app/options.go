@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 )
 
@@ -25,6 +26,16 @@ type Options struct {
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
 	process.Options
+	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
+	QuotaValidation bool
+	// QuotaValidators are the IDs of the plugins that are asked; empty is all that are not disabled.
+	QuotaValidators []string
+	// QuotaValidationTimeout is how long a validator may take for one object.
+	QuotaValidationTimeout time.Duration
+	// QuotaValidationFailOpen writes what a validator could not tell about. Otherwise that is refused.
+	QuotaValidationFailOpen bool
+	// Plugins are those of a program's own, beside the project's.
+	Plugins []plugins.Registration
 	// Registerer is where the syncer's metrics go.
 	Registerer prometheus.Registerer
 }
@@ -38,6 +49,8 @@ func DefaultOptions() Options {
 		NodeLinger: time.Minute,
 		Patrol:     time.Minute,
 		Registerer: metrics.Registry,
+
+		QuotaValidationTimeout: 2 * time.Second,
 	}
 }
 
@@ -49,7 +62,19 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
 		"how long a virtual node is still shown to a tenant after its last pod there went")
 	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "how often both sides of everything are compared, to mend what no event told of")
+	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
+}
+
+func (o *Options) addValidationFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.QuotaValidation, "enable-quota-validation", o.QuotaValidation,
+		"ask validators, such as that of spec.quota, before a tenant's objects go down")
+	flags.StringSliceVar(&o.QuotaValidators, "quota-validators", o.QuotaValidators,
+		"IDs of the validators that are asked (default: all that this program has)")
+	flags.DurationVar(&o.QuotaValidationTimeout, "quota-validation-timeout", o.QuotaValidationTimeout,
+		"how long a validator may take for one object")
+	flags.BoolVar(&o.QuotaValidationFailOpen, "quota-validation-fail-open", o.QuotaValidationFailOpen,
+		"let objects through while a validator panics, fails or does not answer; by default they are refused then")
 }
 
 // Validate says which settings make no sense.
@@ -63,6 +88,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Timeout < time.Second {
 		errs = append(errs, errors.New("--timeout must be at least 1s"))
+	}
+	if o.QuotaValidation && (o.QuotaValidationTimeout <= 0 || o.QuotaValidationTimeout >= o.Timeout) {
+		errs = append(errs, errors.New("--quota-validation-timeout must be more than 0 and less than --timeout"))
 	}
 	if o.Patrol < time.Second {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))

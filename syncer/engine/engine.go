@@ -21,8 +21,10 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
 // TenantCluster is the cluster of a tenant as a provider engages it.
@@ -61,6 +63,8 @@ type Options struct {
 	Patrol time.Duration
 	// Queue are the limits for each tenant.
 	Queue fairqueue.Options
+	// Validation asks the validators of plugins before copies are written; nil if there is nobody to ask.
+	Validation *validation.Gate
 	// Metrics are this engine's own.
 	Metrics *Metrics
 }
@@ -74,6 +78,7 @@ type Engine struct {
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
+	validation *validation.Gate
 	metrics    *Metrics
 	// watching is closed when the super cluster's objects are known.
 	watching chan struct{}
@@ -94,7 +99,11 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		interval:   opts.Patrol,
 		watching:   make(chan struct{}),
 		sessions:   map[multicluster.ClusterName]*session{},
+		validation: opts.Validation,
 		metrics:    opts.Metrics,
+	}
+	if e.validation != nil {
+		e.validation.OnRetry(e.retry)
 	}
 	e.metrics.queue.queue.Store(e.queue)
 	if err := e.addKinds(mgr, kinds); err != nil {
@@ -198,6 +207,7 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
 	s.refusals.end()
+	s.held.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
@@ -239,7 +249,7 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	began := time.Now()
+	began, retries := time.Now(), s.retries.Load()
 	err := s.sync(ctx, k, req.Key)
 	if s.ctx.Err() != nil {
 		// The tenant went away meanwhile; what is left of it is not ours any more.
@@ -249,12 +259,22 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	if errors.Is(err, errInDoubt) {
 		return reconcile.Result{RequeueAfter: inDoubt}, nil
 	}
+	return s.conclude(ctx, k, req.Key, err, retries)
+}
+
+// conclude says when an object is looked at again, and tells the tenant if it was not taken.
+func (s *session) conclude(ctx context.Context, k *kind, key client.ObjectKey, err error, retries int64) (reconcile.Result, error) {
+	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
+		s.refusals.clear(k.name, key)
+		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
+	}
+	s.held.clear(k.name, key)
 	var why refusal
 	if !errors.As(err, &why) {
-		s.refusals.clear(k.name, req.Key)
+		s.refusals.clear(k.name, key)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.refusals.next(k.name, req.Key)}, s.report(ctx, k, req.Key, why)
+	return reconcile.Result{RequeueAfter: s.refusals.next(k.name, key)}, s.report(ctx, k, key, reasonRefused, why)
 }
 
 // sync carries one object.

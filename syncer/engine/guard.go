@@ -17,6 +17,9 @@ var errForeign = errors.New("the name that this object would have in the super c
 // errNoNamespace is a write into a namespace that is not there yet, or no more.
 var errNoNamespace = errors.New("the namespace does not exist in the super cluster")
 
+// statusSubresource is where what is said about an object is written, and not what it is to be.
+const statusSubresource = "status"
+
 // guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write to a namespace
 // that does not carry the UID of the tenant's VirtualCluster.
 type guard struct {
@@ -26,18 +29,20 @@ type guard struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 	// refused is told of every write that was refused.
 	refused func()
+	// validate does a write that validators allow; nil if there are none. Was is nil for what is new.
+	validate func(ctx context.Context, obj, was client.Object, write func(context.Context) error) error
 }
 
 // create creates an object; obj becomes what the server made of it.
 func (g *guard) create(ctx context.Context, obj client.Object) error {
 	if ns, ok := obj.(*corev1.Namespace); ok {
 		// Whoever has the name already keeps it: the server refuses a second one.
-		return g.client.Create(ctx, ns)
+		return g.write(ctx, ns, nil, func(ctx context.Context) error { return g.client.Create(ctx, ns) })
 	}
 	if err := g.check(ctx, obj); err != nil {
 		return err
 	}
-	return g.client.Create(ctx, obj)
+	return g.write(ctx, obj, nil, func(ctx context.Context) error { return g.client.Create(ctx, obj) })
 }
 
 // patch changes an object from what it was to what it should be; obj becomes what the server made of it.
@@ -45,7 +50,9 @@ func (g *guard) patch(ctx context.Context, obj, was client.Object) error {
 	if err := g.check(ctx, was); err != nil {
 		return err
 	}
-	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+	return g.write(ctx, obj, was, func(ctx context.Context) error {
+		return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+	})
 }
 
 // patchSubresource changes an object through one of its subresources; obj becomes what the server made of it.
@@ -53,7 +60,21 @@ func (g *guard) patchSubresource(ctx context.Context, name string, obj, was clie
 	if err := g.check(ctx, was); err != nil {
 		return err
 	}
-	return g.client.SubResource(name).Patch(ctx, obj, sameObject(was, patchByKeys(was)))
+	patch := func(ctx context.Context) error {
+		return g.client.SubResource(name).Patch(ctx, obj, sameObject(was, patchByKeys(was)))
+	}
+	if name == statusSubresource {
+		return patch(ctx)
+	}
+	return g.write(ctx, obj, was, patch)
+}
+
+// write does a write, past the validators if there are any.
+func (g *guard) write(ctx context.Context, obj, was client.Object, do func(context.Context) error) error {
+	if g.validate == nil {
+		return do(ctx)
+	}
+	return g.validate(ctx, obj, was, do)
 }
 
 // patchIn changes an object without a namespace that belongs to the tenant because of this one.

@@ -93,6 +93,8 @@ type Down[T client.Object] struct {
 	Status func(v View, tenant, super T)
 	// Same compares what Status writes.
 	Same func(a, b T) bool
+	// Held writes into a copy of the tenant's object that it has no copy in the super cluster for now, and why.
+	Held func(tenant T, reason, message string)
 	// Mirror is set for objects that live and die with their copy and sit on a node.
 	Mirror *Mirror[T]
 }
@@ -181,7 +183,7 @@ func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
 }
 
-// down is a Down with its type erased. Admit, references, back, status, same and mirror may be nil.
+// down is a Down with its type erased. Admit, references, back, status, same, held and mirror may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -195,6 +197,7 @@ type down struct {
 	back         func(v View, tenant, super client.Object)
 	status       func(v View, tenant, super client.Object)
 	same         func(a, b client.Object) bool
+	held         func(tenant client.Object, reason, message string)
 	mirror       *mirror
 	onDemand     bool
 	adopt        func(super client.Object) bool
@@ -261,6 +264,9 @@ func (d Down[T]) spec() *kind {
 	if d.Status != nil {
 		e.status = viewed(d.Status)
 		e.same = func(a, b client.Object) bool { return d.Same(a.(T), b.(T)) }
+	}
+	if d.Held != nil {
+		e.held = func(tenant client.Object, reason, message string) { d.Held(tenant.(T), reason, message) }
 	}
 	for _, sub := range d.Subresources {
 		e.subresources = append(e.subresources, subresource{sub.Name, viewed(sub.Merge)})

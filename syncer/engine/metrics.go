@@ -21,6 +21,7 @@ type Metrics struct {
 	synced         *prometheus.HistogramVec
 	waited         *prometheus.HistogramVec
 	refusedObjects *prometheus.GaugeVec
+	heldObjects    *prometheus.GaugeVec
 	refusedWrites  prometheus.Counter
 	patrolFindings *prometheus.CounterVec
 	patrolDuration prometheus.Histogram
@@ -47,6 +48,10 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "vc_syncer_refused_objects",
 			Help: "Tenants' objects that are not carried for now because they are refused; each has an event that says why.",
 		}, []string{kindLabel}),
+		heldObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_held_objects",
+			Help: "Tenants' objects that are not carried for now because validators do not allow them; each has an event that says why.",
+		}, []string{kindLabel}),
 		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_refused_writes_total",
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
@@ -67,7 +72,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.refusedObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolled, m.queue,
+		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolled, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the engine's metrics: %w", err)
@@ -114,6 +119,11 @@ func (m *Metrics) observeWait() func(tenant string, priority int, waited time.Du
 // countRefused counts objects that become refused, or are no more.
 func (m *Metrics) countRefused(kind string, by int) {
 	m.refusedObjects.WithLabelValues(kind).Add(float64(by))
+}
+
+// countHeld counts objects that validators come not to allow, or do no more.
+func (m *Metrics) countHeld(kind string, by int) {
+	m.heldObjects.WithLabelValues(kind).Add(float64(by))
 }
 
 // observePatrol notes that the patrol has compared everything once.

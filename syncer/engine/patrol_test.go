@@ -92,7 +92,7 @@ func standing(tenant, super []client.Object) (*session, *still) {
 	there := &still{memory: memory{objects: tenant}}
 	s := &session{
 		Engine: &Engine{}, ctx: context.Background(), cluster: there,
-		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}),
+		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}), held: newHeld(func(string, int) {}),
 	}
 	s.tenant.Store(&tenantBlue)
 	kinds := map[string]*kind{}

@@ -13,9 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/reference"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
 // reasonRefused is the reason of the event on an object that does not go down.
@@ -42,6 +45,8 @@ func refused(err error) error {
 	case errors.Is(err, errForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
 		return refusal{err}
+	case errors.As(err, new(*plugins.RejectionError)), errors.As(err, new(*validation.FailureError)):
+		return refusal{err}
 	}
 	return err
 }
@@ -52,8 +57,8 @@ func lacksRights(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), ` is forbidden: User "`)
 }
 
-// report tells the tenant why an object does not go down. The same reason counts up one event.
-func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, why refusal) error {
+// report tells the tenant why an object does not go down. The same cause counts up one event.
+func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, reason string, why error) error {
 	obj, err := s.tenantObject(ctx, k, key)
 	if err != nil || obj == nil {
 		return err
@@ -62,7 +67,7 @@ func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, why
 	if err != nil {
 		return err
 	}
-	event := refusalEvent(about, s.identity().Text(why.Error(), key.Namespace), time.Now())
+	event := refusalEvent(about, reason, s.identity().Text(why.Error(), key.Namespace), time.Now())
 	switch err := s.client.Create(ctx, event); {
 	case apierrors.IsAlreadyExists(err):
 		return s.countUp(ctx, event)
@@ -88,11 +93,11 @@ func (s *session) countUp(ctx context.Context, event *corev1.Event) error {
 
 // refusalEvent is the event on a tenant's object that does not go down. Its name says which object and what reason, so that
 // the same reason finds it again.
-func refusalEvent(about *corev1.ObjectReference, message string, now time.Time) *corev1.Event {
+func refusalEvent(about *corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
 	message = cut(message, maxMessage)
 	sum := sha256.Sum256([]byte(string(about.UID) + message))
-	reason := "." + hex.EncodeToString(sum[:8])
-	name := strings.TrimRight(cut(about.Name, validation.DNS1123SubdomainMaxLength-len(reason)), "-.") + reason
+	digest := "." + hex.EncodeToString(sum[:8])
+	name := strings.TrimRight(cut(about.Name, apivalidation.DNS1123SubdomainMaxLength-len(digest)), "-.") + digest
 	namespace := about.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -101,7 +106,7 @@ func refusalEvent(about *corev1.ObjectReference, message string, now time.Time) 
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: name},
 		InvolvedObject:      *about,
 		Type:                corev1.EventTypeWarning,
-		Reason:              reasonRefused,
+		Reason:              reason,
 		Message:             message,
 		FirstTimestamp:      metav1.NewTime(now),
 		LastTimestamp:       metav1.NewTime(now),

@@ -72,7 +72,7 @@ func TestRefusalEvent(t *testing.T) {
 	about := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7",
 	}
-	got := refusalEvent(about, "no", now)
+	got := refusalEvent(about, "SyncRefused", "no", now)
 	want := &corev1.Event{
 		// echo -n web-uidno | sha256sum
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default", Name: "web.c2c9891e4bc3fe36"},
@@ -95,30 +95,30 @@ func TestRefusalEvent(t *testing.T) {
 func TestRefusalEventName(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
-	name := refusalEvent(&about, "no", now).Name
+	name := refusalEvent(&about, reasonRefused, "no", now).Name
 
 	changed := about
 	changed.ResourceVersion = "8"
-	if got := refusalEvent(&changed, "no", now.Add(time.Hour)).Name; got != name {
+	if got := refusalEvent(&changed, reasonRefused, "no", now.Add(time.Hour)).Name; got != name {
 		t.Errorf("the same reason, later, is event %s, want %s", got, name)
 	}
-	if got := refusalEvent(&about, "never", now).Name; got == name {
+	if got := refusalEvent(&about, reasonRefused, "never", now).Name; got == name {
 		t.Errorf("another reason is the same event %s", got)
 	}
 	anew := about
 	anew.UID = "another-uid"
-	if got := refusalEvent(&anew, "no", now).Name; got == name {
+	if got := refusalEvent(&anew, reasonRefused, "no", now).Name; got == name {
 		t.Errorf("another object of that name has the same event %s", got)
 	}
 	end := strings.Repeat("x", maxMessage)
-	if a, b := refusalEvent(&about, end+"a", now), refusalEvent(&about, end+"b", now); a.Name != b.Name {
+	if a, b := refusalEvent(&about, reasonRefused, end+"a", now), refusalEvent(&about, reasonRefused, end+"b", now); a.Name != b.Name {
 		t.Errorf("reasons that read the same have the events %s and %s", a.Name, b.Name)
 	}
 }
 
 func TestRefusalEventNamespace(t *testing.T) {
 	about := &corev1.ObjectReference{Kind: "Namespace", Name: "prod", UID: "ns-uid"}
-	got := refusalEvent(about, "no", time.Time{})
+	got := refusalEvent(about, reasonRefused, "no", time.Time{})
 	if got.Namespace != "default" || got.InvolvedObject.Namespace != "" {
 		t.Errorf("the event of a cluster-scoped object is in %q, about one in %q; want it in default, about one in none",
 			got.Namespace, got.InvolvedObject.Namespace)
@@ -135,7 +135,7 @@ func TestRefusalEventOfALongName(t *testing.T) {
 		"of one letter":     "n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := refusalEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, "no", time.Time{})
+			got := refusalEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, reasonRefused, "no", time.Time{})
 			if wrong := validation.IsDNS1123Subdomain(got.Name); len(wrong) > 0 {
 				t.Errorf("%q, of %d characters, is no name of an event: %q", got.Name, len(got.Name), wrong)
 			}
@@ -163,7 +163,7 @@ func TestRefusalEventMessage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := refusalEvent(&corev1.ObjectReference{Name: "web"}, tt.message, time.Time{}).Message
+			got := refusalEvent(&corev1.ObjectReference{Name: "web"}, reasonRefused, tt.message, time.Time{}).Message
 			if got != tt.want {
 				t.Errorf("the message has %d bytes and ends in %q, want %d", len(got), got[max(0, len(got)-8):], len(tt.want))
 			}

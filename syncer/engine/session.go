@@ -38,8 +38,11 @@ type session struct {
 
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
-	// refusals are the objects that the super cluster does not take.
+	// refusals are the objects that the super cluster does not take, held those that validators do not allow.
 	refusals *refusals
+	held     *held
+	// retries is how often what is held was tried again because something had changed.
+	retries atomic.Int64
 	// deleted are the tenant's objects whose deletion was seen.
 	deleted *deletions
 	// forced are those of them that had no time to end.
@@ -63,6 +66,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		tenantRecent: newRecent(),
 		superRecent:  newRecent(),
 		refusals:     newRefusals(e.metrics.countRefused),
+		held:         newHeld(e.metrics.countHeld),
 		identities:   newVerifier(),
 		absences:     newVerifier(),
 		patches:      patch.Compile(t.Sync.Patches),
@@ -82,6 +86,9 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		client:    e.super.GetClient(),
 		namespace: s.superNamespace,
 		refused:   e.metrics.refusedWrites.Inc,
+	}
+	if e.validation != nil {
+		s.guard.validate = s.validate
 	}
 	return s
 }

@@ -29,6 +29,7 @@ func Pod() engine.Kind {
 		},
 		Status: podStatus,
 		Same:   samePodStatus,
+		Held:   podHeld,
 		Mirror: &engine.Mirror[*corev1.Pod]{
 			Started:            started,
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },

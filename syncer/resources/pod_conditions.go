@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -26,6 +27,22 @@ func findCondition(conditions []corev1.PodCondition, kind corev1.PodConditionTyp
 		return nil
 	}
 	return &conditions[i]
+}
+
+// podHeld says in a pod that it waits, and not for a node.
+func podHeld(pod *corev1.Pod, reason, message string) {
+	held := corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}
+	c := findCondition(pod.Status.Conditions, corev1.PodScheduled)
+	if c == nil {
+		pod.Status.Conditions = append(pod.Status.Conditions, held)
+		return
+	}
+	if c.Status == held.Status {
+		held.LastTransitionTime = c.LastTransitionTime
+	}
+	*c = held
 }
 
 // isGate says whether a condition is one that the pod waits for before it is ready, and that somebody sets who is not the

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
+)
+
+// newGate makes the gate of the validators that are chosen, and adds what runs of them to the manager; nil if validation is off.
+func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
+	if !opts.QuotaValidation {
+		return nil, nil
+	}
+	chosen, err := chosenPlugins(opts)
+	if err != nil {
+		return nil, err
+	}
+	gate, err := validation.New(mgr.GetScheme(), chosen, plugins.Environment{
+		Cache:      mgr.GetCache(),
+		Client:     mgr.GetClient(),
+		Logger:     mgr.GetLogger().WithName("validation"),
+		Registerer: opts.Registerer,
+	}, validation.Options{
+		Timeout:  opts.QuotaValidationTimeout,
+		FailOpen: opts.QuotaValidationFailOpen,
+		Metrics:  metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range gate.Validators() {
+		runnable, works := v.(manager.Runnable)
+		if !works {
+			continue
+		}
+		if err := mgr.Add(runnable); err != nil {
+			return nil, fmt.Errorf("adding the work of validator %s: %w", v.Name(), err)
+		}
+	}
+	return gate, nil
+}
+
+// chosenPlugins are the plugins that are asked.
+func chosenPlugins(opts Options) ([]plugins.Registration, error) {
+	registry := &plugins.Registry{}
+	for _, registration := range opts.Plugins {
+		if err := registry.Register(registration); err != nil {
+			return nil, err
+		}
+	}
+	chosen, err := registry.Chosen(opts.QuotaValidators...)
+	if err != nil {
+		return nil, fmt.Errorf("--quota-validators: %w", err)
+	}
+	return chosen, nil
+}

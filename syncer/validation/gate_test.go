@@ -1,0 +1,318 @@
+package validation
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+)
+
+const patience = time.Second
+
+var (
+	red, blue = plugins.Tenant{Key: "red"}, plugins.Tenant{Key: "blue"}
+	pods      = []schema.GroupKind{{Kind: "Pod"}}
+	web       = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "red-shop", Name: "web"}}
+)
+
+// answering is a validator that does as it is told.
+type answering struct {
+	plugins.TenantLocks
+
+	validate func(ctx context.Context, tenant string) error
+	locker   func(tenant string) plugins.Locker
+	mu       sync.Mutex
+	settled  []error
+}
+
+func (a *answering) Name() string              { return "test" }
+func (a *answering) Kinds() []schema.GroupKind { return pods }
+func (a *answering) Validate(ctx context.Context, r plugins.Request) error {
+	return a.validate(ctx, r.Tenant.Key)
+}
+
+func (a *answering) Locker(tenant string) plugins.Locker {
+	if a.locker != nil {
+		return a.locker(tenant)
+	}
+	return a.Of(tenant)
+}
+
+func (a *answering) Settled(_ plugins.Request, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settled = append(a.settled, err)
+}
+
+func agree(context.Context, string) error { return nil }
+
+// gateOf is a gate of validators whose IDs are a, b and so on.
+func gateOf(t *testing.T, failOpen bool, validators ...plugins.Validator) *Gate {
+	t.Helper()
+	var registrations []plugins.Registration
+	for i, v := range validators {
+		registrations = append(registrations, plugins.Registration{
+			ID:     string(rune('a' + i)),
+			InitFn: func(plugins.Environment) (plugins.Validator, error) { return v, nil },
+		})
+	}
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(clientgoscheme.Scheme, registrations, plugins.Environment{},
+		Options{Timeout: patience, FailOpen: failOpen, Metrics: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// try has a pod of a tenant written and says whether it was.
+func try(ctx context.Context, g *Gate, tenant plugins.Tenant) (written bool, err error) {
+	err = g.Write(ctx, tenant, web, nil, func(context.Context) error {
+		written = true
+		return nil
+	})
+	return written, err
+}
+
+func TestWhatNobodyWatchesIsWritten(t *testing.T) {
+	g := gateOf(t, false, &answering{validate: func(context.Context, string) error { return errors.New("was asked") }})
+	written := false
+	err := g.Write(t.Context(), red, &corev1.ConfigMap{}, nil, func(context.Context) error { written = true; return nil })
+	if err != nil || !written {
+		t.Errorf("written %t, %v", written, err)
+	}
+}
+
+// TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite and others are not (QV-8).
+func TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(t, false, &answering{validate: agree})
+		release, firstDone := make(chan struct{}), make(chan error, 1)
+		var order []string
+		go func() {
+			firstDone <- g.Write(t.Context(), red, web, nil, func(context.Context) error {
+				<-release
+				order = append(order, "first")
+				return nil
+			})
+		}()
+		synctest.Wait()
+		if written, err := try(t.Context(), g, blue); !written || err != nil {
+			t.Errorf("another tenant: written %t, %v", written, err)
+		}
+		secondDone := make(chan error, 1)
+		go func() {
+			secondDone <- g.Write(t.Context(), red, web, nil, func(context.Context) error { order = append(order, "second"); return nil })
+		}()
+		synctest.Wait()
+		close(release)
+		if err := errors.Join(<-firstDone, <-secondDone); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"first", "second"}, order); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestWhoeverWaitsTooLongForTheLockTriesAgain and is told of no failure, for there is none.
+func TestWhoeverWaitsTooLongForTheLockTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(t, true, &answering{validate: agree})
+		release, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- g.Write(t.Context(), red, web, nil, func(context.Context) error { <-release; return nil })
+		}()
+		synctest.Wait()
+		if written, err := try(t.Context(), g, red); written || !errors.Is(err, errBusy) {
+			t.Errorf("written %t, %v", written, err)
+		}
+		close(release)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if written, err := try(t.Context(), g, red); !written || err != nil {
+			t.Errorf("afterwards: written %t, %v", written, err)
+		}
+	})
+}
+
+func TestRejections(t *testing.T) {
+	for name, tc := range map[string]struct {
+		was  *corev1.Pod
+		err  error
+		want plugins.RejectionError
+	}{
+		"over a quota": {nil, plugins.Reject("pods: used %d", 3), plugins.RejectionError{
+			Reason: "QuotaExceeded", Message: "cannot create pod due to exceeding quota limit: pods: used 3",
+		}},
+		"a change": {web, plugins.Reject("cpu"), plugins.RejectionError{
+			Reason: "QuotaExceeded", Message: "cannot change pod due to exceeding quota limit: cpu",
+		}},
+		"a reason of its own": {nil, &plugins.RejectionError{Reason: "NotOnFridays", Message: "it is Friday"}, plugins.RejectionError{
+			Reason: "NotOnFridays", Message: "cannot create pod: it is Friday",
+		}},
+		"no reason": {nil, &plugins.RejectionError{Message: "much"}, plugins.RejectionError{
+			Reason: "QuotaExceeded", Message: "cannot create pod due to exceeding quota limit: much",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := &answering{validate: agree}
+			g := gateOf(t, true, first, &answering{validate: func(context.Context, string) error { return tc.err }})
+			write := func(context.Context) error { t.Error("it was written"); return nil }
+			var err error
+			if tc.was == nil {
+				err = g.Write(t.Context(), red, web, nil, write)
+			} else {
+				err = g.Write(t.Context(), red, web, tc.was, write)
+			}
+			got, ok := errors.AsType[*plugins.RejectionError](err)
+			if !ok {
+				t.Fatalf("got %v", err)
+			}
+			if diff := cmp.Diff(tc.want, *got); diff != "" {
+				t.Error(diff)
+			}
+			if len(first.settled) != 1 || plugins.Undecided(first.settled[0]) {
+				t.Errorf("the validator that had agreed was told %v", first.settled)
+			}
+		})
+	}
+}
+
+func TestWhoCountsIsToldHowTheWriteEnded(t *testing.T) {
+	counting := &answering{validate: agree}
+	g := gateOf(t, false, counting)
+	lost := errors.New("connection lost")
+	for _, result := range []error{nil, lost} {
+		err := g.Write(t.Context(), red, web, nil, func(context.Context) error {
+			if len(counting.settled) > 1 {
+				t.Error("it was told before")
+			}
+			return result
+		})
+		if !errors.Is(err, result) {
+			t.Errorf("got %v, want %v", err, result)
+		}
+	}
+	if len(counting.settled) != 2 || counting.settled[0] != nil || !errors.Is(counting.settled[1], lost) {
+		t.Errorf("it was told %v", counting.settled)
+	}
+}
+
+// TestBrokenValidators: what a validator does wrong stops what it was asked about or, if the admin wants it so, nothing.
+func TestBrokenValidators(t *testing.T) {
+	for name, tc := range map[string]struct {
+		validate func(ctx context.Context, tenant string) error
+		result   string
+	}{
+		"one that panics":             {func(context.Context, string) error { panic("oh") }, panicked},
+		"one that returns an error":   {func(context.Context, string) error { return errors.New("oh") }, failed},
+		"one that waits too long":     {func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }, timeout},
+		"one that ignores its limits": {func(context.Context, string) error { time.Sleep(10 * patience); return nil }, timeout},
+	} {
+		for _, failOpen := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					only := func(ctx context.Context, tenant string) error {
+						if tenant == red.Key {
+							return tc.validate(ctx, tenant)
+						}
+						return nil
+					}
+					g := gateOf(t, failOpen, &answering{validate: only})
+					written, err := try(t.Context(), g, red)
+					_, fails := errors.AsType[*FailureError](err)
+					if written != failOpen || fails == failOpen {
+						t.Errorf("written %t, %v", written, err)
+					}
+					if fails && strings.Contains(err.Error(), "oh") {
+						t.Errorf("the tenant reads %v", err)
+					}
+					if n := testutil.ToFloat64(g.metrics.validations.WithLabelValues("a", tc.result)); n != 1 {
+						t.Errorf("%v results %s were counted", n, tc.result)
+					}
+					if written, err := try(t.Context(), g, blue); !written || err != nil {
+						t.Errorf("another tenant: written %t, %v", written, err)
+					}
+					time.Sleep(20 * patience)
+				})
+			})
+		}
+	}
+}
+
+// TestAValidatorThatHangsIsAskedOnce until it comes back.
+func TestAValidatorThatHangsIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		release := make(chan struct{})
+		g := gateOf(t, false, &answering{validate: func(context.Context, string) error {
+			if asked.Add(1) == 1 {
+				<-release
+			}
+			return nil
+		}})
+		for range 20 {
+			if written, _ := try(t.Context(), g, red); written {
+				t.Fatal("it was written")
+			}
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		close(release)
+		synctest.Wait()
+		if written, err := try(t.Context(), g, red); !written || err != nil {
+			t.Errorf("after it came back: written %t, %v", written, err)
+		}
+	})
+}
+
+// TestATenantWithoutALockIsRefused: no locker for a tenant is a bad request (QV-12).
+func TestATenantWithoutALockIsRefused(t *testing.T) {
+	g := gateOf(t, true, &answering{validate: agree, locker: func(string) plugins.Locker { return nil }})
+	written, err := try(t.Context(), g, red)
+	if written || !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "cannot get tenant") {
+		t.Errorf("written %t, %v", written, err)
+	}
+}
+
+func TestPluginsThatCannotStart(t *testing.T) {
+	type makes = func(plugins.Environment) (plugins.Validator, error)
+	for name, tc := range map[string]struct {
+		init makes
+		want string
+	}{
+		"an error": {func(plugins.Environment) (plugins.Validator, error) {
+			return nil, errors.New("no disk")
+		}, "no disk"},
+		"a panic":      {func(plugins.Environment) (plugins.Validator, error) { panic("no disk") }, "no disk"},
+		"no validator": {func(plugins.Environment) (plugins.Validator, error) { return nil, nil }, "no validator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(clientgoscheme.Scheme, []plugins.Registration{{ID: "mine", InitFn: tc.init}}, plugins.Environment{}, Options{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "plugin mine") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package validation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+)
+
+// What validators answer.
+const (
+	allowed  = "allowed"
+	rejected = "rejected"
+	busy     = "busy"
+	unknown  = "unknown_tenant"
+	panicked = "panic"
+	timeout  = "timeout"
+	failed   = "error"
+)
+
+// Metrics are what one gate tells of its validators.
+type Metrics struct {
+	validations *prometheus.CounterVec
+	locked      *prometheus.HistogramVec
+}
+
+// NewMetrics makes the metrics of a gate and registers them.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	const plugin = "plugin"
+	m := &Metrics{
+		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vc_syncer_validations_total",
+			Help: "What validators answered, by plugin and result: allowed; rejected; busy, the tenant's lock was not free in time; " +
+				"unknown_tenant; or, where the validator did not answer, panic, timeout or error.",
+		}, []string{plugin, "result"}),
+		locked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vc_syncer_validation_lock_seconds",
+			Help: "How long a tenant was locked for a validation and the write after it, by plugin. " +
+				"Meanwhile nothing else of the tenant is written that the plugin watches.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{plugin}),
+	}
+	for _, c := range []prometheus.Collector{m.validations, m.locked} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of validation: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// resultOf sorts the answers.
+func resultOf(err error) string {
+	_, no := errors.AsType[*plugins.RejectionError](err)
+	switch {
+	case err == nil:
+		return allowed
+	case no:
+		return rejected
+	case errors.Is(err, errBusy):
+		return busy
+	case errors.Is(err, errUnknownTenant):
+		return unknown
+	case errors.Is(err, errPanic):
+		return panicked
+	case errors.Is(err, errTimeout), errors.Is(err, errHung), errors.Is(err, context.DeadlineExceeded):
+		return timeout
+	}
+	return failed
+}

@@ -1,0 +1,188 @@
+package integration
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// byName is a validator that does what the name of a pod says: held pods are rejected until it opens, others break it.
+type byName struct {
+	plugins.TenantLocks
+
+	env   plugins.Environment
+	open  atomic.Bool
+	asked atomic.Int64
+	last  atomic.Pointer[plugins.Request]
+}
+
+func (v *byName) registration() plugins.Registration {
+	return plugins.Registration{ID: "by-name", InitFn: func(env plugins.Environment) (plugins.Validator, error) {
+		v.env = env
+		return v, nil
+	}}
+}
+
+func (v *byName) Name() string                        { return "by-name" }
+func (v *byName) Kinds() []schema.GroupKind           { return []schema.GroupKind{{Kind: "Pod"}} }
+func (v *byName) Locker(tenant string) plugins.Locker { return v.Of(tenant) }
+
+func (v *byName) Validate(_ context.Context, r plugins.Request) error {
+	v.asked.Add(1)
+	v.last.Store(&r)
+	how, _, _ := strings.Cut(r.Object.GetName(), "-")
+	switch {
+	case how == "held" && !v.open.Load():
+		return plugins.Reject("pods of tenant %s: used 1, asked 1, hard 1", r.Tenant.Key)
+	case how == "panic":
+		panic("no such pod")
+	case how == "hang":
+		time.Sleep(soon)
+	}
+	return nil
+}
+
+// withValidator runs the syncer with a validator while a container of specs lasts.
+func withValidator(v *byName, change ...func(*app.Options)) {
+	BeforeAll(func() {
+		stopSyncer()
+		startSyncer(append(change, func(o *app.Options) {
+			o.QuotaValidation, o.Plugins, o.QuotaValidators = true, []plugins.Registration{v.registration()}, []string{"by-name"}
+			o.QuotaValidationTimeout = 500 * time.Millisecond
+		})...)
+		DeferCleanup(func() {
+			stopSyncer()
+			startSyncer()
+		})
+	})
+}
+
+// heldBack is what a pod says of why it waits; empty if nothing.
+func heldBack(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// warnings are the messages of the warnings about an object, after their reasons.
+func warnings(ctx context.Context, c client.Client, about client.Object) []string {
+	events := &corev1.EventList{}
+	if err := c.List(ctx, events, client.InNamespace(about.GetNamespace())); err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range events.Items {
+		if e.InvolvedObject.UID == about.GetUID() && e.Type == corev1.EventTypeWarning {
+			all = append(all, e.Reason+": "+e.Message)
+		}
+	}
+	return all
+}
+
+var _ = Describe("A validator", Ordered, Serial, func() {
+	const ns = "limited"
+	v := &byName{}
+	var red *local.Tenant
+	withValidator(v)
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+	})
+
+	It("is asked about the copy, with the super cluster's names (QV-10)", func(ctx SpecContext) {
+		create(ctx, red.Client, pod(ns, "free"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free"))
+		asked := v.last.Load()
+		Expect(asked.Object.GetNamespace()).To(Equal(red.Super(ns)))
+		Expect(plugins.TenantOf(asked.Object)).To(Equal(red.Key()))
+		Expect(asked.Tenant.UID).To(Equal(red.VC.UID))
+		Expect(asked.Was).To(BeNil())
+	})
+
+	It("keeps a pod pending, which says why, and is not asked again and again (QV-9, QV-11)", func(ctx SpecContext) {
+		held := pod(ns, "held-back")
+		create(ctx, red.Client, held)
+		const why = "QuotaExceeded: cannot create pod due to exceeding quota limit: pods of tenant "
+		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, HavePrefix(why)))
+		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, held).Should(ConsistOf(HavePrefix(why)))
+		Expect(warnings(ctx, red.Client, held)[0]).NotTo(ContainSubstring(red.Key()))
+		asked := v.asked.Load()
+		Consistently(v.asked.Load).Should(Equal(asked))
+		Expect(read(ctx, red.Client, held)().Status.Phase).To(Equal(corev1.PodPending))
+		Expect(get(ctx, super.Client, superOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(syncer.Metric("vc_syncer_held_objects", map[string]string{"kind": "Pod"})).To(BeEquivalentTo(1))
+	})
+
+	It("has it tried again when something has changed", func(ctx SpecContext) {
+		v.open.Store(true)
+		v.env.Retry(red.Key())
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free", "held-back"))
+		Expect(heldBack(read(ctx, red.Client, pod(ns, "held-back"))())).To(BeEmpty())
+		Expect(syncer.Metric("vc_syncer_held_objects", nil)).To(BeZero())
+	})
+
+	It("that panics or hangs stops its pod alone, and the tenant learns that it is not the tenant's fault", func(ctx SpecContext) {
+		blue := tenant(ctx)
+		broken := []*corev1.Pod{pod(ns, "panic-at-once"), pod(ns, "hang-for-long")}
+		for _, p := range broken {
+			create(ctx, red.Client, p)
+			Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
+				ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator by-name does not work")))
+			Expect(get(ctx, super.Client, superOf(red, p))).To(MatchError(apierrors.IsNotFound, "not found"))
+		}
+		create(ctx, blue.Client, namespace(ns), pod(ns, "free"))
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("free"))
+		for _, result := range []string{"panic", "timeout"} {
+			Expect(syncer.Metric("vc_syncer_validations_total", map[string]string{"plugin": "by-name", "result": result})).NotTo(BeZero())
+		}
+	})
+})
+
+var _ = Describe("A validator while the patrol comes round", Ordered, Serial, func() {
+	const ns = "limited"
+	v := &byName{}
+	withValidator(v, func(o *app.Options) { o.Patrol = time.Second })
+
+	It("has what it rejected tried again (QV-9)", func(ctx SpecContext) {
+		red := tenant(ctx)
+		held := pod(ns, "held-back")
+		create(ctx, red.Client, namespace(ns), held)
+		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		v.open.Store(true)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("held-back"))
+		Expect(syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Pod"})).To(BeZero())
+	})
+})
+
+var _ = Describe("Without validation", Ordered, Serial, func() {
+	It("calls nothing of a plugin (QV-6)", func(ctx SpecContext) {
+		v := &byName{}
+		stopSyncer()
+		startSyncer(func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })
+		DeferCleanup(func() {
+			stopSyncer()
+			startSyncer()
+		})
+		red := tenant(ctx)
+		create(ctx, red.Client, namespace("free"), pod("free", "held-back"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, "free").Should(ConsistOf("held-back"))
+		Expect(v.env.Cache).To(BeNil())
+		Expect(v.asked.Load()).To(BeZero())
+	})
+})
