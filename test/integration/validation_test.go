@@ -57,15 +57,10 @@ func (v *byName) Validate(_ context.Context, r plugins.Request) error {
 // withValidator runs the syncer with a validator while a container of specs lasts.
 func withValidator(v *byName, change ...func(*app.Options)) {
 	BeforeAll(func() {
-		stopSyncer()
-		startSyncer(append(change, func(o *app.Options) {
+		useSyncer(account, append(change, func(o *app.Options) {
 			o.QuotaValidation, o.Plugins, o.QuotaValidators = true, []plugins.Registration{v.registration()}, []string{"by-name"}
 			o.QuotaValidationTimeout = 500 * time.Millisecond
 		})...)
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
 	})
 }
 
@@ -173,12 +168,7 @@ var _ = Describe("A validator while the patrol comes round", Ordered, Serial, fu
 var _ = Describe("Without validation", Ordered, Serial, func() {
 	It("calls nothing of a plugin (QV-6)", func(ctx SpecContext) {
 		v := &byName{}
-		stopSyncer()
-		startSyncer(func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })
-		DeferCleanup(func() {
-			stopSyncer()
-			startSyncer()
-		})
+		useSyncer(account, func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })
 		red := tenant(ctx)
 		create(ctx, red.Client, namespace("free"), pod("free", "held-back"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "free").Should(ConsistOf("held-back"))
