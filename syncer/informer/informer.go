@@ -28,6 +28,9 @@ type Informer struct {
 	// mutations panics when a kept object is changed, in tests that ask for that.
 	mutations cache.MutationDetector
 
+	// group is what it lives with, if not with the context that it runs with.
+	group *Group
+
 	started   atomic.Bool
 	reflector atomic.Pointer[cache.Reflector]
 	// synced is closed when the first list is in the index and has been told to the handlers.
@@ -49,6 +52,10 @@ var errStarted = errors.New("the informer has started")
 
 // New makes an informer. It fits controller-runtime's cache; the period of resyncs is without meaning.
 func New(source cache.ListerWatcher, example runtime.Object, _ time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return newInformer(source, example, indexers)
+}
+
+func newInformer(source cache.ListerWatcher, example runtime.Object, indexers cache.Indexers) *Informer {
 	return &Informer{
 		source:    source,
 		example:   example,
@@ -61,16 +68,27 @@ func New(source cache.ListerWatcher, example runtime.Object, _ time.Duration, in
 // Run watches until stop is closed.
 func (i *Informer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext watches until ctx ends. An informer runs once.
+// RunWithContext watches until ctx ends. One of a group returns at once, and watches until the group's context ends. An informer
+// runs once.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	if !i.started.CompareAndSwap(false, true) {
 		klog.FromContext(ctx).Error(errStarted, "An informer can run once", "type", fmt.Sprintf("%T", i.example))
+		return
+	}
+	logger := klog.FromContext(ctx)
+	if i.group != nil {
+		i.group.running.Go(func() { i.watch(klog.NewContext(i.group.ctx, logger)) })
 		return
 	}
 	// A context that is not of the standard library's making takes a goroutine for each that is derived from it; so does this one,
 	// but not what the reflector derives from it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	i.watch(ctx)
+}
+
+// watch watches until ctx ends.
+func (i *Informer) watch(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { i.mutations.Run(ctx.Done()) }) // which ends at once, but in those tests

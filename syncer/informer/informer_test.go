@@ -236,3 +236,24 @@ func TestItEndsWithItsContext(t *testing.T) {
 		i.RunWithContext(t.Context()) // returns: it runs once
 	})
 }
+
+func TestAGroupOutlivesWhatItsInformersRunWith(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, source *cachetesting.FakeControllerSource) {
+		ctx, cancel := context.WithCancel(ctx)
+		group, handler := NewGroup(ctx), newJournal()
+		i := group.New(source, &corev1.ConfigMap{}, 0, nil)
+		join(t, i, handler)
+		stopped := make(chan struct{})
+		i.Run(stopped) // returns
+		close(stopped)
+		synctest.Wait()
+		source.Add(configMap("a", "1"))
+		synctest.Wait()
+		expect(t, handler.taken(), "add a=1 with managed fields")
+		cancel()
+		group.Wait()
+		if !i.IsStopped() {
+			t.Error("it has not ended with its group")
+		}
+	})
+}

@@ -32,6 +32,8 @@ type Cluster struct {
 	mapper *mapper
 	cache  cache.Cache
 	client client.Client
+	// informers are the cache's.
+	informers *informer.Group
 
 	tenant atomic.Pointer[translate.Tenant]
 	uid    types.UID // of the cluster that was engaged
@@ -57,7 +59,7 @@ func newCluster(
 	mapper := newMapper(builtin)
 	// Whoever reads the syncer's log can do nothing about what a tenant's apiserver calls deprecated.
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed}
+	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed, informers: informer.NewGroup(ctx)}
 	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
 	c.reopened = newReopened(ctx, c.Verify)
 	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
@@ -74,7 +76,7 @@ func newCluster(
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject:                    objects,
-		NewInformer:                 informer.New,
+		NewInformer:                 c.informers.New,
 	})
 	if err != nil {
 		return nil, err
@@ -134,8 +136,11 @@ func (c *Cluster) Emptied(pods int) error {
 	return err
 }
 
-// Start runs the cache until ctx ends.
-func (c *Cluster) Start(ctx context.Context) error { return c.cache.Start(ctx) }
+// Start runs the cache until ctx ends, which is that of the connections.
+func (c *Cluster) Start(ctx context.Context) error {
+	defer c.informers.Wait()
+	return c.cache.Start(ctx)
+}
 
 // GetHTTPClient returns the client that all requests to the tenant go through.
 func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
