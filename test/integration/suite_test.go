@@ -82,9 +82,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {
 	GinkgoHelper()
 	vc := virtualCluster(change...)
+	DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
 	t, err := super.NewTenant(ctx, vc)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
 	return t
 }
 

@@ -44,7 +44,7 @@ func (s *SuperCluster) NewTenant(ctx context.Context, vc *tenancyv1alpha1.Virtua
 
 // WaitReady waits until a VirtualCluster is ready, and brings it up to date.
 func (s *SuperCluster) WaitReady(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(vc), vc); err != nil {
 			return false, err
 		}
