@@ -90,7 +90,7 @@ test-integration: build ## Run the tests of the whole path, with vc-standalone a
 	$(INTEGRATION) --procs 2 ./test/integration
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among 100 tenants
+test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among the objects of 100 tenants
 	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants' ./test/integration
 
 .PHONY: bench

@@ -24,7 +24,8 @@ func sentButEvents() local.Requests {
 }
 
 var _ = Describe("A syncer of several tenants with objects of every kind", Ordered, func() {
-	tenants, namespaces, times := atLength(100, 3), atLength(1, 2), atLength(1, 3)
+	// At length, that is what a hundred tenants have with a namespace each; their control planes would not fit on a small machine.
+	tenants, namespaces, times := atLength(25, 3), atLength(4, 2), atLength(1, 3)
 	var all []*local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
