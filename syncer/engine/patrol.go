@@ -28,6 +28,8 @@ func (e *Engine) patrol(ctx context.Context) {
 		}
 		began, suspects := time.Now(), map[*session]differences{}
 		e.eachSession(func(s *session) {
+			s.tenantRecent.sweep()
+			s.superRecent.sweep()
 			if found := s.compareAll(ctx); len(found) > 0 {
 				suspects[s] = found
 			}

@@ -11,7 +11,7 @@ import (
 
 // recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
 // writes and repeats none. An entry lives from the answer to a write until its event arrives; one that was overtaken by its
-// event goes after a while.
+// event goes when it is read again, or after a while.
 type recent struct {
 	mu      sync.Mutex
 	written map[objectKey]write
@@ -63,6 +63,13 @@ func (r *recent) remember(kind string, w write) {
 	r.written[objectKey{kind, client.ObjectKeyFromObject(w.obj)}] = w
 }
 
+// sweep drops what is out of date. A tenant that writes nothing more would hold it for ever.
+func (r *recent) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lockedSweep(time.Now())
+}
+
 // lockedSweep drops what is out of date, once in a lifetime.
 func (r *recent) lockedSweep(now time.Time) {
 	if now.Sub(r.swept) < lifetime {
@@ -74,13 +81,18 @@ func (r *recent) lockedSweep(now time.Time) {
 
 func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
 
-// latest is the newer of what the cache holds, which may be nil, and what was written.
+// latest is the newer of what the cache holds, which may be nil, and what was written. The event of a write may come before the
+// answer; what the cache has got past is dropped here.
 func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, ok := r.written[objectKey{kind, key}]
+	k := objectKey{kind, key}
+	w, ok := r.written[k]
 	switch {
-	case !ok, w.outdated(time.Now()), cached != nil && w.reached(cached):
+	case !ok:
+		return cached
+	case w.outdated(time.Now()), cached != nil && w.reached(cached):
+		delete(r.written, k)
 		return cached
 	case w.gone:
 		return nil
@@ -94,6 +106,16 @@ func (r *recent) seen(kind string, obj client.Object) {
 	defer r.mu.Unlock()
 	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
 	if w, ok := r.written[k]; ok && w.reached(obj) {
+		delete(r.written, k)
+	}
+}
+
+// ended drops what was written to this very object, which the cache has seen go.
+func (r *recent) ended(kind string, obj client.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
+	if w, ok := r.written[k]; ok && w.obj.GetUID() == obj.GetUID() {
 		delete(r.written, k)
 	}
 }

@@ -168,6 +168,39 @@ func TestRecentForget(t *testing.T) {
 	r.forget("Pod", webKey)
 }
 
+func TestRecentEnded(t *testing.T) {
+	of := func(uid types.UID) *corev1.Pod {
+		pod := version("5")
+		pod.UID = uid
+		return pod
+	}
+	r := newRecent()
+	r.put("Pod", of("new"))
+	r.ended("Pod", of("old"))
+	if got := r.latest("Pod", webKey, nil); got == nil {
+		t.Error("another object's end dropped the new one")
+	}
+	r.remove("Pod", of("new"))
+	r.ended("Pod", of("new"))
+	r.ended("Pod", of("new"))
+	if len(r.written) != 0 {
+		t.Error("what has gone is still held")
+	}
+}
+
+func TestRecentDropsWhatWasOvertaken(t *testing.T) {
+	r := newRecent()
+	r.put("Pod", version("5"))
+	r.latest("Pod", webKey, version("4"))
+	if len(r.written) != 1 {
+		t.Error("a write that the cache has not reached was dropped")
+	}
+	r.latest("Pod", webKey, version("6"))
+	if len(r.written) != 0 {
+		t.Error("a write that the cache has got past is still held")
+	}
+}
+
 func TestRecentKeepsTheLastWrite(t *testing.T) {
 	r := newRecent()
 	r.put("Pod", version("5"))
@@ -195,9 +228,15 @@ func TestRecentOutlivesNoCutOff(t *testing.T) {
 		if got := r.latest("Pod", webKey, nil); got != nil {
 			t.Errorf("after its time the object is still %v", got)
 		}
+		r.put("Pod", version("6"))
+		time.Sleep(lifetime + time.Nanosecond)
 		r.put("Service", version("1"))
 		if len(r.written) != 1 {
 			t.Errorf("%d writes are held, want the last alone", len(r.written))
+		}
+		time.Sleep(lifetime + time.Nanosecond)
+		if r.sweep(); len(r.written) != 0 {
+			t.Errorf("%d writes are held after their time, want none", len(r.written))
 		}
 	})
 }

@@ -89,8 +89,11 @@ func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
 func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
+	owner := func(obj client.Object) *session {
+		return e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
+	}
 	event := func(obj client.Object, priority int) *session {
-		s := e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
+		s := owner(obj)
 		if s != nil {
 			s.superRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, k.down.tenantKey(obj)), priority)
@@ -105,8 +108,13 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 		},
 		remove: func(obj client.Object, _ bool) {
-			s, m := event(obj, priorityHigh), k.down.mirror
-			if s != nil && m != nil && m.node(obj) != "" {
+			s := owner(obj)
+			if s == nil {
+				return
+			}
+			s.superRecent.ended(k.name, obj)
+			event(obj, priorityHigh)
+			if m := k.down.mirror; m != nil && m.node(obj) != "" {
 				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
 			}
 		},
