@@ -45,6 +45,8 @@ type TenantCluster interface {
 	Learn(mapping *meta.RESTMapping)
 	// Problem is told what keeps something of the tenant's from being carried, for its admin; nothing if it is carried again.
 	Problem(about, message string)
+	// Hold says that something is done for the tenant until release is called. It is not ok when the tenant is being let go of.
+	Hold() (release func(), ok bool)
 	// Synced is called once, when the caches are full and the tenant's objects are being carried.
 	Synced()
 }
@@ -195,10 +197,17 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 	defer e.mu.Unlock()
 	s := e.sessions[name]
 	if s == nil || s.cluster != tc {
+		release, ok := tc.Hold()
+		if !ok {
+			return fmt.Errorf("tenant %s is being let go of", name)
+		}
 		e.queue.Drop(tc.Tenant().Key)
 		s = newSession(ctx, e, tc)
 		e.sessions[name] = s
-		go s.run(name)
+		go func() {
+			defer release()
+			s.run(name)
+		}()
 	}
 	s.settle()
 	return nil
@@ -246,6 +255,11 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	if k == nil {
 		return reconcile.Result{}, nil
 	}
+	release, ok := s.cluster.Hold()
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	defer release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()

@@ -45,6 +45,7 @@ type Cluster struct {
 	removal  removal
 	problems problems
 	health   *health
+	work     *work
 	changed  func()
 }
 
@@ -59,7 +60,9 @@ func newCluster(
 	mapper := newMapper(builtin)
 	// Whoever reads the syncer's log can do nothing about what a tenant's apiserver calls deprecated.
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{config: config, scheme: scheme, mapper: mapper, changed: changed, informers: informer.NewGroup(ctx)}
+	c := &Cluster{
+		config: config, scheme: scheme, mapper: mapper, work: newWork(), changed: changed, informers: informer.NewGroup(ctx),
+	}
 	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
 	c.reopened = newReopened(ctx, c.Verify)
 	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
@@ -99,6 +102,15 @@ func cachedObjects(selectors map[client.Object]labels.Selector) map[client.Objec
 
 // Tenant is who the tenant is, as its VirtualCluster says now.
 func (c *Cluster) Tenant() translate.Tenant { return *c.tenant.Load() }
+
+// Hold says that something is done for the tenant, from now on until release is called: so long no other syncer gets the tenant. It is
+// not ok when the tenant is being let go of, and then nothing may be done.
+func (c *Cluster) Hold() (release func(), ok bool) {
+	if !c.work.begin() {
+		return nil, false
+	}
+	return c.work.finish, true
+}
 
 // Synced is told that the tenant's objects are being carried.
 func (c *Cluster) Synced() {

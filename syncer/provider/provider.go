@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/transport"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -35,11 +35,13 @@ type Provider struct {
 	scheme  *runtime.Scheme
 	mapper  meta.RESTMapper
 	super   client.Client
-	wrap    transport.WrapperFunc
+	prepare func(*rest.Config)
 	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
 	metrics *Metrics
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
+	// shared tells Start that there is another share.
+	shared chan struct{}
 	// started is closed when aware is set.
 	started chan struct{}
 	aware   multicluster.Aware
@@ -50,6 +52,9 @@ type Provider struct {
 	tenants map[types.NamespacedName]*tenant
 	names   map[multicluster.ClusterName]types.NamespacedName
 	indexes []index
+	// share is nil if all tenants are served.
+	share  Share
+	visits map[types.NamespacedName]*visit
 }
 
 // tenant is an engaged tenant.
@@ -73,20 +78,22 @@ var (
 )
 
 // New makes a provider whose tenants' clusters use the scheme. Of the kinds in selectors, their caches hold only what is selected.
-// Their transports are wrapped by wrap, unless it is nil. The metrics are this provider's own.
+// What connects to them is prepared by prepare. The metrics are this provider's own.
 func New(
-	scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, wrap transport.WrapperFunc, metrics *Metrics,
+	scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, prepare func(*rest.Config), metrics *Metrics,
 ) *Provider {
 	return &Provider{
 		scheme:  scheme,
-		wrap:    wrap,
+		prepare: prepare,
 		objects: cachedObjects(selectors),
 		metrics: metrics,
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
+		shared:  make(chan struct{}, 1),
 		started: make(chan struct{}),
 		tenants: map[types.NamespacedName]*tenant{},
 		names:   map[multicluster.ClusterName]types.NamespacedName{},
+		visits:  map[types.NamespacedName]*visit{},
 	}
 }
 
@@ -94,8 +101,16 @@ func New(
 func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	p.aware, p.ctx = aware, ctx
 	close(p.started)
-	<-ctx.Done()
-	return nil
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.shared:
+		}
+		if err := p.lookAtAll(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // Get returns the engaged tenant with a cluster key.
@@ -128,14 +143,16 @@ func (p *Provider) engaged(vc types.NamespacedName) *tenant {
 	return p.tenants[vc]
 }
 
-// engage connects to a tenant and engages it. It does not wait for its caches.
-func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte) error {
+// engage connects to a tenant and engages it, unless the visit ends before. It does not wait for its caches.
+func (p *Provider) engage(visit context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte) error {
 	rest, err := kubeconfig.RESTConfig(config)
 	if err != nil {
 		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
 	}
-	rest.Wrap(p.wrap)
+	rest.Dial = dialer()
+	p.prepare(rest)
 	ctx, cancel := context.WithCancel(p.ctx)
+	defer context.AfterFunc(visit, cancel)()
 	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) }, p.metrics.trips.Inc)
 	if err == nil {
 		err = c.remember(ctx)
@@ -155,20 +172,33 @@ func (p *Provider) engage(vc *tenancyv1alpha1.VirtualCluster, root *corev1.Names
 	c.tenant.Store(&who)
 	c.removal.confirm(vc)
 	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
-	if err := p.add(ctx, client.ObjectKeyFromObject(vc), t); err != nil {
+	if err := p.add(ctx, visit, client.ObjectKeyFromObject(vc), t); err != nil {
 		cancel()
 		return err
 	}
 	return nil
 }
 
-// add runs a tenant's cache and engages the tenant.
-func (p *Provider) add(ctx context.Context, vc types.NamespacedName, t *tenant) error {
-	name := multicluster.ClusterName(t.cluster.Tenant().Key)
+// add takes a tenant in and engages it.
+func (p *Provider) add(ctx, visit context.Context, vc types.NamespacedName, t *tenant) error {
 	p.mu.Lock()
+	if err := visit.Err(); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	name := multicluster.ClusterName(t.cluster.Tenant().Key)
 	p.tenants[vc], p.names[name] = t, vc
 	indexes := p.indexes
 	p.mu.Unlock()
+	if err := p.run(ctx, name, t, indexes); err != nil {
+		p.disengage(vc)
+		return err
+	}
+	return nil
+}
+
+// run runs a tenant's cache and engages the tenant.
+func (p *Provider) run(ctx context.Context, name multicluster.ClusterName, t *tenant, indexes []index) error {
 	for _, i := range indexes {
 		if err := t.cluster.cache.IndexField(ctx, i.object, i.field, i.extract); err != nil {
 			return fmt.Errorf("indexing %s of tenant %s: %w", i.field, name, err)
@@ -182,15 +212,26 @@ func (p *Provider) add(ctx context.Context, vc types.NamespacedName, t *tenant) 
 	return p.aware.Engage(ctx, name, t.cluster)
 }
 
-// disengage lets go of a tenant. All that was engaged with it ends by its context.
+// disengage lets go of a tenant and waits until nothing is done for it any more. All that was engaged with it ends by its context.
 func (p *Provider) disengage(vc types.NamespacedName) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t := p.tenants[vc]; t != nil {
-		t.cancel()
-		delete(p.tenants, vc)
-		delete(p.names, multicluster.ClusterName(t.cluster.Tenant().Key))
+	done := p.lockedDisengage(vc)
+	p.mu.Unlock()
+	<-done
+}
+
+// lockedDisengage begins to let go of a tenant, and returns what is closed when nothing is done for it any more.
+func (p *Provider) lockedDisengage(vc types.NamespacedName) <-chan struct{} {
+	t := p.tenants[vc]
+	if t == nil {
+		none := make(chan struct{})
+		close(none)
+		return none
 	}
+	t.cancel()
+	delete(p.tenants, vc)
+	delete(p.names, multicluster.ClusterName(t.cluster.Tenant().Key))
+	return t.cluster.work.end()
 }
 
 // changed has a VirtualCluster looked at again.

@@ -64,6 +64,12 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	case <-ctx.Done():
 		return reconcile.Result{}, ctx.Err()
 	}
+	ctx, mine, end := p.visit(ctx, req.NamespacedName)
+	defer end()
+	if !mine {
+		p.leave(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	if err := p.super.Get(ctx, req.NamespacedName, vc); err != nil {
 		p.leave(req.NamespacedName)
@@ -76,7 +82,7 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{}, p.follow(ctx, vc)
 }
 
-// leave lets go of a tenant that is on its way out.
+// leave lets go of a tenant that is on its way out, or another's to serve.
 func (p *Provider) leave(vc types.NamespacedName) {
 	p.disengage(vc)
 	p.metrics.forget(vc)
@@ -142,7 +148,7 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 		return p.refresh(current, translate.NewTenant(vc, root.UID))
 	}
 	p.disengage(key)
-	return p.engage(vc, root, config)
+	return p.engage(ctx, vc, root, config)
 }
 
 // serves says whether an engagement is still the right one for a VirtualCluster and its kubeconfig. What is carried, and what the

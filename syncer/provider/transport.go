@@ -22,7 +22,7 @@ const (
 )
 
 // newHTTPClient makes a client with a transport of its own: client-go would share one among tenants and keep it for ever. Its
-// connections are closed when ctx ends, streams that are still open included.
+// connections are made with the Dial of the configuration, and closed when ctx ends, streams that are still open included.
 func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -30,7 +30,7 @@ func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.Wrap
 	}
 	base := utilnet.SetTransportDefaults(&http.Transport{
 		TLSClientConfig:       tlsConfig,
-		DialContext:           dialUntil(ctx),
+		DialContext:           dialUntil(ctx, config.Dial),
 		ResponseHeaderTimeout: headerTimeout,
 		IdleConnTimeout:       90 * time.Second,
 	})
@@ -41,11 +41,16 @@ func newHTTPClient(ctx context.Context, config *rest.Config, wrap transport.Wrap
 	return &http.Client{Transport: requests.Patient(wrap(wrapped))}, nil
 }
 
+// dial makes a connection.
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialer makes connections to tenants.
+func dialer() dial { return (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext }
+
 // dialUntil dials connections that are closed when ctx ends.
-func dialUntil(ctx context.Context) func(context.Context, string, string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
-	return func(dial context.Context, network, address string) (net.Conn, error) {
-		conn, err := dialer.DialContext(dial, network, address)
+func dialUntil(ctx context.Context, next dial) dial {
+	return func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(dialing, network, address)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ func TestConnectionsEndWithTheTenant(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	same := func(next http.RoundTripper) http.RoundTripper { return next }
-	client, err := newHTTPClient(ctx, &rest.Config{Host: server.URL}, same)
+	client, err := newHTTPClient(ctx, &rest.Config{Host: server.URL, Dial: dialer()}, same)
 	if err != nil {
 		t.Fatal(err)
 	}
