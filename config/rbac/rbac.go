@@ -19,6 +19,8 @@ import (
 const (
 	// Namespace is where the programs run.
 	Namespace = "vc-system"
+	// ReplicasNamespace is where the leases of syncers that share the tenants are.
+	ReplicasNamespace = "vc-syncer-replicas"
 	// Syncer is the service account of vc-syncer, and its roles.
 	Syncer = "vc-syncer"
 	// AggregateToSyncer is a label on a ClusterRole: with the value true, its rules are rights of the syncer.

@@ -27,8 +27,8 @@ func of[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name st
 	return nil
 }
 
-// TestForSyncer: the service account is bound to a role of the whole cluster, which takes up the generated one, and to one in its
-// own namespace.
+// TestForSyncer: the service account is bound to a role of the whole cluster, which takes up the generated one, and to one in each
+// of the namespaces where it has leases.
 func TestForSyncer(t *testing.T) {
 	objects, err := ForSyncer()
 	if err != nil {
@@ -59,11 +59,14 @@ func TestForSyncer(t *testing.T) {
 		t.Error("the generated role has no rules")
 	}
 
-	own := of[rbacv1.RoleBinding](t, objects, "RoleBinding", Syncer)
-	if own.Namespace != Namespace || own.Subjects[0] != account || own.RoleRef.Kind != "Role" || own.RoleRef.Name != Syncer {
-		t.Errorf("in %s, %+v has %+v", own.Namespace, own.Subjects, own.RoleRef)
+	for name, namespace := range map[string]string{Syncer: Namespace, Syncer + "-replicas": ReplicasNamespace} {
+		own := of[rbacv1.RoleBinding](t, objects, "RoleBinding", name)
+		if own.Namespace != namespace || own.Subjects[0] != account || own.RoleRef.Kind != "Role" || own.RoleRef.Name != name {
+			t.Errorf("in %s, %+v has %+v", own.Namespace, own.Subjects, own.RoleRef)
+		}
+		if role := of[rbacv1.Role](t, objects, "Role", name); role.Namespace != namespace || len(role.Rules) == 0 {
+			t.Errorf("the role in %s has the rules %v", role.Namespace, role.Rules)
+		}
 	}
-	if role := of[rbacv1.Role](t, objects, "Role", Syncer); role.Namespace != Namespace || len(role.Rules) == 0 {
-		t.Errorf("the role in %s has the rules %v", role.Namespace, role.Rules)
-	}
+	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
 }

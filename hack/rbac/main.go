@@ -46,8 +46,8 @@ func run(args []string) error {
 	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a manifest that everybody reads
 }
 
-// roles are the syncer's: one for the whole super cluster, of which the aggregated role takes its rules, and one for leader
-// election.
+// roles are the syncer's: one for the whole super cluster, of which the aggregated role takes its rules, one for leader election, and
+// one for the leases of replicas that share the tenants.
 func roles(rules []rbacv1.PolicyRule) []any {
 	return []any{
 		&rbacv1.ClusterRole{
@@ -61,6 +61,11 @@ func roles(rules []rbacv1.PolicyRule) []any {
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: rbac.Syncer},
 			Rules:      app.LeaderRules(),
+		},
+		&rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: rbac.ReplicasNamespace, Name: rbac.Syncer + "-replicas"},
+			Rules:      app.ShareRules(),
 		},
 	}
 }

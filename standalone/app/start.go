@@ -115,7 +115,7 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	}
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
-	mgr, err := syncer.New(super, options)
+	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)
 	}

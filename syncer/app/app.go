@@ -17,7 +17,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
-	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
@@ -28,7 +27,7 @@ const name = "vc-syncer"
 const retryMost = 15 * time.Second
 
 // New makes a syncer for the super cluster. It runs with the manager that is returned.
-func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
+func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -40,19 +39,23 @@ func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	clients, err := newClients(process.ClientConfig(super, name), opts, metrics)
+	if err != nil {
+		return nil, err
+	}
 	kinds := resources.All()
-	tenants := provider.New(scheme, engine.Selectors(kinds), metrics.requests.Wrap(requests.Tenant), metrics.provider)
+	tenants := provider.New(scheme, engine.Selectors(kinds), clients.prepare, metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
-	config := process.ClientConfig(super, name)
-	config.Wrap(requests.Patient)
-	config.Wrap(metrics.requests.Wrap(requests.Super))
-	mgr, err := mcmanager.New(config, tenants, managerOptions)
+	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
 	if err := tenants.SetupWithManager(mgr.GetLocalManager()); err != nil {
 		return nil, fmt.Errorf("setting up the provider of tenants: %w", err)
+	}
+	if err := clients.share(ctx, mgr.GetLocalManager(), tenants); err != nil {
+		return nil, err
 	}
 	gate, err := newGate(mgr.GetLocalManager(), opts, metrics.gate)
 	if err != nil {
@@ -76,7 +79,7 @@ func New(super *rest.Config, opts Options) (mcmanager.Manager, error) {
 
 // Run runs a syncer until ctx ends.
 func Run(ctx context.Context, super *rest.Config, opts Options) error {
-	mgr, err := New(super, opts)
+	mgr, err := New(ctx, super, opts)
 	if err != nil {
 		return err
 	}

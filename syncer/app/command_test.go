@@ -31,8 +31,9 @@ func TestFlags(t *testing.T) {
 		return nil
 	})
 	command.SetArgs([]string{
-		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--leader-elect", "--health-probe-bind-address=0",
+		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--health-probe-bind-address=0",
 		"--enable-quota-validation", "--quota-validators=quota,mine", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
+		"--share-tenants", "--share-namespace=leases",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -40,7 +41,8 @@ func TestFlags(t *testing.T) {
 	want := Options{
 		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "mine"}, QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
-		Options: process.Options{LeaderElect: true, HealthProbeBindAddress: "0"},
+		ShareTenants: true, ShareNamespace: "leases",
+		Options: process.Options{HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
 		t.Error(diff)
@@ -61,6 +63,8 @@ func TestValidate(t *testing.T) {
 			func(o *Options) { o.QuotaValidation, o.QuotaValidationTimeout = true, o.Timeout }, "--quota-validation-timeout",
 		},
 		"no validators":          {func(o *Options) { o.QuotaValidationTimeout = o.Timeout }, ""},
+		"one works, and all do":  {func(o *Options) { o.ShareTenants, o.LeaderElect = true, true }, "--share-tenants and --leader-elect"},
+		"leases nowhere":         {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
 		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
+	"github.com/virtualcluster/virtualcluster/syncer/share"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -17,6 +18,7 @@ type instruments struct {
 	provider *provider.Metrics
 	engine   *engine.Metrics
 	gate     *validation.Metrics
+	share    *share.Metrics
 }
 
 // newInstruments makes the metrics and registers them.
@@ -30,7 +32,10 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 	if i.engine, err = engine.NewMetrics(registerer); err != nil {
 		return i, err
 	}
-	i.gate, err = validation.NewMetrics(registerer)
+	if i.gate, err = validation.NewMetrics(registerer); err != nil {
+		return i, err
+	}
+	i.share, err = share.NewMetrics(registerer)
 	return i, err
 }
 

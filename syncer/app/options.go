@@ -11,6 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // Options are the settings of a syncer.
@@ -25,6 +26,10 @@ type Options struct {
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
+	// ShareTenants divides the tenants among several replicas, all of which work.
+	ShareTenants bool
+	// ShareNamespace holds the Leases of the replicas that share the tenants.
+	ShareNamespace string
 	process.Options
 	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
 	QuotaValidation bool
@@ -50,6 +55,7 @@ func DefaultOptions() Options {
 		Patrol:     time.Minute,
 		Registerer: metrics.Registry,
 
+		ShareNamespace:         share.Namespace,
 		QuotaValidationTimeout: 2 * time.Second,
 	}
 }
@@ -62,6 +68,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
 		"how long a virtual node is still shown to a tenant after its last pod there went")
 	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "how often both sides of everything are compared, to mend what no event told of")
+	flags.BoolVar(&o.ShareTenants, "share-tenants", o.ShareTenants,
+		"divide the tenants among several replicas, all of which work, instead of electing a leader")
+	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace, "namespace of the Leases of the replicas that share the tenants")
 	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
 }
@@ -94,6 +103,12 @@ func (o *Options) Validate() error {
 	}
 	if o.Patrol < time.Second {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))
+	}
+	if o.ShareTenants && o.LeaderElect {
+		errs = append(errs, errors.New("--share-tenants and --leader-elect exclude each other: all replicas work, or one of them"))
+	}
+	if o.ShareTenants && o.ShareNamespace == "" {
+		errs = append(errs, errors.New("--share-namespace must name a namespace"))
 	}
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
+	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // Rules are the least rights that a syncer of these kinds needs in the whole super cluster. Tenants come and go, so it may write
@@ -30,6 +31,9 @@ func Rules(kinds []engine.Kind) ([]rbacv1.PolicyRule, error) {
 
 // LeaderRules are the rights that it needs in the namespace that it elects its leader in.
 func LeaderRules() []rbacv1.PolicyRule { return process.LeaderRules(name) }
+
+// ShareRules are the rights that it needs in the namespace of the replicas' leases.
+func ShareRules() []rbacv1.PolicyRule { return share.Rules() }
 
 // right is the resource that rules are about.
 type right struct{ group, resource string }

@@ -17,7 +17,7 @@ func TestRulesAreNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	verbs := []string{"get", "list", "watch", "create", "patch", "delete"}
-	for _, rule := range slices.Concat(rules, LeaderRules()) {
+	for _, rule := range slices.Concat(rules, LeaderRules(), ShareRules()) {
 		for _, verb := range rule.Verbs {
 			lease := verb == "update" && slices.Equal(rule.Resources, []string{"leases"})
 			if !lease && !slices.Contains(verbs, verb) {

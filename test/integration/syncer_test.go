@@ -41,3 +41,10 @@ func useSyncer(config *rest.Config, change ...func(*app.Options)) {
 	use(func() *local.Syncer { return local.StartSyncer(config, logger, change...) })
 	DeferCleanup(func() { use(was) })
 }
+
+// takeSyncerAway stops the syncer until the container of specs ends, for what does its work meanwhile.
+func takeSyncerAway() {
+	GinkgoHelper()
+	Expect(syncer.Stop()).To(Succeed())
+	DeferCleanup(func() { syncer = current() })
+}

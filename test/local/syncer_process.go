@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,17 @@ func (p *SyncerProcess) Stop() error {
 		return err
 	case <-time.After(stopTimeout):
 		return errors.Join(errors.New("vc-syncer did not stop in time"), p.Kill())
+	}
+}
+
+// Ended waits until the syncer has ended by itself, and returns the error with which it did. It can be called again.
+func (p *SyncerProcess) Ended(ctx context.Context) error {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("vc-syncer has not ended: %w", ctx.Err())
 	}
 }
 

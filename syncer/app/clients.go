@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/virtualcluster/virtualcluster/syncer/provider"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
+	"github.com/virtualcluster/virtualcluster/syncer/share"
+)
+
+// clients are how a syncer reaches apiservers: all requests are counted, and those of one that shares the tenants end with its lease.
+type clients struct {
+	metrics instruments
+	// super is the configuration of the super cluster's clients.
+	super *rest.Config
+	// replica is nil if the tenants are not shared.
+	replica *share.Replica
+}
+
+func newClients(super *rest.Config, opts Options, metrics instruments) (*clients, error) {
+	c := &clients{metrics: metrics, super: rest.CopyConfig(super)}
+	counted := metrics.requests.Wrap(requests.Super)
+	if opts.ShareTenants {
+		leases := rest.CopyConfig(super)
+		leases.Wrap(counted)
+		var err error
+		if c.replica, err = share.New(leases, opts.ShareNamespace, name, metrics.share); err != nil {
+			return nil, err
+		}
+	}
+	c.guard(c.super)
+	c.super.Wrap(requests.Patient)
+	c.super.Wrap(counted)
+	return c, nil
+}
+
+// prepare prepares the configuration of a tenant's clients.
+func (c *clients) prepare(tenant *rest.Config) {
+	c.guard(tenant)
+	tenant.Wrap(c.metrics.requests.Wrap(requests.Tenant))
+}
+
+// guard is the first to wrap a transport, so that nothing stands between it and the connection.
+func (c *clients) guard(config *rest.Config) {
+	if c.replica != nil {
+		c.replica.Guard(config)
+	}
+}
+
+// share has the tenants shared, if they are to be: none of them is served before that begins.
+func (c *clients) share(ctx context.Context, mgr manager.Manager, tenants *provider.Provider) error {
+	if c.replica == nil {
+		return nil
+	}
+	c.replica.Serve(func(ctx context.Context, shares share.Shares) error { return tenants.Serve(ctx, shares) })
+	if err := tenants.Serve(ctx, share.Shares{}); err != nil {
+		return fmt.Errorf("serving no tenant at first: %w", err)
+	}
+	return mgr.Add(c.replica)
+}

@@ -1,0 +1,62 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+const (
+	// dialTimeout and keepAlive are those of client-go.
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// dialer makes connections.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dial makes connections on which nothing is sent after the fence has closed.
+func (f *fence) dial(next dialer) dialer {
+	if next == nil {
+		next = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		made, err := next(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: made, fence: f}
+		c.release = context.AfterFunc(f.closed, c.reset)
+		return c, nil
+	}
+}
+
+// conn is a connection that ends with the fence.
+type conn struct {
+	net.Conn
+	fence   *fence
+	release func() bool
+}
+
+// Write sends bytes, unless the fence has closed.
+func (c *conn) Write(b []byte) (int, error) {
+	if err := c.fence.check(time.Now()); errors.Is(err, errLapsed) {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// Close closes the connection.
+func (c *conn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// reset closes the connection and throws away what the kernel has not sent yet, which would go on trying otherwise.
+func (c *conn) reset() {
+	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Conn.Close()
+}

@@ -1,0 +1,250 @@
+package share
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The model: replicas that share a store of leases, each of which does one step at a time, in an order that chance says. Between any
+// two steps of one, the others can do as many as they like.
+
+// modelTenants is how many tenants there are.
+const modelTenants = 12
+
+func modelTenant(i int) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: fmt.Sprint("t", i)}
+}
+
+// modelLease is a lease in the store.
+type modelLease struct {
+	view    view
+	version int
+}
+
+// modelWrite is a write on its way.
+type modelWrite struct {
+	replica string
+	modelLease
+}
+
+// model is the store, the replicas, and what is between them.
+type model struct {
+	random   *rand.Rand
+	leases   map[string]modelLease
+	version  int
+	replicas []*modelReplica
+	late     []modelWrite
+	calm     bool // nothing goes wrong any more
+}
+
+// modelReplica is a replica: what it does next, and what it serves.
+type modelReplica struct {
+	*member
+	step    func()
+	shares  Shares
+	serving map[int]bool
+	known   modelLease // its lease as it last read it
+	fenced  bool       // its lease has run out: it writes nothing any more, whatever it takes itself to serve
+	asleep  int
+}
+
+// join adds a replica: its lease claims nothing at first.
+func (m *model) join() {
+	r := &modelReplica{member: &member{replica: fmt.Sprintf("vc-syncer-%010x", m.random.Uint64N(1<<40))}, serving: map[int]bool{}}
+	m.version++
+	r.known = modelLease{version: m.version}
+	m.leases[r.replica] = r.known
+	r.step = func() { m.list(r) }
+	m.replicas = append(m.replicas, r)
+}
+
+// list reads the leases, and has the replica act upon them some time later.
+func (m *model) list(r *modelReplica) {
+	others := claims{}
+	for id, l := range m.leases {
+		if id != r.replica {
+			others[id] = l.view
+		}
+	}
+	r.step = func() { m.act(r, others) }
+}
+
+// act lets go of what is not the replica's any more. Its view is published some time later.
+func (m *model) act(r *modelReplica, others claims) {
+	shares, publish := r.see(others)
+	r.shares = shares
+	maps.DeleteFunc(r.serving, func(t int, _ bool) bool { return !shares.Keeps(modelTenant(t)) })
+	r.step = func() { m.list(r) }
+	if publish {
+		r.step = func() { m.publish(r) }
+	}
+}
+
+// publish writes the view. The answer may get lost, and the write may come late.
+func (m *model) publish(r *modelReplica) {
+	write := modelWrite{r.replica, modelLease{r.view, r.known.version}}
+	r.step = func() { m.list(r) }
+	switch outcome := m.random.IntN(4); {
+	case outcome == 0 && !m.calm: // lost
+	case outcome == 1 && !m.calm:
+		m.late = append(m.late, write)
+	case outcome == 2 && !m.calm: // written, and the answer is lost
+		m.write(write)
+	default:
+		if m.write(write) {
+			r.wrote()
+		}
+	}
+	r.known = m.leases[r.replica] // what a conflict has it read
+}
+
+// write writes a lease that nobody has written meanwhile.
+func (m *model) write(w modelWrite) bool {
+	if now, ok := m.leases[w.replica]; !ok || now.version != w.version {
+		return false
+	}
+	m.version++
+	m.leases[w.replica] = modelLease{w.view, m.version}
+	return true
+}
+
+// begin begins to serve a tenant, if it may be.
+func (r *modelReplica) begin(t int) {
+	if r.shares.Begins(modelTenant(t)) {
+		r.serving[t] = true
+	}
+}
+
+// chance does one thing.
+func (m *model) chance() {
+	r := m.replicas[m.random.IntN(len(m.replicas))]
+	switch what := m.random.IntN(100); {
+	case what == 0 && len(m.replicas) < 9 && !m.calm:
+		m.join()
+	case what == 1 && !m.calm:
+		r.asleep = m.random.IntN(200)
+	case what == 2 && r.asleep > 0 && !r.fenced: // it sleeps for longer than its lease
+		r.fenced = true
+	case what < 5 && r.fenced:
+		delete(m.leases, r.replica)
+	case what < 7 && len(m.late) > 0:
+		m.write(m.late[0])
+		m.late = m.late[1:]
+	case r.asleep > 0:
+		r.asleep--
+	case what < 50:
+		r.begin(m.random.IntN(modelTenants))
+	default:
+		r.step()
+	}
+}
+
+// owners are the replicas that write for a tenant.
+func (m *model) owners(t int) []string {
+	var owners []string
+	for _, r := range m.replicas {
+		if r.serving[t] && !r.fenced {
+			owners = append(owners, r.replica)
+		}
+	}
+	return owners
+}
+
+func TestATenantHasOneOwner(t *testing.T) {
+	const runs, steps = 300, 3000
+	for seed := range uint64(runs) {
+		m := &model{random: rand.New(rand.NewPCG(seed, 1)), leases: map[string]modelLease{}}
+		m.join()
+		for step := range steps {
+			m.calm = step > steps*2/3
+			m.chance()
+			for i := range modelTenants {
+				if owners := m.owners(i); len(owners) > 1 {
+					t.Fatalf("seed %d, step %d: tenant %d is served by %v", seed, step, i, owners)
+				}
+			}
+		}
+		m.settle()
+		for i := range modelTenants {
+			if owners := m.owners(i); len(owners) != 1 && len(m.alive()) > 0 {
+				t.Fatalf("seed %d: in the end tenant %d is served by %v, of %v", seed, i, owners, m.alive())
+			}
+		}
+	}
+}
+
+// alive are the replicas that have a lease.
+func (m *model) alive() []string { return slices.Sorted(maps.Keys(m.leases)) }
+
+// settle has the leases of the dead deleted, and everybody else do all that there is to do.
+func (m *model) settle() {
+	for _, r := range m.replicas {
+		if r.fenced {
+			delete(m.leases, r.replica)
+		}
+	}
+	for range 40 {
+		for _, r := range m.replicas {
+			if r.fenced {
+				continue
+			}
+			r.step()
+			for t := range modelTenants {
+				r.begin(t)
+			}
+		}
+	}
+}
+
+// TestTenantsAreDividedEvenly: with names like those that replicas and tenants have.
+func TestTenantsAreDividedEvenly(t *testing.T) {
+	const tenants, replicas = 600, 3
+	for seed := range uint64(20) {
+		random, among := rand.New(rand.NewPCG(seed, 2)), view{}
+		for range replicas {
+			among = append(among, fmt.Sprintf("vc-syncer-%010x", random.Uint64N(1<<40)))
+		}
+		count := map[string]int{}
+		for i := range tenants {
+			for _, id := range among {
+				if among.gives(types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("tenant-%03d", i)}, id) {
+					count[id]++
+				}
+			}
+		}
+		for _, id := range among {
+			if n := count[id]; n < tenants/replicas/2 || n > tenants/replicas*3/2 {
+				t.Errorf("seed %d: %s has %d of %d tenants", seed, id, n, tenants)
+			}
+		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	red := types.NamespacedName{Namespace: "team", Name: "red"}
+	for name, tc := range map[string]struct {
+		shares        Shares
+		keeps, begins bool
+	}{
+		"nothing is anybody's without a view":    {Shares{replica: "a"}, false, false},
+		"alone, but the leases were not listed":  {Shares{replica: "a", view: view{"a"}}, true, false},
+		"alone":                                  {Shares{replica: "a", view: view{"a"}, listed: true}, true, true},
+		"another claims nothing yet":             {Shares{replica: "a", view: view{"a"}, listed: true, claims: claims{"b": nil}}, true, true},
+		"another still serves it":                {Shares{replica: "a", view: view{"a"}, listed: true, claims: claims{"b": {"b"}}}, true, false},
+		"another knows of us, and it is our own": {Shares{replica: "a", view: view{"a"}, listed: true, claims: claims{"b": {"a"}}}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if keeps := tc.shares.Keeps(red); keeps != tc.keeps {
+				t.Errorf("keeps: %t", keeps)
+			}
+			if begins := tc.shares.Begins(red); begins != tc.begins {
+				t.Errorf("begins: %t", begins)
+			}
+		})
+	}
+}

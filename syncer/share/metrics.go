@@ -1,0 +1,40 @@
+package share
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are what a replica tells of sharing the tenants.
+type Metrics struct {
+	replicas, writes prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		replicas: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_share_replicas",
+			Help: "Replicas among which this one takes the tenants to be divided; 0 without --share-tenants. " +
+				"How many tenants it serves is the sum of vc_syncer_tenants.",
+		}),
+		writes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_share_lease_held",
+			Help: "1 while this replica has a lease and may write, 0 before, afterwards, and without --share-tenants.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.replicas, m.writes} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of sharing: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// open notes that a replica may write until its fence closes.
+func (m *Metrics) open(f *fence) {
+	m.writes.Set(1)
+	context.AfterFunc(f.closed, func() { m.writes.Set(0) })
+}

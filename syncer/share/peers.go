@@ -1,0 +1,81 @@
+package share
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// peers are the other replicas of a syncer, by their leases. A lease counts for as long as it is there; whoever sees that one has
+// stood unchanged for its duration deletes it.
+type peers struct {
+	client coordination.LeaseInterface
+	self   string
+	syncer string
+	seen   map[string]sighting
+}
+
+// sighting is when a version of a lease was first seen, by this process' monotonic clock: those of two machines are never compared.
+type sighting struct {
+	version string
+	at      time.Time
+}
+
+// list asks the super cluster, not a cache of it, for the leases of the others, and returns their views.
+func (p *peers) list(ctx context.Context) (claims, error) {
+	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.syncer})
+	if err != nil {
+		return nil, fmt.Errorf("listing the leases of the replicas: %w", err)
+	}
+	now, others, own := time.Now(), claims{}, false
+	for i := range list.Items {
+		l := &list.Items[i]
+		switch {
+		case l.Name == p.self:
+			own = true
+		case p.dead(l, now) && p.bury(ctx, l):
+		default:
+			others[l.Name] = parseView(l.Annotations[viewAnnotation])
+		}
+	}
+	maps.DeleteFunc(p.seen, func(name string, _ sighting) bool { _, there := others[name]; return !there })
+	if !own {
+		return nil, errLapsed
+	}
+	return others, nil
+}
+
+// dead says whether a lease has stood unchanged for its duration.
+func (p *peers) dead(l *coordinationv1.Lease, now time.Time) bool {
+	last, known := p.seen[l.Name]
+	if !known || last.version != l.ResourceVersion {
+		p.seen[l.Name] = sighting{l.ResourceVersion, now}
+		return false
+	}
+	patience := duration
+	if l.Spec.LeaseDurationSeconds != nil {
+		patience = max(patience, time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second)
+	}
+	return now.Sub(last.at) >= patience
+}
+
+// bury deletes exactly the lease that was seen, and says whether it is gone. One that was renewed meanwhile stays.
+func (p *peers) bury(ctx context.Context, l *coordinationv1.Lease) bool {
+	exactly := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}}
+	switch err := p.client.Delete(ctx, l.Name, exactly); {
+	case apierrors.IsNotFound(err):
+		return true
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Cannot delete the lease of a replica that does not renew it", "lease", l.Name)
+		return false
+	}
+	log.FromContext(ctx).Info("Another replica does not renew its lease; its tenants are divided anew", "lease", l.Name)
+	return true
+}

@@ -1,0 +1,185 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// servedAgain is how long a tenant may have to wait for another replica.
+const servedAgain = 30 * time.Second
+
+// Each replica is a process whose requests to the super cluster are noted. The tenants are busy throughout.
+var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, func() {
+	s := &sharing{}
+
+	BeforeAll(func(ctx SpecContext) {
+		s.begin(ctx)
+	})
+
+	It("hand tenants over to one that is added, and get them back when it is stopped", func(ctx SpecContext) {
+		added := s.start(ctx)
+		Eventually(s.dividedAmong).WithContext(ctx).Should(Equal([]int{4, 4, 4, 4}), "by each replica")
+		s.shouldServe(ctx, "a replica was added")
+		Expect(added.Stop()).To(Succeed())
+		Expect(s.leases(ctx)).To(HaveLen(3), "the lease goes with the replica")
+		s.shouldServe(ctx, "a replica was stopped")
+	})
+
+	It("take over from one that is killed, and from one that stands still, which writes nothing when it goes on, and ends", func(ctx SpecContext) {
+		still := s.owner(ctx, s.tenants[0])
+		killed := s.replicas[(slices.Index(s.replicas, still)+1)%3]
+		Expect(syscall.Kill(still.PID(), syscall.SIGSTOP)).To(Succeed())
+		DeferCleanup(func() { _ = syscall.Kill(still.PID(), syscall.SIGCONT) })
+		Expect(killed.Kill()).To(Succeed())
+		s.shouldServe(ctx, "one replica was killed and one stood still")
+		Expect(s.leases(ctx)).To(HaveLen(1), "the others' were deleted")
+
+		resumed := time.Now()
+		Expect(syscall.Kill(still.PID(), syscall.SIGCONT)).To(Succeed())
+		ending, cancel := context.WithTimeout(ctx, soon)
+		defer cancel()
+		Expect(still.Ended(ending)).To(MatchError(ContainSubstring("exit status 1")))
+		Expect(still.writesSince(resumed)).To(BeEmpty(), "writes after the lease is gone")
+	})
+
+	It("have lost nothing and made nothing twice", func(ctx SpecContext) {
+		for _, l := range s.loads {
+			l.end()
+		}
+		for _, l := range s.loads {
+			l.shouldBeWhole(ctx, s.copies)
+		}
+	})
+})
+
+// sharing is what the specs about replicas have in common.
+type sharing struct {
+	dir      string
+	tenants  []*local.Tenant
+	loads    []*load
+	copies   *local.Copies
+	replicas []*replica
+}
+
+// replica is a syncer in a process of its own, and who notes what it writes.
+type replica struct {
+	*local.SyncerProcess
+	witness *local.Witness
+}
+
+// begin puts three replicas in the place of the syncer that other specs share, and makes tenants that are busy.
+func (s *sharing) begin(ctx context.Context) {
+	GinkgoHelper()
+	s.dir = tempDir()
+	var err error
+	s.copies, err = local.WatchCopies(ctx, super.Config)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(s.copies.Stop()).To(Succeed()) })
+	takeSyncerAway()
+	DeferCleanup(s.killAll)
+	for range 3 {
+		s.start(ctx)
+	}
+	for range 3 {
+		t := tenant(ctx)
+		l := newLoad(ctx, t, "shared")
+		s.tenants, s.loads = append(s.tenants, t), append(s.loads, l)
+		l.start(ctx)
+		DeferCleanup(l.end)
+	}
+}
+
+// killAll kills the replicas that have not ended.
+func (s *sharing) killAll() {
+	GinkgoHelper()
+	for _, r := range s.replicas {
+		_ = r.Kill() // it may have ended, as a spec expects
+		Expect(r.witness.Close()).To(Succeed())
+	}
+}
+
+// start starts a replica and waits for its lease.
+func (s *sharing) start(ctx context.Context) *replica {
+	GinkgoHelper()
+	witness, err := local.NewWitness(account)
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(s.dir, fmt.Sprint("kubeconfig-", len(s.replicas)))
+	Expect(witness.WriteKubeconfig(file)).To(Succeed())
+	before, err := s.leases(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	process, err := super.StartSyncerProcess(GinkgoWriter, "--kubeconfig", file, "--share-tenants", "--patrol", noPatrol.String())
+	Expect(err).NotTo(HaveOccurred())
+	r := &replica{process, witness}
+	s.replicas = append(s.replicas, r)
+	Eventually(s.leases).WithContext(ctx).Should(ContainElement(Not(BeElementOf(before))))
+	return r
+}
+
+// leases are the names of the replicas' leases.
+func (s *sharing) leases(ctx context.Context) ([]string, error) {
+	list := &coordinationv1.LeaseList{}
+	err := super.Client.List(ctx, list, client.InNamespace(rbac.ReplicasNamespace))
+	var all []string
+	for _, l := range list.Items {
+		all = append(all, l.Name)
+	}
+	return all, err
+}
+
+// dividedAmong are how many replicas each replica says that it takes the tenants to be divided among.
+func (s *sharing) dividedAmong(ctx context.Context) ([]int, error) {
+	list := &coordinationv1.LeaseList{}
+	err := super.Client.List(ctx, list, client.InNamespace(rbac.ReplicasNamespace))
+	var all []int
+	for _, l := range list.Items {
+		all = append(all, len(strings.Split(l.Annotations["tenancy.x-k8s.io/divided-among"], ",")))
+	}
+	return all, err
+}
+
+// shouldServe waits until a pod runs that each tenant makes now, after something has happened.
+func (s *sharing) shouldServe(ctx context.Context, after string) {
+	GinkgoHelper()
+	began := time.Now()
+	name := fmt.Sprint("served-", began.UnixNano())
+	for _, t := range s.tenants {
+		create(ctx, t.Client, pod("default", name))
+	}
+	for _, t := range s.tenants {
+		Eventually(running).WithContext(ctx).WithArguments(t.Client, "default").WithTimeout(servedAgain-time.Since(began)).
+			Should(ContainElement(name), "tenant %s", t.Key())
+	}
+	AddReportEntry("all tenants served after "+after, time.Since(began).Round(time.Millisecond).String())
+}
+
+// owner is the replica that serves a busy tenant: of all, it alone writes for the tenant.
+func (s *sharing) owner(ctx context.Context, t *local.Tenant) *replica {
+	GinkgoHelper()
+	var found []*replica
+	began := time.Now()
+	Eventually(func() []*replica {
+		found = slices.DeleteFunc(slices.Clone(s.replicas), func(r *replica) bool {
+			return !slices.ContainsFunc(r.writesSince(began), func(w local.Write) bool { return strings.Contains(w.Path, t.Key()) })
+		})
+		return found
+	}).WithContext(ctx).Should(HaveLen(1))
+	return found[0]
+}
+
+// writesSince are what a replica has written after a time, but for its lease.
+func (r *replica) writesSince(t time.Time) []local.Write {
+	return slices.DeleteFunc(r.witness.Since(t), func(w local.Write) bool { return strings.Contains(w.Path, "/leases") })
+}
