@@ -22,7 +22,6 @@ var errLapsed = errors.New(
 // fence keeps a replica from writing when others may take its lease for dead. It is open while the last renewal is not older than
 // the term, and once it has been found closed it stays so.
 type fence struct {
-	term time.Duration
 	// renewed is when the last renewal that succeeded was sent; nil before the first.
 	renewed atomic.Pointer[time.Time]
 	// closed ends when the fence closes for good.
@@ -31,8 +30,8 @@ type fence struct {
 }
 
 // newFence makes a fence that opens with the first renewal.
-func newFence(term time.Duration) *fence {
-	f := &fence{term: term}
+func newFence() *fence {
+	f := &fence{}
 	f.closed, f.close = context.WithCancel(context.Background())
 	return f
 }
@@ -54,26 +53,26 @@ func (f *fence) check(now time.Time) error {
 		return errLapsed
 	case renewed == nil:
 		return errNotYet
-	case f.left(*renewed, now) <= 0:
+	case left(*renewed, now) <= 0:
 		f.close()
 		return errLapsed
 	}
 	return nil
 }
 
-// left is how long the fence stays open. Both clocks have a say: the monotonic one stands still while a machine is suspended, the
-// other one can be set back.
-func (f *fence) left(renewed, now time.Time) time.Duration {
+// left is for how long a renewal keeps the fence open. Both clocks have a say: the monotonic one stands still while a machine is
+// suspended, the other one can be set back.
+func left(renewed, now time.Time) time.Duration {
 	monotonic, wall := now.Sub(renewed), now.Round(0).Sub(renewed.Round(0))
-	return f.term - max(monotonic, wall)
+	return term - max(monotonic, wall)
 }
 
 // watch closes the fence when its time comes, until ctx ends.
 func (f *fence) watch(ctx context.Context) {
 	for {
-		next := f.term
+		next := term
 		if renewed := f.renewed.Load(); renewed != nil {
-			next = f.left(*renewed, time.Now())
+			next = left(*renewed, time.Now())
 		}
 		select {
 		case <-ctx.Done():

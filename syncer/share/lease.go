@@ -2,7 +2,6 @@ package share
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,11 +21,11 @@ const (
 	duration = 15 * time.Second
 	// term is for how long after a renewal a replica writes: the rest of the duration is for requests on their way, and for clocks
 	// that do not run alike.
-	term = 10 * time.Second
+	term = 12 * time.Second
 	// renewEvery is how long a lease is left alone, retryEvery how long after a renewal that failed.
-	renewEvery, retryEvery = 3 * time.Second, time.Second
+	renewEvery, retryEvery = 2 * time.Second, time.Second
 	// requestTimeout is how long a request about leases may take.
-	requestTimeout = 3 * time.Second
+	requestTimeout = 4 * time.Second
 )
 
 // Namespace is where the leases are by default. It is not the one that the program runs in: the names of leases cannot be told before,
@@ -67,6 +66,8 @@ func (l *lease) name() string { return *l.last.Spec.HolderIdentity }
 
 // create creates the lease, which claims nothing yet.
 func (l *lease) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	sent := time.Now()
 	l.last.Spec.AcquireTime = &metav1.MicroTime{Time: sent}
 	l.last.Spec.RenewTime = l.last.Spec.AcquireTime
@@ -110,26 +111,38 @@ func (l *lease) renew(ctx context.Context) error {
 	return l.lockedWrite(ctx)
 }
 
-// lockedWrite renews the lease, with the view.
+// lockedWrite renews the lease, with the view. An earlier write of which no answer came may have been carried out: then the lease is
+// read and written again.
 func (l *lease) lockedWrite(ctx context.Context) error {
+	err := l.lockedUpdate(ctx)
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := l.lockedRead(ctx); err != nil {
+		return err
+	}
+	return l.lockedUpdate(ctx)
+}
+
+func (l *lease) lockedUpdate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	next := l.last.DeepCopy()
 	next.Annotations = map[string]string{viewAnnotation: l.view.String()}
 	sent := time.Now()
 	next.Spec.RenewTime = &metav1.MicroTime{Time: sent}
 	written, err := l.client.Update(ctx, next, metav1.UpdateOptions{})
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return errors.Join(err, l.lockedRead(ctx))
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	l.last = written
 	return l.fence.renew(sent)
 }
 
-// lockedRead reads a lease that is not as it was last seen: a write of which no answer came may have been carried out. When it is
-// gone, or another one, this replica is dead to the others.
+// lockedRead reads a lease that is not as it was last seen. When it is gone, or another one, this replica is dead to the others.
 func (l *lease) lockedRead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	now, err := l.client.Get(ctx, l.name(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && now.UID != l.last.UID:
@@ -144,6 +157,8 @@ func (l *lease) lockedRead(ctx context.Context) error {
 
 // release deletes the lease of a replica that serves nothing any more.
 func (l *lease) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.client.Delete(ctx, l.name(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.last.UID}})

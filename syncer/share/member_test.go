@@ -156,7 +156,7 @@ func (m *model) owners(t int) []string {
 }
 
 func TestATenantHasOneOwner(t *testing.T) {
-	const runs, steps = 300, 3000
+	const runs, steps = 60, 2000
 	for seed := range uint64(runs) {
 		m := &model{random: rand.New(rand.NewPCG(seed, 1)), leases: map[string]modelLease{}}
 		m.join()

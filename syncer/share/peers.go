@@ -30,6 +30,8 @@ type sighting struct {
 
 // list asks the super cluster, not a cache of it, for the leases of the others, and returns their views.
 func (p *peers) list(ctx context.Context) (claims, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.syncer})
 	if err != nil {
 		return nil, fmt.Errorf("listing the leases of the replicas: %w", err)

@@ -38,13 +38,11 @@ type Replica struct {
 // New makes a replica of the syncer of that name, whose leases are in a namespace of the super cluster. The configuration is for
 // requests about leases alone.
 func New(super *rest.Config, namespace, syncer string, metrics *Metrics) (*Replica, error) {
-	config := rest.CopyConfig(super)
-	config.Timeout = requestTimeout
-	client, err := coordination.NewForConfig(config)
+	client, err := coordination.NewForConfig(super)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the replicas' leases: %w", err)
 	}
-	fence := newFence(term)
+	fence := newFence()
 	lease := newLease(client.Leases(namespace), fence, syncer)
 	return &Replica{
 		lease:   lease,
@@ -117,8 +115,6 @@ func (r *Replica) leave(ctx context.Context) error {
 		return err
 	}
 	r.fence.close()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	return r.lease.release(ctx)
 }
 

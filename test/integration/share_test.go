@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
@@ -40,7 +41,9 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 
 	It("take over from one that is killed, and from one that stands still, which writes nothing when it goes on, and ends", func(ctx SpecContext) {
 		still := s.owner(ctx, s.tenants[0])
-		killed := s.replicas[(slices.Index(s.replicas, still)+1)%3]
+		i := slices.Index(s.replicas, still)
+		killed := s.replicas[(i+1)%3]
+		s.left = s.replicas[(i+2)%3]
 		Expect(syscall.Kill(still.PID(), syscall.SIGSTOP)).To(Succeed())
 		DeferCleanup(func() { _ = syscall.Kill(still.PID(), syscall.SIGCONT) })
 		Expect(killed.Kill()).To(Succeed())
@@ -63,6 +66,18 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 			l.shouldBeWhole(ctx, s.copies)
 		}
 	})
+
+	It("end when their lease is deleted, and do not make it anew", func(ctx SpecContext) {
+		all, err := s.leases(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(all).To(HaveLen(1))
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.ReplicasNamespace, Name: all[0]}}
+		Expect(super.Client.Delete(ctx, lease)).To(Succeed())
+		ending, cancel := context.WithTimeout(ctx, soon)
+		defer cancel()
+		Expect(s.left.Ended(ending)).To(MatchError(ContainSubstring("exit status 1")))
+		Expect(s.leases(ctx)).To(BeEmpty())
+	})
 })
 
 // sharing is what the specs about replicas have in common.
@@ -72,6 +87,8 @@ type sharing struct {
 	loads    []*load
 	copies   *local.Copies
 	replicas []*replica
+	// left is the replica that is left in the end.
+	left *replica
 }
 
 // replica is a syncer in a process of its own, and who notes what it writes.
