@@ -25,7 +25,7 @@ func sentButEvents() local.Requests {
 
 var _ = Describe("A syncer of several tenants with objects of every kind", Ordered, func() {
 	// At length, that is what a hundred tenants have with a namespace each; their control planes would not fit on a small machine.
-	tenants, namespaces, times := atLength(25, 3), atLength(4, 2), atLength(1, 3)
+	tenants, namespaces, times := atLength(10, 3), atLength(10, 2), atLength(1, 3)
 	var all []*local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
