@@ -229,6 +229,9 @@ func (s *session) begin() error {
 	if !toolscache.WaitFor(s.ctx, "", synced...) {
 		return s.ctx.Err()
 	}
+	if err := s.catchUp(); err != nil {
+		return err
+	}
 	return s.enqueueSuper()
 }
 

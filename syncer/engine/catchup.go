@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// catchUpEvery is how long a cache that lags behind is left alone.
+const catchUpEvery = 100 * time.Millisecond
+
+// catchUp waits until the cache knows the copies of the tenant's mirrored objects that the super cluster has now. Another syncer may have
+// made some a moment ago, or an earlier session; and a mirrored object that had a copy is ended when there seems to be none.
+func (s *session) catchUp() error {
+	for k := range s.carried() {
+		if k.down == nil || k.down.mirror == nil {
+			continue
+		}
+		for {
+			lags, err := s.lags(k)
+			if err == nil && !lags {
+				break
+			}
+			if err != nil {
+				log.FromContext(s.ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.lane(), "kind", k.name)
+			}
+			if !pause(s.ctx, catchUpEvery) {
+				return s.ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+// lags says whether the super cluster has a copy of the tenant's that the cache does not have, or not as it is now.
+func (s *session) lags(k *kind) (bool, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
+	defer cancel()
+	copies := &metav1.PartialObjectMetadataList{}
+	copies.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	t := s.identity()
+	of := client.MatchingLabels{names.VCNamespace: t.Namespace, names.VCName: t.Name}
+	if err := s.super.GetAPIReader().List(ctx, copies, of); err != nil {
+		return false, err
+	}
+	for i := range copies.Items {
+		cached, err := cachedObject(ctx, k.cache, k, client.ObjectKeyFromObject(&copies.Items[i]))
+		if err != nil || cached == nil || newer(&copies.Items[i], cached) {
+			return true, err
+		}
+	}
+	return false, nil
+}
