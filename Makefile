@@ -70,7 +70,7 @@ clean: ## Remove what was built
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-integration ## Run all tests
+test: test-unit test-standalone test-plugins test-integration ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -79,6 +79,11 @@ test-unit: ## Run the root module's tests with the race detector
 .PHONY: test-standalone
 test-standalone: ## Run the tests of the control planes in one process
 	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test-plugins
+test-plugins: ## Build, test and start the example of a syncer with a validator of its own, which is a module of its own
+	cd test/plugins/example && go test -timeout $(TEST_TIMEOUT) ./... && $(GO_BUILD) -o $(BIN)/example-syncer .
+	$(BIN)/example-syncer --help | grep -q enable-quota-validation
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
 INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
@@ -127,6 +132,7 @@ lint-format:
 lint-code: $(TOOLS)/golangci-lint
 	$(TOOLS)/golangci-lint run ./...
 	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen

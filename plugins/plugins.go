@@ -60,6 +60,9 @@ type Environment struct {
 	// Retry has what was rejected of a tenant, by its key, tried again: something has changed that may let it through. It
 	// returns at once.
 	Retry func(tenant string)
+	// Serves says whether this syncer serves a tenant, by its key: of several replicas that share the tenants, one does. Whoever
+	// writes something about a tenant asks before.
+	Serves func(tenant string) bool
 	// Logger is the plugin's own.
 	Logger logr.Logger
 	// Registerer is where the plugin's metrics go.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
@@ -41,6 +42,8 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 
 // RegisterMetrics registers the metrics of a syncer that does not run, for those who describe them.
 func RegisterMetrics(registerer prometheus.Registerer) error {
-	_, err := newInstruments(registerer)
-	return err
+	if _, err := newInstruments(registerer); err != nil {
+		return err
+	}
+	return quota.RegisterMetrics(registerer)
 }

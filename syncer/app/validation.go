@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -43,10 +44,10 @@ func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*v
 	return gate, nil
 }
 
-// chosenPlugins are the plugins that are asked.
+// chosenPlugins are the plugins that are asked, of the project's and the program's own.
 func chosenPlugins(opts Options) ([]plugins.Registration, error) {
 	registry := &plugins.Registry{}
-	for _, registration := range opts.Plugins {
+	for _, registration := range append([]plugins.Registration{quota.Registration()}, opts.Plugins...) {
 		if err := registry.Register(registration); err != nil {
 			return nil, err
 		}

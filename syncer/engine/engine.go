@@ -105,7 +105,7 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		metrics:    opts.Metrics,
 	}
 	if e.validation != nil {
-		e.validation.OnRetry(e.retry)
+		e.validation.Attach(validation.Syncer{Retry: e.retry, Serves: e.serves})
 	}
 	e.metrics.queue.queue.Store(e.queue)
 	if err := e.addKinds(mgr, kinds); err != nil {

@@ -104,6 +104,11 @@ func (e *Engine) retry(tenant string) {
 	}
 }
 
+// serves says whether a tenant is engaged.
+func (e *Engine) serves(tenant string) bool {
+	return e.session(multicluster.ClusterName(tenant)) != nil
+}
+
 // retryHeld enqueues what is held.
 func (s *session) retryHeld() {
 	for _, o := range s.held.all() {

@@ -36,7 +36,7 @@ type Gate struct {
 	metrics  *Metrics
 	all      []*validator
 	byKind   map[schema.GroupKind][]*validator
-	retry    atomic.Pointer[func(tenant string)]
+	syncer   atomic.Pointer[Syncer]
 }
 
 // FailureError is the error of a write that was not done because a validator could not tell whether it may be. The tenant reads it;
@@ -64,7 +64,7 @@ func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugi
 		metrics:  opts.Metrics,
 		byKind:   map[schema.GroupKind][]*validator{},
 	}
-	env.Retry = g.retryTenant
+	env.Retry, env.Serves = g.retry, g.serves
 	logger := env.Logger
 	for _, r := range registrations {
 		env.Logger = logger.WithName(r.ID)
@@ -100,13 +100,26 @@ func (g *Gate) Validators() []plugins.Validator {
 	return all
 }
 
-// OnRetry has f called when what was rejected of a tenant may be tried again.
-func (g *Gate) OnRetry(f func(tenant string)) { g.retry.Store(&f) }
+// Syncer is what validators may ask of the syncer, by a tenant's key.
+type Syncer struct {
+	// Retry has what was rejected of a tenant tried again.
+	Retry func(tenant string)
+	// Serves says whether a tenant is served.
+	Serves func(tenant string) bool
+}
 
-func (g *Gate) retryTenant(tenant string) {
-	if f := g.retry.Load(); f != nil {
-		(*f)(tenant)
+// Attach tells the gate which syncer it stands in. Before that, nobody is served.
+func (g *Gate) Attach(s Syncer) { g.syncer.Store(&s) }
+
+func (g *Gate) retry(tenant string) {
+	if s := g.syncer.Load(); s != nil {
+		s.Retry(tenant)
 	}
+}
+
+func (g *Gate) serves(tenant string) bool {
+	s := g.syncer.Load()
+	return s != nil && s.Serves(tenant)
 }
 
 // Write does a write of a tenant's copy if all validators of its kind agree: a [plugins.RejectionError] or a [FailureError] says

@@ -89,7 +89,7 @@ func warnings(ctx context.Context, c client.Client, about client.Object) []strin
 	return all
 }
 
-var _ = Describe("A validator", Ordered, Serial, func() {
+var _ = Describe("A validator", Ordered, func() {
 	const ns = "limited"
 	v := &byName{}
 	var red *local.Tenant
@@ -149,7 +149,7 @@ var _ = Describe("A validator", Ordered, Serial, func() {
 	})
 })
 
-var _ = Describe("A validator while the patrol comes round", Ordered, Serial, func() {
+var _ = Describe("A validator while the patrol comes round", Ordered, func() {
 	const ns = "limited"
 	v := &byName{}
 	withValidator(v, func(o *app.Options) { o.Patrol = time.Second })
@@ -165,7 +165,7 @@ var _ = Describe("A validator while the patrol comes round", Ordered, Serial, fu
 	})
 })
 
-var _ = Describe("Without validation", Ordered, Serial, func() {
+var _ = Describe("Without validation", Ordered, func() {
 	It("calls nothing of a plugin (QV-6)", func(ctx SpecContext) {
 		v := &byName{}
 		useSyncer(account, func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })

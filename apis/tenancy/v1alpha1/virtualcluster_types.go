@@ -117,6 +117,10 @@ type VirtualClusterSpec struct {
 	// policy is what the tenant's pods may ask of the super cluster. Default: nothing that reaches beyond the tenant.
 	// +optional
 	Policy *TenantPolicy `json:"policy,omitempty"`
+
+	// quota limits what the tenant has in the super cluster. Default: no limits.
+	// +optional
+	Quota *QuotaSpec `json:"quota,omitempty"`
 }
 
 // ExternalControlPlane is a control plane that runs elsewhere.
@@ -130,7 +134,8 @@ type ExternalControlPlane struct {
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 }
 
-// VirtualClusterStatus is what stands. The manager writes it, except for the condition Syncing, which is the syncer's.
+// VirtualClusterStatus is what stands. The manager writes it, except for the quota and the condition Syncing, which are the
+// syncer's.
 type VirtualClusterStatus struct {
 	// phase is the coarse state, for people.
 	// +optional
@@ -166,6 +171,10 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
+	// quota is what the tenant has of what spec.quota limits. The syncer writes it.
+	// +optional
+	Quota *QuotaStatus `json:"quota,omitempty"`
+
 	// conditions are ControlPlaneReady, Syncing and Ready.
 	// +optional
 	// +listType=map
@@ -188,6 +197,7 @@ type VirtualClusterStatus struct {
 // +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="Namespace",type=string,priority=1,JSONPath=`.status.clusterNamespace`
+// +kubebuilder:printcolumn:name="Quota",type=string,priority=1,JSONPath=`.status.quota.summary`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && size(self.metadata.name) <= 40",message="metadata.name must be a DNS label (lower case letters, digits and '-') of at most 40 characters, because it is part of the names of the tenant's namespaces"
 type VirtualCluster struct {

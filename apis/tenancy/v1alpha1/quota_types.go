@@ -1,0 +1,93 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Limit is a quantity that is not negative.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:MaxLength=24
+// +kubebuilder:validation:Pattern=`^[+]?([0-9]+|[0-9]+[.][0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,2})?$`
+type Limit string
+
+// Limits are the most that a tenant may have of each resource, by the names that a ResourceQuota has for them: pods,
+// requests.cpu, limits.memory, requests.nvidia.com/gpu, persistentvolumeclaims, requests.storage,
+// fast.storageclass.storage.k8s.io/requests.storage, services.loadbalancers, count/configmaps and the like.
+//
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(name, !(name in ['pods', 'services', 'persistentvolumeclaims', 'configmaps', 'secrets'] || name.startsWith('count/') || name.startsWith('services.') || name.endsWith('/persistentvolumeclaims')) || string(self[name]).matches('^[0-9]+[kMGTPE]?$'))",message="a limit of a number of objects must be a whole number, such as 10 or 5k"
+// +kubebuilder:validation:XValidation:rule="self.all(name, name in ['pods', 'count/pods', 'cpu', 'memory', 'ephemeral-storage', 'requests.cpu', 'requests.memory', 'requests.ephemeral-storage', 'limits.cpu', 'limits.memory', 'limits.ephemeral-storage', 'services', 'services.loadbalancers', 'services.nodeports', 'persistentvolumeclaims', 'configmaps', 'secrets', 'requests.storage', 'count/services', 'count/persistentvolumeclaims', 'count/configmaps', 'count/secrets', 'count/serviceaccounts', 'count/namespaces', 'count/ingresses.networking.k8s.io', 'count/networkpolicies.networking.k8s.io', 'count/poddisruptionbudgets.policy'] || name.matches('^(requests[.])?hugepages-[0-9]+[KMG]i$') || name.matches('^requests[.][a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$') || name.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?[.]storageclass[.]storage[.]k8s[.]io/(requests[.]storage|persistentvolumeclaims)$'))",message="a resource is not known; extended resources are limited as requests.<domain>/<name>, and the platform admins' guide has all others"
+type Limits map[corev1.ResourceName]Limit
+
+// PodLimits are the most that the pods of a priority class may have of each resource: pods, count/pods, and what pods request and
+// limit.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=16
+// +kubebuilder:validation:XValidation:rule="self.all(name, !(name in ['pods', 'count/pods']) || string(self[name]).matches('^[0-9]+[kMGTPE]?$'))",message="a limit of a number of objects must be a whole number, such as 10 or 5k"
+// +kubebuilder:validation:XValidation:rule="self.all(name, name in ['pods', 'count/pods', 'cpu', 'memory', 'ephemeral-storage', 'requests.cpu', 'requests.memory', 'requests.ephemeral-storage', 'limits.cpu', 'limits.memory', 'limits.ephemeral-storage'] || name.matches('^(requests[.])?hugepages-[0-9]+[KMG]i$') || name.matches('^requests[.][a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'))",message="a resource is not one of pods"
+type PodLimits map[corev1.ResourceName]Limit
+
+// QuotaSpec limits what a tenant has in the super cluster, over all its namespaces. It is enforced by a syncer that runs with
+// --enable-quota-validation. What exists when a limit is lowered stays.
+type QuotaSpec struct {
+	// hard are the limits over all.
+	// +optional
+	Hard Limits `json:"hard,omitempty"`
+
+	// priorityClasses limit, besides, the pods of single priority classes.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	PriorityClasses []PriorityClassQuota `json:"priorityClasses,omitempty"`
+}
+
+// PriorityClassQuota limits the pods of one priority class.
+type PriorityClassQuota struct {
+	// name is the priority class that the pods have in the super cluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// hard are the limits.
+	// +required
+	Hard PodLimits `json:"hard"`
+}
+
+// QuotaStatus is what a tenant has of what it may have.
+type QuotaStatus struct {
+	// summary is used and hard of each limit, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8192
+	Summary string `json:"summary,omitempty"`
+	// hard are the limits that are enforced.
+	// +optional
+	Hard corev1.ResourceList `json:"hard,omitempty"`
+	// used is what the tenant has of what is limited.
+	// +optional
+	Used corev1.ResourceList `json:"used,omitempty"`
+	// priorityClasses are the same for the pods of single priority classes.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	PriorityClasses []PriorityClassUsage `json:"priorityClasses,omitempty"`
+}
+
+// PriorityClassUsage is what the pods of one priority class have.
+type PriorityClassUsage struct {
+	// name is the priority class.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// hard are the limits that are enforced.
+	// +optional
+	Hard corev1.ResourceList `json:"hard,omitempty"`
+	// used is what the pods have of what is limited.
+	// +optional
+	Used corev1.ResourceList `json:"used,omitempty"`
+}

@@ -1,0 +1,160 @@
+// Package quota is the validator of spec.quota: what a tenant may have in the super cluster, over all its namespaces. It counts as
+// Kubernetes' own quotas do.
+package quota
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+)
+
+// ID is the plugin's.
+const ID = "quota"
+
+// Quota is the validator.
+type Quota struct {
+	env    plugins.Environment
+	kinds  map[schema.GroupKind]kind
+	ledger *ledger
+	locks  plugins.TenantLocks
+
+	// counted is closed when all that tenants have is in the ledger, and what they may have is known.
+	counted chan struct{}
+	// loosened are the tenants that may have come to have room, changed those whose status may differ.
+	loosened, changed *notices
+	metrics           *metrics
+
+	mu      sync.RWMutex
+	tenants map[string]tenant
+}
+
+// tenant is what is known of a tenant.
+type tenant struct {
+	vc     client.ObjectKey
+	limits limits
+	err    error // why the limits cannot be told
+}
+
+// Registration is the plugin.
+func Registration() plugins.Registration {
+	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) { return newQuota(env) }}
+}
+
+func newQuota(env plugins.Environment) (*Quota, error) {
+	q := &Quota{
+		env:      env,
+		kinds:    map[schema.GroupKind]kind{},
+		ledger:   newLedger(),
+		counted:  make(chan struct{}),
+		loosened: newNotices(),
+		changed:  newNotices(),
+		tenants:  map[string]tenant{},
+	}
+	for _, k := range kinds() {
+		gvk, err := apiutil.GVKForObject(k.object, clientgoscheme.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("naming the kind of %T: %w", k.object, err)
+		}
+		q.kinds[gvk.GroupKind()] = k
+	}
+	var err error
+	q.metrics, err = newMetrics(env.Registerer)
+	return q, err
+}
+
+// Name is what messages call it.
+func (*Quota) Name() string { return ID }
+
+// Kinds are those that are counted.
+func (q *Quota) Kinds() []schema.GroupKind {
+	all := make([]schema.GroupKind, 0, len(q.kinds))
+	for kind := range q.kinds {
+		all = append(all, kind)
+	}
+	return all
+}
+
+// Locker is the lock of a tenant; nil if there is no such VirtualCluster.
+func (q *Quota) Locker(tenant string) plugins.Locker {
+	if q.isCounted() {
+		if _, known := q.tenant(tenant); !known {
+			return nil
+		}
+	}
+	return q.locks.Of(tenant)
+}
+
+// Validate rejects what would be more than the tenant may have.
+func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
+	select {
+	case <-q.counted:
+	case <-ctx.Done():
+		return fmt.Errorf("what tenants have is not counted yet: %w", context.Cause(ctx))
+	}
+	t, _ := q.tenant(r.Tenant.Key)
+	if t.err != nil || t.limits.none() {
+		return t.err
+	}
+	k, id := q.identify(r)
+	class := classOf(r.Object)
+	used, ofClass, own := q.ledger.without(r.Tenant.Key, id, class)
+	if pod, ok := r.Object.(*corev1.Pod); ok && r.Was == nil {
+		missing := append(unsaid(t.limits.hard, &pod.Spec), unsaid(t.limits.byClass[class], &pod.Spec)...)
+		if len(missing) > 0 {
+			return plugins.Reject("each container must say how much it needs of what is limited: %s", strings.Join(missing, ", "))
+		}
+	}
+	asked := k.usageOf(r.Object, time.Now())
+	too := excess(t.limits.hard, used, own.used, asked, "")
+	too = append(too, excess(t.limits.byClass[class], ofClass, own.used, asked, " of priority class "+class)...)
+	if len(too) > 0 {
+		return plugins.Reject("%s", strings.Join(too, "; "))
+	}
+	return nil
+}
+
+// Settled charges the tenant for what was written, or may have been.
+func (q *Quota) Settled(r plugins.Request, err error) {
+	if err != nil && !plugins.Undecided(err) {
+		return
+	}
+	k, id := q.identify(r)
+	c := chargeOf(k, r.Object, time.Now())
+	if err != nil {
+		// Whatever the cache shows of it will be newer than that.
+		c.uid, c.version = "", ""
+	}
+	q.ledger.assume(r.Tenant.Key, id, c, time.Now())
+	q.changed.put(r.Tenant.Key)
+}
+
+func (q *Quota) identify(r plugins.Request) (kind, object) {
+	k := q.kinds[r.Kind.GroupKind()]
+	return k, object{k.count, client.ObjectKeyFromObject(r.Object)}
+}
+
+func (q *Quota) isCounted() bool {
+	select {
+	case <-q.counted:
+		return true
+	default:
+		return false
+	}
+}
+
+func (q *Quota) tenant(key string) (tenant, bool) {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	t, known := q.tenants[key]
+	return t, known
+}

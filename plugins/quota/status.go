@@ -1,0 +1,107 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// fieldOwner is who owns status.quota.
+const fieldOwner = client.FieldOwner("vc-syncer-quota")
+
+// maxSummary is the longest summary (its validation).
+const maxSummary = 8192
+
+// tell writes what a tenant has into the status of its VirtualCluster, if it differs, and into the metrics.
+func (q *Quota) tell(ctx context.Context, key string) {
+	if err := q.writeStatus(ctx, key); err != nil && ctx.Err() == nil {
+		q.env.Logger.Error(err, "Cannot write what the tenant has; it is tried again", "tenant", key)
+		q.changed.put(key)
+	}
+}
+
+func (q *Quota) writeStatus(ctx context.Context, key string) error {
+	t, known := q.tenant(key)
+	if !known || t.err != nil {
+		return t.err
+	}
+	if !q.env.Serves(key) {
+		q.metrics.forget(key) // another replica tells
+		return nil
+	}
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := q.env.Client.Get(ctx, t.vc, vc); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	want := q.statusOf(key, t.limits)
+	q.metrics.show(key, want)
+	if vc.Status.ClusterNamespace != key || equality.Semantic.DeepEqual(vc.Status.Quota, want) {
+		return nil
+	}
+	applied, err := application(vc, want)
+	if err != nil {
+		return err
+	}
+	apply := client.ApplyConfigurationFromUnstructured(applied)
+	return client.IgnoreNotFound(q.env.Client.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
+}
+
+// statusOf is what a tenant has of what is limited; nil if nothing is.
+func (q *Quota) statusOf(key string, l limits) *tenancyv1alpha1.QuotaStatus {
+	if l.none() {
+		return nil
+	}
+	used, _ := q.ledger.usedBy(key, "")
+	status := &tenancyv1alpha1.QuotaStatus{Hard: l.hard, Used: only(used, l.hard)}
+	lines := summary("", status.Used, l.hard)
+	for _, class := range slices.Sorted(maps.Keys(l.byClass)) {
+		hard := l.byClass[class]
+		_, ofClass := q.ledger.usedBy(key, class)
+		has := tenancyv1alpha1.PriorityClassUsage{Name: class, Hard: hard, Used: only(ofClass, hard)}
+		status.PriorityClasses = append(status.PriorityClasses, has)
+		lines = append(lines, summary(class+" ", has.Used, hard)...)
+	}
+	status.Summary = strings.Join(lines, ", ")
+	if len(status.Summary) > maxSummary {
+		status.Summary = strings.ToValidUTF8(status.Summary[:maxSummary-len("…")], "") + "…"
+	}
+	return status
+}
+
+// summary says used and hard of each resource.
+func summary(of string, used, hard corev1.ResourceList) []string {
+	lines := make([]string, 0, len(hard))
+	for _, name := range slices.Sorted(maps.Keys(hard)) {
+		has, most := used[name], hard[name]
+		lines = append(lines, fmt.Sprintf("%s%s %s/%s", of, name, &has, &most))
+	}
+	return lines
+}
+
+// application is the part of a VirtualCluster that is the quota's; a quota that is nil is taken away.
+func application(vc *tenancyv1alpha1.VirtualCluster, quota *tenancyv1alpha1.QuotaStatus) (*unstructured.Unstructured, error) {
+	status := map[string]any{}
+	if quota != nil {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(quota)
+		if err != nil {
+			return nil, fmt.Errorf("writing the quota of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+		}
+		status["quota"] = content
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
+	u.SetNamespace(vc.Namespace)
+	u.SetName(vc.Name)
+	u.SetUID(vc.UID)
+	return u, nil
+}
