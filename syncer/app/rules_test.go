@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
@@ -29,6 +30,13 @@ func TestRulesAreNarrow(t *testing.T) {
 				t.Errorf("the syncer has rights on %s", of)
 			}
 		}
+	}
+}
+
+// TestTheRightsAreWhereTheLeasesAre: the manifests and the default of the flag say the same.
+func TestTheRightsAreWhereTheLeasesAre(t *testing.T) {
+	if options := DefaultOptions(); options.ShareNamespace != rbac.ReplicasNamespace {
+		t.Errorf("the leases are in %s, the rights in %s", options.ShareNamespace, rbac.ReplicasNamespace)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // errNotYet is why nothing is written by a replica that has no lease yet.
 var errNotYet = errors.New("this replica has no lease yet, so it may not write")
 
-// errLapsed is why nothing is written by a replica that could not renew its lease in time: the others may have its tenants by now.
+// errLapsed is why nothing is written by a replica that has lost its lease: the others may have its tenants by now.
 var errLapsed = errors.New(
-	"this replica's lease could not be renewed in time, so that others may serve its tenants; it ends, to be started anew")
+	"this replica's lease was not renewed in time, or deleted, so that others may serve its tenants; it ends, to be started anew")
 
 // fence keeps a replica from writing when others may take its lease for dead. It is open while the last renewal is not older than
 // the term, and once it has been found closed it stays so.
