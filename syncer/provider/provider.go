@@ -144,7 +144,9 @@ func (p *Provider) engaged(vc types.NamespacedName) *tenant {
 }
 
 // engage connects to a tenant and engages it, unless the visit ends before. It does not wait for its caches.
-func (p *Provider) engage(visit context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte) error {
+func (p *Provider) engage(
+	visiting context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte,
+) error {
 	rest, err := kubeconfig.RESTConfig(config)
 	if err != nil {
 		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
@@ -152,7 +154,7 @@ func (p *Provider) engage(visit context.Context, vc *tenancyv1alpha1.VirtualClus
 	rest.Dial = dialer()
 	p.prepare(rest)
 	ctx, cancel := context.WithCancel(p.ctx)
-	defer context.AfterFunc(visit, cancel)()
+	defer context.AfterFunc(visiting, cancel)()
 	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) }, p.metrics.trips.Inc)
 	if err == nil {
 		err = c.remember(ctx)
@@ -172,7 +174,7 @@ func (p *Provider) engage(visit context.Context, vc *tenancyv1alpha1.VirtualClus
 	c.tenant.Store(&who)
 	c.removal.confirm(vc)
 	t := &tenant{cluster: c, cancel: cancel, uid: vc.UID, kubeconfig: sha256.Sum256(config)}
-	if err := p.add(ctx, visit, client.ObjectKeyFromObject(vc), t); err != nil {
+	if err := p.add(ctx, visiting, client.ObjectKeyFromObject(vc), t); err != nil {
 		cancel()
 		return err
 	}
@@ -180,9 +182,9 @@ func (p *Provider) engage(visit context.Context, vc *tenancyv1alpha1.VirtualClus
 }
 
 // add takes a tenant in and engages it.
-func (p *Provider) add(ctx, visit context.Context, vc types.NamespacedName, t *tenant) error {
+func (p *Provider) add(ctx, visiting context.Context, vc types.NamespacedName, t *tenant) error {
 	p.mu.Lock()
-	if err := visit.Err(); err != nil {
+	if err := visiting.Err(); err != nil {
 		p.mu.Unlock()
 		return err
 	}
