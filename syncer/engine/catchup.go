@@ -37,7 +37,8 @@ func (s *session) catchUp() error {
 	return nil
 }
 
-// lags says whether the super cluster has a copy of the tenant's that the cache does not have, or not as it is now.
+// lags says whether the super cluster has a copy of the tenant's that the cache does not have. One that changed since is caught up
+// with like any other.
 func (s *session) lags(k *kind) (bool, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
@@ -50,7 +51,7 @@ func (s *session) lags(k *kind) (bool, error) {
 	}
 	for i := range copies.Items {
 		cached, err := cachedObject(ctx, k.cache, k, client.ObjectKeyFromObject(&copies.Items[i]))
-		if err != nil || cached == nil || newer(&copies.Items[i], cached) {
+		if err != nil || cached == nil {
 			return true, err
 		}
 	}
