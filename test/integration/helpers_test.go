@@ -35,7 +35,7 @@ func nothingIsLeft(ctx context.Context) {
 		namespaces := &corev1.NamespaceList{}
 		g.Expect(super.Client.List(ctx, namespaces, client.HasLabels{names.VCName})).To(Succeed())
 		g.Expect(namespaces.Items).To(BeEmpty())
-	}).WithContext(ctx).WithTimeout(3 * soon).Should(Succeed())
+	}).WithContext(ctx).WithTimeout(recovery).Should(Succeed())
 }
 
 // removeTenant deletes a VirtualCluster and waits until it is gone.
