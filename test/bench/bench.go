@@ -35,6 +35,7 @@ func scenarios() []scenario {
 		{"greedy", (*world).greedy, all},
 		{"hung", (*world).hung, func(s *Sizes) int { return s.Tenants + 1 }},
 		{"restart", (*world).restart, all},
+		{"validation", (*world).validation, all},
 	}
 }
 

@@ -45,5 +45,6 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	opts.AddFlags(command.Flags())
+	command.AddCommand(newSlowSyncer())
 	return command
 }

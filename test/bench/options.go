@@ -34,7 +34,7 @@ type Options struct {
 type Sizes struct {
 	// Throughput are the sizes of that scenario, as pods/tenants.
 	Throughput []string
-	// Tenants is how many tenants there are in the scenarios light, greedy, hung and restart.
+	// Tenants is how many tenants there are in the scenarios light, greedy, hung, restart and validation.
 	Tenants int
 	// Rate is how many pods a second are a light load, LightPods how many pods it takes.
 	Rate      float64
@@ -46,6 +46,8 @@ type Sizes struct {
 	HungPods int
 	// RestartPods is how many pods run when the syncer is started again, in all tenants together.
 	RestartPods int
+	// ValidationPods is how many pods each tenant creates while they are validated in one way or another.
+	ValidationPods int
 	// Idle is the numbers of tenants that have nothing to do, IdleWindow how long each number is watched.
 	Idle       []int
 	IdleWindow time.Duration
@@ -68,8 +70,8 @@ func DefaultOptions() Options {
 			LightPods:  150,
 			GreedyPods: 200, RegularPods: 5, WeightedPods: 30,
 			HungPods:    100,
-			RestartPods: 600,
-			Idle:        []int{1, 20, 50}, IdleWindow: 5 * time.Second,
+			RestartPods: 600, ValidationPods: 50,
+			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
 			RequestPods: 20,
 		},
@@ -80,8 +82,8 @@ func DefaultOptions() Options {
 func smoke() map[string]string {
 	return map[string]string{
 		"runs": "1", "nodes": "2", "throughput": "20/2", "tenants": "4", "light-pods": "30", "greedy-pods": "40", "regular-pods": "5",
-		"weighted-pods": "20", "hung-pods": "10", "restart-pods": "20", "idle": "1,3", "idle-window": "2s", "churn-tenants": "1",
-		"churn-rounds": "1", "request-pods": "3",
+		"weighted-pods": "20", "hung-pods": "10", "restart-pods": "20", "validation-pods": "5", "idle": "1,3", "idle-window": "2s",
+		"churn-tenants": "1", "churn-rounds": "1", "request-pods": "3",
 	}
 }
 
@@ -100,13 +102,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.Throughput, "throughput", s.Throughput, "throughput: sizes as pods/tenants, such as 1250/20,5000/50,10000/100")
-	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung and restart: how many tenants there are; beside the hung one")
+	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, restart and validation: how many tenants there are; beside the hung one")
 	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy and hung: pods a second, of all tenants together, that are a light load")
 	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light and hung: how many pods are created at that rate")
 	flags.IntVar(&s.GreedyPods, "greedy-pods", s.GreedyPods, "greedy: how many pods each of the two greedy tenants creates at once")
 	flags.IntVar(&s.RegularPods, "regular-pods", s.RegularPods, "greedy: how many pods each of the other tenants creates meanwhile")
 	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: how many pods each tenant has waiting when weights are measured")
 	flags.IntVar(&s.HungPods, "hung-pods", s.HungPods, "hung: how many pods are on their way up when their tenant's apiserver stops")
+	flags.IntVar(&s.ValidationPods, "validation-pods", s.ValidationPods, "validation: how many pods each tenant creates")
 	flags.IntVar(&s.RestartPods, "restart-pods", s.RestartPods, "restart: how many pods run, in all tenants together")
 	flags.IntSliceVar(&s.Idle, "idle", s.Idle, "idle: numbers of tenants")
 	flags.DurationVar(&s.IdleWindow, "idle-window", s.IdleWindow, "idle: how long each number of tenants is watched")
@@ -142,6 +145,7 @@ func (o *Options) Validate() error {
 	}{
 		{"runs", o.Runs}, {"nodes", o.Nodes}, {"light-pods", o.LightPods}, {"greedy-pods", o.GreedyPods}, {"regular-pods", o.RegularPods},
 		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
+		{"validation-pods", o.ValidationPods},
 		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods},
 	} {
 		if number.n < 1 {

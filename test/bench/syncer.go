@@ -48,13 +48,24 @@ func (w *world) startSyncer(ctx context.Context, args ...string) error {
 
 // launchSyncer starts a syncer and does not wait.
 func (w *world) launchSyncer(ctx context.Context, args ...string) error {
+	return w.launch(ctx, filepath.Join(w.opts.Binaries, "vc-syncer"), args...)
+}
+
+// startOtherSyncer starts a program that is a syncer if it gets these arguments first, and waits until its metrics can be read.
+func (w *world) startOtherSyncer(ctx context.Context, program string, args ...string) error {
+	if err := w.launch(ctx, program, args...); err != nil {
+		return err
+	}
+	return w.awaitSyncer(ctx, func(sample) bool { return true })
+}
+
+func (w *world) launch(ctx context.Context, program string, args ...string) error {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return err
 	}
-	process, err := local.RunSyncer(filepath.Join(w.opts.Binaries, "vc-syncer"), w.log, append([]string{
-		"--kubeconfig", w.access.kubeconfig, "--metrics-bind-address", address, "--health-probe-bind-address", "0",
-	}, args...)...)
+	process, err := local.RunSyncer(program, w.log, append(args,
+		"--kubeconfig", w.access.kubeconfig, "--metrics-bind-address", address, "--health-probe-bind-address", "0")...)
 	if err != nil {
 		return err
 	}
