@@ -119,7 +119,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestLimitsChange: who waits is tried again when a limit changes or something is given back, and else is not.
+// TestLimitsChange: who waits is tried again when a limit changes or something is given back, and else is not. Limits are followed by
+// watch (QV-13).
 func TestLimitsChange(t *testing.T) {
 	q, cache := limited(t, hard("pods", "1"))
 	expect := func(when string, want int) {
