@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
 func TestRequest(t *testing.T) {
@@ -153,4 +154,14 @@ func TestDiffering(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
+func TestNoHandlerWaitsForAnotherKind(t *testing.T) {
+	e := &Engine{watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*session{"blue": {}}}
+	node := Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.spec()
+	events := Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.spec()
+	// There is nothing that they could read.
+	e.superHandler(node).OnAdd(&corev1.Node{}, true)
+	e.superHandler(events).OnAdd(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "blue-default"}}, true)
 }

@@ -124,6 +124,9 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 // nodeHandler handles events of nodes, of which every tenant may have objects, and ignores heartbeats.
 func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
+		if !e.known() {
+			return
+		}
 		key := client.ObjectKeyFromObject(obj)
 		e.eachSession(func(s *session) {
 			if used, err := s.usesNode(s.ctx, key.Name); used || err != nil {
@@ -142,10 +145,24 @@ func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 	}
 }
 
+// known says whether the super cluster's objects are known. Until then, a handler that reads the cache of another kind would wait for it,
+// even when the syncer is stopped meanwhile; and no tenant has begun, which looks at everything when it does.
+func (e *Engine) known() bool {
+	select {
+	case <-e.watching:
+		return true
+	default:
+		return false
+	}
+}
+
 // viewers are the tenants for whom an event of such an object counts, with the key of each: the one whose namespace it is in or
 // belongs to and, if it is in none, those that hold it because it belonged to theirs before.
 func (e *Engine) viewers(k *kind, obj client.Object) map[*session]client.ObjectKey {
 	viewers := map[*session]client.ObjectKey{}
+	if !e.known() {
+		return viewers
+	}
 	if s, key := e.viewer(k, obj); s != nil {
 		viewers[s] = key
 	}
