@@ -157,7 +157,7 @@ func TestDiffering(t *testing.T) {
 }
 
 // TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
-func TestNoHandlerWaitsForAnotherKind(t *testing.T) {
+func TestNoHandlerWaitsForAnotherKind(*testing.T) {
 	e := &Engine{watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*session{"blue": {}}}
 	node := Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.spec()
 	events := Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.spec()
