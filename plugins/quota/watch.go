@@ -80,15 +80,20 @@ func (q *Quota) counting(k kind) toolscache.ResourceEventHandler {
 		AddFunc:    show,
 		UpdateFunc: func(_, obj any) { show(obj) },
 		DeleteFunc: func(obj any) {
-			if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
-				obj = gone.Obj
-			}
-			if o, tenant := ownedBy(obj); tenant != "" {
+			if o, tenant := ownedBy(lastKnown(obj)); tenant != "" {
 				id := object{k.count, client.ObjectKeyFromObject(o)}
 				q.note(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
 			}
 		},
 	}
+}
+
+// lastKnown is an object that is gone as it was last seen, also if its deletion was missed.
+func lastKnown(obj any) any {
+	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
+		return gone.Obj
+	}
+	return obj
 }
 
 // ownedBy is whose copy an object is; nobody's if it is not one. The root namespace is the manager's.
@@ -123,10 +128,7 @@ func (q *Quota) knowing() toolscache.ResourceEventHandler {
 		AddFunc:    know,
 		UpdateFunc: func(_, obj any) { know(obj) },
 		DeleteFunc: func(obj any) {
-			if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
-				obj = gone.Obj
-			}
-			if vc, ok := obj.(*tenancyv1alpha1.VirtualCluster); ok {
+			if vc, ok := lastKnown(obj).(*tenancyv1alpha1.VirtualCluster); ok {
 				q.forget(vc.Status.ClusterNamespace)
 			}
 		},

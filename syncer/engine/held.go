@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -14,79 +11,13 @@ import (
 
 // held are the objects of a tenant that validators do not allow for now, each with what the tenant was told about it. Nobody
 // tries them again but the patrol, and the validators when something has changed.
-type held struct {
-	// count is told of objects that become held, or are no more.
-	count func(kind string, by int)
+type held struct{ *parked[string] }
 
-	mu    sync.Mutex
-	told  map[objectKey]string
-	ended bool
-}
-
-func newHeld(count func(kind string, by int)) *held {
-	return &held{count: count, told: map[objectKey]string{}}
-}
+func newHeld(count func(kind string, by int)) *held { return &held{newParked[string](count)} }
 
 // put notes that an object is held, and returns what the tenant was told about it.
 func (h *held) put(kind string, key client.ObjectKey) (told string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k := objectKey{kind, key}
-	told, known := h.told[k]
-	if !known && !h.ended {
-		h.told[k] = ""
-		h.count(kind, 1)
-	}
-	return told
-}
-
-// tell notes what the tenant was told about an object that is still held.
-func (h *held) tell(kind string, key client.ObjectKey, message string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if k := (objectKey{kind, key}); h.lockedHas(k) {
-		h.told[k] = message
-	}
-}
-
-// clear forgets an object that was not held this time.
-func (h *held) clear(kind string, key client.ObjectKey) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if k := (objectKey{kind, key}); h.lockedHas(k) {
-		h.count(kind, -1)
-		delete(h.told, k)
-	}
-}
-
-// end forgets all, for good: the tenant is gone.
-func (h *held) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for k := range h.told {
-		h.count(k.kind, -1)
-	}
-	clear(h.told)
-	h.ended = true
-}
-
-// has says whether an object is held.
-func (h *held) has(kind string, key client.ObjectKey) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lockedHas(objectKey{kind, key})
-}
-
-func (h *held) lockedHas(k objectKey) bool {
-	_, known := h.told[k]
-	return known
-}
-
-// all are the objects that are held.
-func (h *held) all() []objectKey {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.told))
+	return h.parked.put(kind, key, func(told string) string { return told })
 }
 
 // validate does a write to the super cluster if the validators allow it.
@@ -100,22 +31,13 @@ func (s *session) validate(ctx context.Context, obj, was client.Object, write fu
 func (e *Engine) retry(tenant string) {
 	if s := e.session(multicluster.ClusterName(tenant)); s != nil {
 		s.retries.Add(1)
-		s.retryHeld()
+		s.enqueueParked(s.held.all(), priorityNormal)
 	}
 }
 
 // serves says whether a tenant is engaged.
 func (e *Engine) serves(tenant string) bool {
 	return e.session(multicluster.ClusterName(tenant)) != nil
-}
-
-// retryHeld enqueues what is held.
-func (s *session) retryHeld() {
-	for _, o := range s.held.all() {
-		if k := s.kind(o.kind); k != nil {
-			s.enqueue(s.request(k, o.key), priorityNormal)
-		}
-	}
 }
 
 // hold leaves an object as it is until it may go down, and tells the tenant why if that is news. Retries is how often the tenant's
@@ -134,7 +56,7 @@ func (s *session) hold(ctx context.Context, k *kind, key client.ObjectKey, why *
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {
 		return err
 	}
-	s.held.tell(k.name, key, why.Message)
+	s.held.note(k.name, key, why.Message)
 	return nil
 }
 

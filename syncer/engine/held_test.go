@@ -12,12 +12,12 @@ func TestHeldObjectsAreToldOnce(t *testing.T) {
 	if told := h.put("Pod", webKey); told != "" {
 		t.Errorf("one that was never held was told %q", told)
 	}
-	h.tell("Pod", webKey, "full")
+	h.note("Pod", webKey, "full")
 	if told := h.put("Pod", webKey); told != "full" {
 		t.Errorf("it was told %q", told)
 	}
 	h.clear("Pod", webKey)
-	h.tell("Pod", webKey, "late") // by a worker that was slower
+	h.note("Pod", webKey, "late") // by a worker that was slower
 	if h.has("Pod", webKey) {
 		t.Error("one that goes down is held")
 	}

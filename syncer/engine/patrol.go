@@ -33,7 +33,7 @@ func (e *Engine) patrol(ctx context.Context) {
 			if found := s.compareAll(ctx); len(found) > 0 {
 				suspects[s] = found
 			}
-			s.retryHeld()
+			s.enqueueParked(s.held.all(), priorityNormal)
 		})
 		e.metrics.observePatrol(began)
 		if len(suspects) == 0 {
@@ -110,7 +110,7 @@ func (s *session) compare(ctx context.Context, k *kind, keys iter.Seq[client.Obj
 		switch differs, err := s.differs(ctx, k, key); {
 		case err != nil:
 			log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name, "object", key)
-		case differs && !s.refusals.waits(k.name, key) && !s.held.has(k.name, key):
+		case differs && !s.refusals.has(k.name, key) && !s.held.has(k.name, key):
 			differing = append(differing, key)
 		}
 	}

@@ -42,8 +42,8 @@ func TestRefusedObjectsWaitEachForItself(t *testing.T) {
 	}
 	r.clear("Pod", webKey)
 	r.clear("Pod", other)
-	if len(r.delay) != 0 {
-		t.Errorf("%d objects are remembered that nobody refuses", len(r.delay))
+	if len(r.known) != 0 {
+		t.Errorf("%d objects are remembered that nobody refuses", len(r.known))
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRefusedObjectsWait(t *testing.T) {
 	other := client.ObjectKey{Namespace: "other", Name: "web"}
 	expect := func(when string, want bool) {
 		t.Helper()
-		if got := r.waits("Pod", webKey); got != want {
+		if got := r.has("Pod", webKey); got != want {
 			t.Errorf("%s it waits: %t", when, got)
 		}
 	}

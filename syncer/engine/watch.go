@@ -77,7 +77,7 @@ func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *session) {
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
-			s.retryRefused()
+			s.enqueueParked(s.refusals.all(), priorityLow)
 		})
 	}
 	return handler{
@@ -316,11 +316,11 @@ func (s *session) wake(k *kind, obj client.Object) {
 	_ = s.eachReferrer(s.ctx, k.name, client.ObjectKeyFromObject(obj), again)
 }
 
-// retryRefused enqueues what is refused for now, before its time.
-func (s *session) retryRefused() {
-	for _, o := range s.refusals.all() {
+// enqueueParked enqueues objects that are not carried for now, before their time.
+func (s *session) enqueueParked(objects []objectKey, priority int) {
+	for _, o := range objects {
 		if k := s.kind(o.kind); k != nil {
-			s.enqueue(s.request(k, o.key), priorityLow)
+			s.enqueue(s.request(k, o.key), priority)
 		}
 	}
 }
