@@ -230,11 +230,6 @@ func (s *session) run(name multicluster.ClusterName) {
 // begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
 // is found what the tenant deleted while nobody looked.
 func (s *session) begin() error {
-	select {
-	case <-s.watching:
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	}
 	var synced []toolscache.DoneChecker
 	for k := range s.carried() {
 		registration, err := s.watchTenant(k)
@@ -244,6 +239,12 @@ func (s *session) begin() error {
 		synced = append(synced, registration.HasSyncedChecker())
 	}
 	if !toolscache.WaitFor(s.ctx, "", synced...) {
+		return s.ctx.Err()
+	}
+	// The super cluster's caches fill at the same time.
+	select {
+	case <-s.watching:
+	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
 	if err := s.catchUp(); err != nil {
