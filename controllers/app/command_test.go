@@ -35,14 +35,16 @@ func TestCommand(t *testing.T) {
 		want Options
 		err  string
 	}{
-		"Defaults": {nil, Options{Options: process.Defaults()}, ""},
+		"Defaults": {nil, Options{ServiceCIDRPrefix: 20, Options: process.Defaults()}, ""},
 		"All": {
 			[]string{
 				"--default-provisioner=External", "--leader-elect", "--leader-elect-namespace=vc-system",
 				"--metrics-bind-address=:8443", "--health-probe-bind-address=0", "-v=4",
+				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22",
 			},
 			Options{
 				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
+				ServiceCIDRPool:    "10.104.0.0/13", ServiceCIDRPrefix: 22,
 				Options: process.Options{
 					LeaderElect: true, LeaderElectNamespace: "vc-system",
 					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
@@ -100,5 +102,25 @@ func TestEmbeddedManagerListensNowhere(t *testing.T) {
 	if options.Metrics.BindAddress != "0" || options.HealthProbeBindAddress != "0" || options.LeaderElection {
 		t.Errorf("metrics at %s, probes at %s, leader election %v",
 			options.Metrics.BindAddress, options.HealthProbeBindAddress, options.LeaderElection)
+	}
+}
+
+func TestValidateServiceRanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		pool   string
+		prefix int
+		want   string // in the error; empty if there is none
+	}{
+		"none":            {"", 20, ""},
+		"fine":            {"10.104.0.0/13", 20, ""},
+		"no network":      {"10.104.0.0", 20, "CIDR notation"},
+		"parts too large": {"10.104.0.0/13", 12, "larger than the whole"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := (&Options{ServiceCIDRPool: c.pool, ServiceCIDRPrefix: c.prefix}).Validate()
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
 	}
 }

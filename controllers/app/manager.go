@@ -53,11 +53,12 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 		return fmt.Errorf("make provisioners: %w", err)
 	}
 	reconciler := &virtualcluster.Reconciler{
-		Client:       mgr.GetClient(),
-		Live:         mgr.GetAPIReader(),
-		Provisioners: registry,
-		Default:      options.DefaultProvisioner,
-		Events:       mgr.GetEventRecorder(name),
+		Client:        mgr.GetClient(),
+		Live:          mgr.GetAPIReader(),
+		Provisioners:  registry,
+		Default:       options.DefaultProvisioner,
+		ServiceRanges: options.serviceRanges(),
+		Events:        mgr.GetEventRecorder(name),
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)

@@ -3,11 +3,14 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 
 	"github.com/spf13/pflag"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/network"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
@@ -15,13 +18,25 @@ import (
 type Options struct {
 	// DefaultProvisioner is for VirtualClusters that name none. If empty, they have to.
 	DefaultProvisioner tenancyv1alpha1.ProvisionerType
+	// ServiceCIDRPool is the range of the super cluster's Service addresses of which each tenant gets a part of its own, of
+	// ServiceCIDRPrefix bits. Empty: tenants have addresses that mean nothing in the super cluster.
+	ServiceCIDRPool   string
+	ServiceCIDRPrefix int
 	process.Options
 }
+
+// DefaultServiceCIDRPrefix gives a tenant 4096 Services.
+const DefaultServiceCIDRPrefix = 20
 
 // AddFlags binds the options to flags; what they hold is the flags' default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.DefaultProvisioner), "default-provisioner", string(o.DefaultProvisioner),
 		"provisioner of VirtualClusters whose spec names none (Native, Hosted or External)")
+	flags.StringVar(&o.ServiceCIDRPool, "service-cidr-pool", o.ServiceCIDRPool,
+		"range within the super cluster's own Service addresses of which each new tenant gets a part, "+
+			"so that Services have the same address in both; empty for none")
+	flags.IntVar(&o.ServiceCIDRPrefix, "service-cidr-prefix", cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix),
+		"length of the prefix of each tenant's part of --service-cidr-pool")
 	o.Options.AddFlags(flags)
 }
 
@@ -29,8 +44,23 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	switch o.DefaultProvisioner {
 	case "", tenancyv1alpha1.ProvisionerNative, tenancyv1alpha1.ProvisionerHosted, tenancyv1alpha1.ProvisionerExternal:
-		return nil
 	default:
 		return fmt.Errorf("--default-provisioner %q is unknown: it is one of Native, Hosted, External", o.DefaultProvisioner)
 	}
+	if o.ServiceCIDRPool == "" {
+		return nil
+	}
+	if _, err := netip.ParsePrefix(o.ServiceCIDRPool); err != nil {
+		return fmt.Errorf("--service-cidr-pool is %q: it must be a network in CIDR notation, such as 10.104.0.0/13", o.ServiceCIDRPool)
+	}
+	if err := o.serviceRanges().Validate(); err != nil {
+		return fmt.Errorf("--service-cidr-pool and --service-cidr-prefix: %w", err)
+	}
+	return nil
+}
+
+// serviceRanges are the tenants' parts of the pool.
+func (o *Options) serviceRanges() network.ServiceRanges {
+	pool, _ := netip.ParsePrefix(o.ServiceCIDRPool) // an invalid one is none, and is refused by Validate
+	return network.ServiceRanges{Pool: pool, Bits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
 }

@@ -5,6 +5,7 @@ package virtualcluster
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/network"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -44,8 +46,13 @@ type Reconciler struct {
 	Provisioners provisioner.Registry
 	// Default is the provisioner of VirtualClusters that name none.
 	Default tenancyv1alpha1.ProvisionerType
+	// ServiceRanges are the Service addresses of the super cluster that tenants have parts of.
+	ServiceRanges network.ServiceRanges
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
+
+	// allotting keeps two tenants from one part of the addresses.
+	allotting sync.Mutex
 }
 
 // outcome is what one reconcile reached. The status and the time of the next one follow from it.
@@ -76,6 +83,9 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	}
 	if err := r.patchFinalizer(ctx, vc, controllerutil.AddFinalizer); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if err := r.allotServiceRange(ctx, vc); err != nil {
+		return r.report(ctx, vc.DeepCopy(), vc, outcome{err: err})
 	}
 	before := vc.DeepCopy()
 	controlPlane, err := r.ensure(ctx, vc)

@@ -71,6 +71,9 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 		return nil, err
 	}
 	s.progress.step("tenancy API", "installed")
+	if err := serveTenantAddresses(ctx, super.RESTConfig()); err != nil {
+		return nil, err
+	}
 	return super.RESTConfig(), nil
 }
 
@@ -90,7 +93,7 @@ func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.
 		return nil
 	}
 	here := provisioner.New(crew.ctx, host)
-	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted}
+	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
 		elsewhere := external.New(mgr.GetAPIReader())

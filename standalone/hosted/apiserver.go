@@ -43,8 +43,8 @@ type apiServer struct {
 // startAPIServer builds a kube-apiserver and lets it serve at the inlet.
 // Building cannot be interrupted: what it starts ends only with a server that
 // has run.
-func startAPIServer(ctx context.Context, spec Spec, creds *credentials, etcd string, in *inlet) (*apiServer, error) {
-	opts, err := completeOptions(ctx, spec, creds, etcd, in)
+func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
+	opts, err := completeOptions(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +154,23 @@ func (s *apiServer) stop(ctx context.Context) {
 	s.informers.Shutdown()
 }
 
-func completeOptions(ctx context.Context, spec Spec, creds *credentials, etcd string, in *inlet) (options.CompletedOptions, error) {
-	opts, err := serverOptions(spec, creds, etcd)
+func completeOptions(ctx context.Context, c *ControlPlane) (options.CompletedOptions, error) {
+	opts, err := serverOptions(c.spec, c.creds, c.etcd)
 	if err != nil {
 		return options.CompletedOptions{}, err
+	}
+	if c.podAddress != nil {
+		opts.GenericServerRunOptions.AdvertiseAddress = c.podAddress
+		// There is one apiserver, and it needs no lease in etcd to say so.
+		opts.EndpointReconcilerType = string(reconcilers.MasterCountReconcilerType)
 	}
 	completed, err := opts.Complete(ctx)
 	if err != nil {
 		return completed, fmt.Errorf("complete the apiserver's options: %w", err)
 	}
 	// Not earlier: completing would make a self-signed certificate.
-	completed.SecureServing.Listener = in
-	completed.SecureServing.ServerCert.GeneratedCert = creds
+	completed.SecureServing.Listener = c.inlet
+	completed.SecureServing.ServerCert.GeneratedCert = c.creds
 	if errs := completed.Validate(); len(errs) > 0 {
 		return completed, fmt.Errorf("the apiserver's options: %w", utilerrors.NewAggregate(errs))
 	}
@@ -182,7 +187,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	o.ServiceClusterIPRanges = spec.ServiceCIDR
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
 	o.SecureServing.BindPort, o.SecureServing.Required = 0, false // the inlet has a port
-	// The kubernetes service leads to no address of this process.
+	// The kubernetes service leads to no address of this process, unless pods reach one.
 	o.EndpointReconcilerType = string(reconcilers.NoneEndpointReconcilerType)
 
 	o.Authentication.ClientCert.CAContentProvider = clientCA

@@ -6,16 +6,19 @@ import (
 	"k8s.io/kubernetes/pkg/controller/endpoint"
 	"k8s.io/kubernetes/pkg/controller/endpointslice"
 	"k8s.io/kubernetes/pkg/controller/endpointslicemirroring"
+	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 )
 
 const endpointsPerSlice = 100
 
-// serviceControllers tell where the pods of services are.
+// serviceControllers tell where the pods of services are, and which
+// addresses services have.
 func serviceControllers() []Controller {
 	return []Controller{
 		{"endpoints-controller", buildEndpoints},
 		{"endpointslice-controller", buildEndpointSlices},
 		{"endpointslice-mirroring-controller", buildEndpointSliceMirroring},
+		{"service-cidr-controller", buildServiceCIDRs},
 	}
 }
 
@@ -36,5 +39,11 @@ func buildEndpointSliceMirroring(ctx context.Context, env *environment) (func(co
 	core := env.typed.Core().V1()
 	c := endpointslicemirroring.NewController(ctx, core.Endpoints(), env.typed.Discovery().V1().EndpointSlices(),
 		core.Services(), endpointsPerSlice, env.client, 0)
+	return workers(1, c), nil
+}
+
+func buildServiceCIDRs(ctx context.Context, env *environment) (func(context.Context), error) {
+	networking := env.typed.Networking().V1()
+	c := servicecidrs.NewController(ctx, networking.ServiceCIDRs(), networking.IPAddresses(), env.client)
 	return workers(1, c), nil
 }

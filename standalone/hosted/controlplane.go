@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type ControlPlane struct {
 	etcd    string
 	creds   *credentials
 	inlet   *inlet
+	// podAddress is where pods find the inlet; nil if they do not.
+	podAddress net.IP
 	// turns bounds how many control planes of the host start at a time.
 	turns chan struct{}
 
@@ -131,7 +134,7 @@ func (c *ControlPlane) serve(ctx context.Context) error {
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 
-	server, err := startAPIServer(ctx, c.spec, c.creds, c.etcd, c.inlet)
+	server, err := startAPIServer(ctx, c)
 	if err != nil {
 		return err
 	}

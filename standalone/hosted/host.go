@@ -27,6 +27,11 @@ type Options struct {
 	// Advertise is the host name or IP address that clients reach the port at;
 	// Listen by default, or 127.0.0.1 if that means every address.
 	Advertise string
+	// PodAddress is an IP address of this machine that pods of the super cluster
+	// reach. Each control plane has a port of its own there, to which its
+	// kubernetes service leads: clients in pods ask for no server name. Without
+	// one, no pod reaches its apiserver.
+	PodAddress net.IP
 	// Port is the number of that port. Zero picks a free one, which changes
 	// every kubeconfig at the next start.
 	Port int
@@ -168,12 +173,12 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 			return nil, err
 		}
 	}
-	in, err := newInlet()
+	in, err := newInlet(h.opts.PodAddress)
 	if err != nil {
 		return nil, err
 	}
 	return &ControlPlane{
-		spec: spec, creds: creds, inlet: in,
+		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
 		address: h.Address(), etcd: h.store.endpoint, turns: h.turns,
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}, nil

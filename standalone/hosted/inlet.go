@@ -9,30 +9,35 @@ import (
 )
 
 // inlet is the listener of one control plane's server. It yields connections
-// that the router hands over, and those of the server's loopback client,
-// which come through a port of their own: the loopback client cannot be told
-// another server name, so it would be lost at the router.
+// that the router hands over, and those of clients that cannot be told to ask
+// for a server name and would be lost at the router: the server's loopback
+// client and those in pods. They come through a port of their own.
 type inlet struct {
-	loopback net.Listener
-	conns    chan net.Conn
-	closed   chan struct{}
-	close    func()
-	feeder   sync.WaitGroup
+	direct net.Listener
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+	feeder sync.WaitGroup
 
 	mu   sync.Mutex
 	open map[*inletConn]struct{}
 }
 
-func newInlet() (*inlet, error) {
-	loopback, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+// newInlet opens the port at the address that pods reach; nil is for nobody but
+// the loopback client.
+func newInlet(pods net.IP) (*inlet, error) {
+	if pods == nil {
+		pods = net.IPv4(127, 0, 0, 1)
+	}
+	direct, err := net.ListenTCP("tcp", &net.TCPAddr{IP: pods})
 	if err != nil {
-		return nil, fmt.Errorf("listen for the loopback client: %w", err)
+		return nil, fmt.Errorf("listen for clients that ask for no server name: %w", err)
 	}
 	in := &inlet{
-		loopback: loopback,
-		conns:    make(chan net.Conn),
-		closed:   make(chan struct{}),
-		open:     map[*inletConn]struct{}{},
+		direct: direct,
+		conns:  make(chan net.Conn),
+		closed: make(chan struct{}),
+		open:   map[*inletConn]struct{}{},
 	}
 	in.close = sync.OnceFunc(func() { close(in.closed) })
 	in.feeder.Go(in.feed)
@@ -41,7 +46,7 @@ func newInlet() (*inlet, error) {
 
 func (in *inlet) feed() {
 	for {
-		conn, err := in.loopback.Accept()
+		conn, err := in.direct.Accept()
 		switch {
 		case err == nil:
 			in.offer(conn)
@@ -91,7 +96,7 @@ func (in *inlet) Accept() (net.Conn, error) {
 // would make the server wait.
 func (in *inlet) Close() error {
 	in.close()
-	err := in.loopback.Close()
+	err := in.direct.Close()
 	for _, conn := range in.connections() {
 		_ = conn.Close()
 	}
@@ -99,7 +104,7 @@ func (in *inlet) Close() error {
 }
 
 // Addr is where the loopback client finds the server.
-func (in *inlet) Addr() net.Addr { return in.loopback.Addr() }
+func (in *inlet) Addr() net.Addr { return in.direct.Addr() }
 
 // shut closes the inlet, if the server has not, and waits for its end.
 func (in *inlet) shut() {

@@ -3,6 +3,7 @@
 package provisioner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -118,7 +119,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 	key := vc.Status.ClusterNamespace
 	started, err := h.host.Run(hosted.Spec{
 		Name:          key,
-		ServiceCIDR:   vc.Spec.ServiceCIDR,
+		ServiceCIDR:   cmp.Or(vc.Status.ServiceCIDR, vc.Spec.ServiceCIDR),
 		ClusterDomain: vc.Spec.ClusterDomain,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,

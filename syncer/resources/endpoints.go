@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,11 +37,10 @@ func Endpoints() engine.Kind {
 }
 
 // skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: of a service without
-// pods, it wrote Endpoints without an address, which nobody needs. Each apiserver has Endpoints of its own.
+// pods, it wrote Endpoints without an address, which nobody needs.
 func skipEndpoints(tenant *endpoints) bool {
 	_, made := tenant.Annotations[corev1.EndpointsLastChangeTriggerTime]
-	return made || len(tenant.Subsets) == 0 ||
-		tenant.Namespace == metav1.NamespaceDefault && tenant.Name == apiserverService
+	return made || len(tenant.Subsets) == 0
 }
 
 var errSelects = errors.New("the Service of this name selects pods, and its endpoints are found by that; " +

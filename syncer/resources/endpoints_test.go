@@ -70,8 +70,7 @@ func TestEndpointsOfControllersStay(t *testing.T) {
 	}{
 		"written by hand":                  {metav1.ObjectMeta{Namespace: "default", Name: "web"}, 1, true},
 		"without an address":               {metav1.ObjectMeta{Namespace: "default", Name: "web"}, 0, false},
-		"the apiserver's":                  {metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}, 1, false},
-		"of a service that is so called":   {metav1.ObjectMeta{Namespace: "shop", Name: "kubernetes"}, 1, true},
+		"the apiserver's":                  {metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}, 1, true},
 		"made by a controller":             {metav1.ObjectMeta{Labels: labels.Set{"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}, 1, false},
 		"made by a controller before 1.33": {metav1.ObjectMeta{Annotations: labels.Set{"endpoints.kubernetes.io/last-change-trigger-time": "x"}}, 1, false},
 	}

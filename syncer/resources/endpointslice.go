@@ -3,7 +3,6 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
@@ -23,9 +22,6 @@ func EndpointSlice() engine.Kind {
 		Desired: desiredEndpointSlice,
 		Merge: func(super, desired *discoveryv1.EndpointSlice) {
 			super.Endpoints, super.Ports = desired.Endpoints, desired.Ports
-		},
-		Skip: func(tenant *discoveryv1.EndpointSlice) bool {
-			return tenant.Namespace == metav1.NamespaceDefault && tenant.Labels[discoveryv1.LabelServiceName] == apiserverService
 		},
 		Replace: func(super, desired *discoveryv1.EndpointSlice) bool {
 			return super.AddressType != desired.AddressType

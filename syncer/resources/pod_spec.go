@@ -28,9 +28,12 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	fields := fieldsFor(v.Tenant, tenant)
 	translateVolumes(spec.Volumes, fields)
 	useClaims(tenant.Name, spec.Volumes)
+	environment := apiserverEnvironment(v.Tenant)
 	for c := range containersOf(spec) {
 		translateContainer(c, fields)
+		addEnvironment(c, environment)
 	}
+	translateDNS(v, spec)
 	// They can only be added to a pod that exists. What they read is on the copy when they are.
 	spec.EphemeralContainers = nil
 

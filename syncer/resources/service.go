@@ -2,17 +2,21 @@ package resources
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Service flows down, its load balancer's addresses and its conditions up. The super cluster gives the copy cluster IPs of its
-// own, and node ports to what is behind a load balancer; a service of type NodePort gets the very ports that the tenant sees, or is
-// refused. The service of the tenant's own apiserver stays: no pods of the tenant stand behind it.
+// Service flows down, its load balancer's addresses and its conditions up. The copy has the cluster IP that the tenant sees, if the tenant
+// has a part of the super cluster's addresses, and else one of the super cluster's choice; so it has node ports to what is behind a load
+// balancer. A service of type NodePort gets the very ports that the tenant sees, or is refused. The service of the tenant's own
+// apiserver goes down like any other, since pods reach the apiserver by it.
 func Service() engine.Kind {
 	return engine.Down[*corev1.Service]{
 		Name:    "Service",
@@ -20,24 +24,18 @@ func Service() engine.Kind {
 		List:    &corev1.ServiceList{},
 		Desired: desiredService,
 		Merge:   mergeService,
-		Skip: func(tenant *corev1.Service) bool {
-			return tenant.Namespace == metav1.NamespaceDefault && tenant.Name == apiserverService
-		},
-		Status: serviceStatus,
-		Same:   func(a, b *corev1.Service) bool { return semanticEqual(a.Status, b.Status) },
+		Status:  serviceStatus,
+		Same:    func(a, b *corev1.Service) bool { return semanticEqual(a.Status, b.Status) },
 		Replace: func(super, desired *corev1.Service) bool {
-			return headless(super) != headless(desired)
+			return headless(super) != headless(desired) || movedAway(super, desired)
 		},
 	}
 }
 
-// apiserverService is the service in the namespace default by which pods reach the apiserver. Each apiserver makes its own.
-const apiserverService = "kubernetes"
-
 var errExternalIPs = errors.New("spec.externalIPs is not allowed, since it could draw the traffic of others; " +
 	"use a Service of type LoadBalancer")
 
-func desiredService(_ engine.View, tenant *corev1.Service) (*corev1.Service, error) {
+func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, error) {
 	if len(tenant.Spec.ExternalIPs) > 0 {
 		return nil, errExternalIPs
 	}
@@ -47,7 +45,9 @@ func desiredService(_ engine.View, tenant *corev1.Service) (*corev1.Service, err
 	}
 	spec := &super.Spec
 	if !headless(tenant) {
-		spec.ClusterIP, spec.ClusterIPs = "", nil
+		if err := setAddresses(v.Tenant, spec); err != nil {
+			return nil, err
+		}
 	}
 	if ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicyRequireDualStack {
 		// The tenant's apiserver filled in what families its own addresses have; the super cluster's may have others.
@@ -60,6 +60,28 @@ func desiredService(_ engine.View, tenant *corev1.Service) (*corev1.Service, err
 		}
 	}
 	return super, nil
+}
+
+// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives others.
+func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
+	if !t.ServiceCIDR.IsValid() {
+		spec.ClusterIP, spec.ClusterIPs = "", nil
+		return nil
+	}
+	for _, text := range spec.ClusterIPs {
+		if ip, err := netip.ParseAddr(text); err != nil || !t.ServiceCIDR.Contains(ip) {
+			// A ServiceCIDR that the tenant made itself can have any address, also one that is another tenant's.
+			return fmt.Errorf("its address %s is not one of this cluster's, which are in %s; make the Service again with one of these, or without",
+				text, t.ServiceCIDR)
+		}
+	}
+	return nil
+}
+
+// movedAway says whether the copy has another address than it should. It cannot be changed in place.
+func movedAway(super, desired *corev1.Service) bool {
+	was, now := super.Spec.ClusterIP, desired.Spec.ClusterIP
+	return was != "" && now != "" && was != now
 }
 
 // headless says whether a service has no cluster IP because the tenant wants none. It cannot be changed in place.
@@ -82,7 +104,9 @@ func mergeService(super, desired *corev1.Service) {
 	if spec.Type == corev1.ServiceTypeExternalName {
 		return
 	}
-	spec.ClusterIP, spec.ClusterIPs = was.ClusterIP, was.ClusterIPs
+	if was.ClusterIP != "" {
+		spec.ClusterIP, spec.ClusterIPs = was.ClusterIP, was.ClusterIPs
+	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
 		mergeLoadBalancer(spec, &was)
 	}

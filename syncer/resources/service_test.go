@@ -2,6 +2,8 @@ package resources
 
 import (
 	"errors"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,23 +167,72 @@ func TestNetworkOfAService(t *testing.T) {
 	}
 }
 
-func TestServiceOfTheApiserverStays(t *testing.T) {
+// addressed is a view of a tenant with Service addresses of its own.
+func addressed() engine.View {
+	v := view
+	v.Tenant.ServiceCIDR = netip.MustParsePrefix("10.104.16.0/20")
+	return v
+}
+
+// TestServiceKeepsItsAddress: a tenant with a part of the super cluster's addresses sees the very ones that its pods reach.
+func TestServiceKeepsItsAddress(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Service]](t, Service())
 	tests := map[string]struct {
-		namespace, name string
-		want            bool
+		ips  []string
+		want string // the copy's, or what is in the error
+		ok   bool
 	}{
-		"the apiserver's":               {"default", "kubernetes", true},
-		"another of the same namespace": {"default", "web", false},
-		"of the same name elsewhere":    {"prod", "kubernetes", false},
+		"its own":                        {[]string{"10.104.16.7"}, "10.104.16.7", true},
+		"the last of its own":            {[]string{"10.104.31.255"}, "10.104.31.255", true},
+		"another tenant's":               {[]string{"10.104.32.1"}, "10.104.16.0/20", false},
+		"the super cluster's":            {[]string{"10.96.0.1"}, "10.104.16.0/20", false},
+		"its own and one of nobody's":    {[]string{"10.104.16.7", "fd00::7"}, "fd00::7", false},
+		"none, since it wants none":      {[]string{"None"}, "None", true},
+		"none, for somebody else has it": {nil, "", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tenant := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: tt.name}}
-			if got := k.Skip(tenant); got != tt.want {
-				t.Errorf("Skip = %t, want %t", got, tt.want)
+			tenant := service(corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIPs: tt.ips})
+			if len(tt.ips) > 0 {
+				tenant.Spec.ClusterIP = tt.ips[0]
+			}
+			got, err := k.Desired(addressed(), tenant)
+			switch {
+			case tt.ok && (err != nil || got.Spec.ClusterIP != tt.want):
+				t.Errorf("got %v (%v), want %s", got, err, tt.want)
+			case !tt.ok && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v (%v), want an error with %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestServiceWithAnotherAddress: a copy that has another address than it should is made anew.
+func TestServiceWithAnotherAddress(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	at := func(ip string) *corev1.Service { return service(corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: ip}) }
+	tests := map[string]struct {
+		super, desired string
+		want           bool
+	}{
+		"the same":                      {"10.104.16.7", "10.104.16.7", false},
+		"another":                       {"10.96.0.7", "10.104.16.7", true},
+		"any":                           {"10.96.0.7", "", false},
+		"one where there was none":      {"", "10.104.16.7", false},
+		"none where there was one":      {"10.96.0.7", "None", true},
+		"one where none was wanted yet": {"None", "10.104.16.7", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k.Replace(at(tt.super), at(tt.desired)); got != tt.want {
+				t.Errorf("Replace = %t, want %t", got, tt.want)
+			}
+		})
+	}
+	was := service(corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"})
+	k.Merge(was, at("10.104.16.7"))
+	if was.Spec.ClusterIP != "10.104.16.7" {
+		t.Errorf("a copy that had no address gets %q", was.Spec.ClusterIP)
 	}
 }
 

@@ -3,6 +3,8 @@
 package translate
 
 import (
+	"cmp"
+	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +13,9 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
+
+// defaultClusterDomain is the domain of a cluster of which nothing is said.
+const defaultClusterDomain = "cluster.local"
 
 // Tenant is what translation has to know of a VirtualCluster.
 type Tenant struct {
@@ -25,6 +30,12 @@ type Tenant struct {
 	Opaque, Transparent []string
 	// Weight is the tenant's share of the syncer.
 	Weight int32
+	// ServiceCIDR is the tenant's own part of the super cluster's Service addresses; invalid if it has none.
+	ServiceCIDR netip.Prefix
+	// ClusterDomain is the DNS domain of the tenant's cluster.
+	ClusterDomain string
+	// Endpoint is the URL of the tenant's apiserver.
+	Endpoint string
 	// Sync is what is carried, where it differs from the default, and Policy what pods may ask of the super cluster.
 	Sync   tenancyv1alpha1.SyncSpec
 	Policy tenancyv1alpha1.TenantPolicy
@@ -41,7 +52,11 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 		Opaque:      vc.Spec.OpaqueMetaPrefixes,
 		Transparent: vc.Spec.TransparentMetaPrefixes,
 		Weight:      max(vc.Spec.Weight, 1),
+
+		ClusterDomain: cmp.Or(vc.Spec.ClusterDomain, defaultClusterDomain),
+		Endpoint:      vc.Status.Endpoint,
 	}
+	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // which the manager wrote; without one, it is invalid
 	if vc.Spec.Sync != nil {
 		t.Sync = *vc.Spec.Sync.DeepCopy()
 	}
@@ -76,4 +91,17 @@ func (t Tenant) Text(text, namespace string) string {
 		pairs = append([]string{t.SuperNamespace(namespace), namespace}, pairs...)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if the tenant has none. The first
+// is that of its apiserver, the tenth by convention that of its DNS.
+func (t Tenant) ServiceAddress(number int) netip.Addr {
+	if !t.ServiceCIDR.IsValid() {
+		return netip.Addr{}
+	}
+	addr := t.ServiceCIDR.Masked().Addr()
+	for range number {
+		addr = addr.Next()
+	}
+	return addr
 }

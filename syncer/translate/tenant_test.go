@@ -1,10 +1,12 @@
 package translate
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +22,8 @@ var blue = Tenant{
 	UID:       "vc-uid",
 	RootUID:   "root-uid",
 	Weight:    1,
+
+	ClusterDomain: "cluster.local",
 }
 
 // long are a namespace whose name is hashed in the super cluster, and a key that is cut there.
@@ -40,12 +44,25 @@ func TestNewTenant(t *testing.T) {
 	}
 	want := blue
 	want.Opaque, want.Transparent, want.Weight = []string{"opaque.io/"}, []string{"transparent.io/"}, 3
-	if diff := cmp.Diff(want, NewTenant(vc, "root-uid")); diff != "" {
+	if diff := cmp.Diff(want, NewTenant(vc, "root-uid"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("tenant (-want +got):\n%s", diff)
 	}
 	vc.Spec.Weight = 0
 	if got := NewTenant(vc, "root-uid").Weight; got != 1 {
 		t.Errorf("without a weight, the weight is %d, want 1", got)
+	}
+}
+
+func TestServiceAddress(t *testing.T) {
+	who := NewTenant(&tenancyv1alpha1.VirtualCluster{Status: tenancyv1alpha1.VirtualClusterStatus{ServiceCIDR: "10.104.16.0/20"}}, "")
+	if got := who.ServiceAddress(1).String(); got != "10.104.16.1" {
+		t.Errorf("the first address is %s", got)
+	}
+	if got := who.ServiceAddress(10).String(); got != "10.104.16.10" {
+		t.Errorf("the tenth address is %s", got)
+	}
+	if got := blue.ServiceAddress(1); got.IsValid() {
+		t.Errorf("without addresses, the first is %s", got)
 	}
 }
 

@@ -1,10 +1,13 @@
 package integration
 
 import (
+	"net/netip"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -153,10 +156,53 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(read(ctx, super.Client, superOf(red, both))).Should(HaveField("Spec.IPFamilies", both.Spec.IPFamilies))
 	})
 
-	It("of the tenant's apiserver stays", func(ctx SpecContext) {
+	It("has the same address in both clusters, for life", func(ctx SpecContext) {
+		svc := service(ns, "addressed")
+		create(ctx, red.Client, svc)
+		down := read(ctx, super.Client, superOf(red, svc))
+		Eventually(down).Should(HaveField("Spec.ClusterIP", svc.Spec.ClusterIP))
+		Expect(super.Client.Delete(ctx, superOf(red, svc))).To(Succeed())
+		Eventually(down).Should(And(HaveField("Spec.ClusterIP", svc.Spec.ClusterIP), HaveField("DeletionTimestamp", BeNil())))
+	})
+
+	It("is told that its address is taken, and gets it when it is free", func(ctx SpecContext) {
+		probe := service(ns, "probe")
+		create(ctx, red.Client, probe)
+		Expect(red.Client.Delete(ctx, probe)).To(Succeed())
+		shouldVanish(ctx, super.Client, superOf(red, probe))
+
+		squatter := service("default", "squatter")
+		squatter.Spec.ClusterIP = probe.Spec.ClusterIP
+		Eventually(super.Client.Create).WithContext(ctx).WithArguments(squatter).Should(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, squatter))).To(Succeed()) })
+		svc := service(ns, "late")
+		svc.Spec.ClusterIP = probe.Spec.ClusterIP
+		Eventually(red.Client.Create).WithContext(ctx).WithArguments(svc).Should(Succeed())
+		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(
+			And(ContainSubstring("provided IP is already allocated"), Not(ContainSubstring(red.Key())))))
+
+		Expect(super.Client.Delete(ctx, squatter)).To(Succeed())
+		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(HaveField("Spec.ClusterIP", svc.Spec.ClusterIP))
+	})
+
+	It("cannot have another tenant's address, whatever ranges its own tenant makes up", func(ctx SpecContext) {
+		blue := tenant(ctx)
+		theirs := netip.MustParsePrefix(blue.VC.Status.ServiceCIDR)
+		create(ctx, red.Client, &networkingv1.ServiceCIDR{
+			ObjectMeta: metav1.ObjectMeta{Name: "made-up"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{theirs.String()}},
+		})
+		svc := service(ns, "thief")
+		svc.Spec.ClusterIP = theirs.Addr().Next().Next().Next().String()
+		Eventually(red.Client.Create).WithContext(ctx).WithArguments(svc).Should(Succeed())
+		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(ContainSubstring("is not one of this cluster's")))
+		Expect(get(ctx, super.Client, superOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+
+	It("leads to the tenant's apiserver at the first of its addresses", func(ctx SpecContext) {
 		own := service("default", "kubernetes")
 		Expect(get(ctx, red.Client, own)).To(Succeed())
-		shouldExist(ctx, super.Client, superOf(red, configMap("default", "kube-root-ca.crt", nil)))
-		Expect(get(ctx, super.Client, superOf(red, own))).To(MatchError(apierrors.IsNotFound, "not found"))
+		first := netip.MustParsePrefix(red.VC.Status.ServiceCIDR).Addr().Next().String()
+		Expect(own.Spec.ClusterIP).To(Equal(first))
+		Eventually(read(ctx, super.Client, superOf(red, own))).Should(HaveField("Spec.ClusterIP", first))
 	})
 })

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -65,6 +66,33 @@ var _ = Describe("A VirtualCluster", func() {
 		// The syncer may have been about to make one more; the super cluster's garbage collector would take it.
 		Consistently(superNamespaces).WithContext(ctx).WithArguments(vc).Should(BeEmpty())
 		Expect(red.Client.List(ctx, &corev1.NamespaceList{})).NotTo(Succeed())
+	})
+
+	It("has Service addresses that no other tenant has", func(ctx SpecContext) {
+		red, blue := tenant(ctx), tenant(ctx)
+		of := func(vc *tenancyv1alpha1.VirtualCluster) netip.Prefix {
+			return netip.MustParsePrefix(vc.Status.ServiceCIDR)
+		}
+		Expect(of(red.VC).Overlaps(of(blue.VC))).To(BeFalse(), "%s and %s", of(red.VC), of(blue.VC))
+
+		named := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.0/24" })
+		Expect(named.VC.Status.ServiceCIDR).To(Equal("10.111.252.0/24"))
+		late := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.128/25" })
+		create(ctx, super.Client, late)
+		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, late) })
+		Eventually(read(ctx, super.Client, late)).
+			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonServiceCIDRTaken))
+		Expect(read(ctx, super.Client, late)().Status.Message).To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
+	})
+
+	It("with Service addresses that are not the super cluster's has copies with others", func(ctx SpecContext) {
+		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.200.0.0/24" })
+		Expect(red.VC.Status.ServiceCIDR).To(BeEmpty())
+		svc := service("default", "web")
+		create(ctx, red.Client, svc)
+		Expect(svc.Spec.ClusterIP).To(HavePrefix("10.200.0."))
+		Eventually(read(ctx, super.Client, superOf(red, svc))).
+			Should(HaveField("Spec.ClusterIP", Not(Or(BeEmpty(), HavePrefix("10.200.0.")))))
 	})
 
 	It("of a name that was used before starts empty", func(ctx SpecContext) {

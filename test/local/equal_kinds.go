@@ -34,7 +34,7 @@ func downKinds() []downKind {
 		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}, references: accountReferences},
 		{name: "ConfigMap", list: &corev1.ConfigMapList{}, onDemand: true, copyName: configMapName, facts: of(configMapFacts)},
 		{name: "Secret", list: &corev1.SecretList{}, onDemand: true, facts: of(secretFacts)},
-		{name: "Service", list: &corev1.ServiceList{}, own: isKubernetes, facts: of(serviceFacts)},
+		{name: "Service", list: &corev1.ServiceList{}, facts: of(serviceFacts)},
 		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
 		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},
 		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, facts: of(policyFacts)},
@@ -70,15 +70,10 @@ func configMapName(name string) string {
 	return name
 }
 
-// isKubernetes says whether an object is about the service of the side's own apiserver.
-func isKubernetes(obj client.Object) bool {
-	return obj.GetNamespace() == "default" && obj.GetName() == "kubernetes"
-}
-
 // isMadeSlice says whether a side's controllers made a slice, of a service or of Endpoints.
 func isMadeSlice(obj client.Object) bool {
 	by := obj.GetLabels()[discoveryv1.LabelManagedBy]
-	return by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" || isKubernetes(obj)
+	return by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io"
 }
 
 // isMadeClaim says whether a claim was made of a template.

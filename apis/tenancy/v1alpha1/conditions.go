@@ -28,6 +28,8 @@ const (
 	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonInvalidSpec: a field of the spec cannot be used as it is.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonServiceCIDRTaken: another tenant has Service addresses of spec.serviceCidr, or none are left.
+	ReasonServiceCIDRTaken = "ServiceCIDRTaken"
 	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"
 	// ReasonKubeconfigInvalid: the kubeconfig cannot be parsed, or asks for what is not allowed.

@@ -80,7 +80,7 @@ type VirtualClusterSpec struct {
 	OpaqueMetaPrefixes []string `json:"opaqueMetaPrefixes,omitempty"`
 
 	// serviceCidr is the range of the tenant's Service addresses: 8 to 1048576 of them, which is what an apiserver
-	// takes. Default: the provisioner's.
+	// takes. Default: a part of vc-manager's --service-cidr-pool that no other tenant has or, without one, the provisioner's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="serviceCidr must be a network in CIDR notation with no host bits set, such as 10.96.0.0/16"
@@ -165,6 +165,12 @@ type VirtualClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// serviceCidr is the tenant's own part of the Service addresses of the super cluster: a Service has the same address in both.
+	// Empty if the tenant has none; the super cluster then gives the copies addresses of its own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=43
+	ServiceCIDR string `json:"serviceCidr,omitempty"`
 
 	// version is the Kubernetes version that the control plane runs.
 	// +optional

@@ -1,0 +1,87 @@
+package virtualcluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/network"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+)
+
+// allotServiceRange gives a tenant its part of the Service addresses before its control plane is first made, and writes it down at once:
+// the control plane keeps it for life. A range of its own choice counts if it is in the pool; the control plane of a tenant that
+// is older than the pool has another one already.
+func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+	switch own := parseRange(vc.Spec.ServiceCIDR); {
+	case vc.Status.ServiceCIDR != "" || !r.ServiceRanges.Enabled():
+		return nil
+	case own.IsValid() && !r.ServiceRanges.Contains(own):
+		return nil
+	case !own.IsValid() && (vc.Status.Endpoint != "" || !r.choosesRange(vc)):
+		return nil
+	}
+	r.allotting.Lock()
+	defer r.allotting.Unlock()
+	part, err := r.chooseRange(ctx, vc)
+	if err != nil {
+		return err
+	}
+	before := vc.DeepCopy()
+	vc.Status.ServiceCIDR = part.String()
+	err = r.Client.Status().Patch(ctx, vc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if err != nil {
+		return fmt.Errorf("write the Service addresses of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+	}
+	return nil
+}
+
+// choosesRange says whether the control plane gets the addresses that it is told; an external one has its own.
+func (r *Reconciler) choosesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
+	return chooseProvisioner(vc, nil, r.Default) != tenancyv1alpha1.ProvisionerExternal
+}
+
+// chooseRange is the part that a tenant gets: the one that it names, or one that nobody has or names.
+func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Prefix, error) {
+	others := &tenancyv1alpha1.VirtualClusterList{}
+	// The cache may not show what another tenant was given just now.
+	if err := r.Live.List(ctx, others); err != nil {
+		return netip.Prefix{}, fmt.Errorf("list the Service addresses of all tenants: %w", err)
+	}
+	var given, named []netip.Prefix
+	for i := range others.Items {
+		if other := &others.Items[i]; other.UID != vc.UID {
+			given = appendRange(given, other.Status.ServiceCIDR)
+			named = appendRange(named, other.Spec.ServiceCIDR)
+		}
+	}
+	if own := parseRange(vc.Spec.ServiceCIDR); own.IsValid() {
+		if network.Overlaps(own, given) {
+			return own, provisioner.Failf(tenancyv1alpha1.ReasonServiceCIDRTaken,
+				"spec.serviceCidr %s overlaps with the addresses of another tenant: it cannot be changed, so create the VirtualCluster again "+
+					"with another one, or with none", own)
+		}
+		return own, nil
+	}
+	part, err := r.ServiceRanges.Next(append(given, named...))
+	if err != nil {
+		return part, provisioner.Failf(tenancyv1alpha1.ReasonServiceCIDRTaken, "no Service addresses: %s", err)
+	}
+	return part, nil
+}
+
+// parseRange reads a range; one that is none, or empty, is invalid.
+func parseRange(text string) netip.Prefix {
+	prefix, _ := netip.ParsePrefix(text)
+	return prefix
+}
+
+func appendRange(ranges []netip.Prefix, text string) []netip.Prefix {
+	if prefix := parseRange(text); prefix.IsValid() {
+		return append(ranges, prefix)
+	}
+	return ranges
+}

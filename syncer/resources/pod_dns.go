@@ -1,0 +1,73 @@
+package resources
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// dnsServiceNumber is the number of the DNS service's address in a cluster's Service addresses, by convention.
+const dnsServiceNumber = 10
+
+// What an apiserver takes in a pod's DNS configuration (Pod validation).
+const (
+	maxNameservers = 3
+	maxSearches    = 32
+)
+
+// translateDNS has a pod that wants its cluster's DNS ask that of the tenant, for names in the tenant's namespaces: a kubelet would
+// have it ask the super cluster's. It does what a kubelet does, which knows the super cluster's namespace alone. Without Service
+// addresses of its own, the tenant has no DNS that pods could ask.
+func translateDNS(v engine.View, spec *corev1.PodSpec) {
+	server := v.Tenant.ServiceAddress(dnsServiceNumber)
+	if !server.IsValid() || !asksCluster(spec) {
+		return
+	}
+	domain := v.Tenant.ClusterDomain
+	config := &corev1.PodDNSConfig{
+		Nameservers: []string{server.String()},
+		Searches:    []string{v.Namespace + ".svc." + domain, "svc." + domain, domain},
+		Options:     []corev1.PodDNSConfigOption{{Name: "ndots", Value: new("5")}},
+	}
+	if own := spec.DNSConfig; own != nil {
+		config.Nameservers = appendMissing(config.Nameservers, own.Nameservers)
+		config.Searches = appendMissing(config.Searches, own.Searches)
+		config.Options = mergeDNSOptions(config.Options, own.Options)
+	}
+	// A kubelet leaves out what is too much; of a pod that says all by itself, an apiserver would refuse it.
+	config.Nameservers = config.Nameservers[:min(len(config.Nameservers), maxNameservers)]
+	config.Searches = config.Searches[:min(len(config.Searches), maxSearches)]
+	spec.DNSPolicy, spec.DNSConfig = corev1.DNSNone, config
+}
+
+// asksCluster says whether a kubelet would have a pod ask the cluster's DNS. One in the network of its node has to say so.
+func asksCluster(spec *corev1.PodSpec) bool {
+	switch spec.DNSPolicy {
+	case corev1.DNSClusterFirstWithHostNet:
+		return true
+	case corev1.DNSClusterFirst, "":
+		return !spec.HostNetwork
+	case corev1.DNSDefault, corev1.DNSNone:
+	}
+	return false
+}
+
+// appendMissing appends what is not there yet.
+func appendMissing(have, more []string) []string {
+	for _, one := range more {
+		if !slices.Contains(have, one) {
+			have = append(have, one)
+		}
+	}
+	return have
+}
+
+// mergeDNSOptions are the options with those of the pod, which win.
+func mergeDNSOptions(options, own []corev1.PodDNSConfigOption) []corev1.PodDNSConfigOption {
+	overridden := func(o corev1.PodDNSConfigOption) bool {
+		return slices.ContainsFunc(own, func(p corev1.PodDNSConfigOption) bool { return p.Name == o.Name })
+	}
+	return append(slices.DeleteFunc(options, overridden), own...)
+}
