@@ -50,7 +50,7 @@ func (s *session) lags(k *kind) (bool, error) {
 		return false, err
 	}
 	for i := range copies.Items {
-		cached, err := cachedObject(ctx, k.cache, k, client.ObjectKeyFromObject(&copies.Items[i]))
+		cached, err := k.cache.get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
 		if err != nil || cached == nil {
 			return true, err
 		}

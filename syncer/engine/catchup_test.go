@@ -51,9 +51,10 @@ func at(name, version string) *corev1.Pod {
 }
 
 // behind is a session that begins while the super cluster is ahead of its cache.
-func behind(ctx context.Context, super *ahead, cached *memory) *session {
-	k := rich().spec()
-	k.cache = cached
+func behind(ctx context.Context, super *ahead, cached ...client.Object) *session {
+	k := typed(rich())
+	k.cache = newReader(nil)
+	hold(k.cache, k, cached...)
 	s := &session{Engine: &Engine{super: super, timeout: time.Second}, ctx: ctx}
 	s.tenant.Store(&tenantBlue)
 	s.kinds.Store(&map[string]*kind{k.name: k})
@@ -74,7 +75,7 @@ func TestLags(t *testing.T) {
 		"the cache holds what is gone, still": {nil, []client.Object{at("a", "7")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := behind(t.Context(), &ahead{copies: tc.copies}, &memory{objects: tc.cached})
+			s := behind(t.Context(), &ahead{copies: tc.copies}, tc.cached...)
 			for k := range s.carried() {
 				if lags, err := s.lags(k); err != nil || lags != tc.want {
 					t.Errorf("it lags: %t, %v", lags, err)
@@ -88,14 +89,15 @@ func TestLags(t *testing.T) {
 func TestASessionWaitsForItsCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const late = 5
-		cached := &memory{}
-		super := &ahead{copies: []*corev1.Pod{at("a", "7")}, err: errors.New("down"), then: func(asked int) {
-			if asked == late {
-				cached.objects = []client.Object{at("a", "7")}
+		super := &ahead{copies: []*corev1.Pod{at("a", "7")}, err: errors.New("down")}
+		s := behind(t.Context(), super)
+		super.then = func(asked int) {
+			if k := s.kind("Pod"); asked == late {
+				hold(k.cache, k, at("a", "7"))
 			}
-		}}
+		}
 		began := time.Now()
-		if err := behind(t.Context(), super, cached).catchUp(); err != nil {
+		if err := s.catchUp(); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); super.asked != late || took != (late-1)*catchUpEvery {
@@ -108,7 +110,7 @@ func TestASessionThatEndsWaitsNoLonger(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	super := &ahead{copies: []*corev1.Pod{at("a", "7")}}
-	if err := behind(ctx, super, &memory{}).catchUp(); !errors.Is(err, context.Canceled) {
+	if err := behind(ctx, super).catchUp(); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,7 +32,7 @@ type CustomResource struct {
 type customKinds struct {
 	build func(CustomResource) Kind
 	// copies holds what carries the label of a tenant, all also what does not.
-	copies, all cache.Cache
+	copies, all *reader
 
 	definitions definitions
 
@@ -68,7 +68,7 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kin
 		return fmt.Errorf("making the cache of custom resources: %w", err)
 	}
 	e.custom = &customKinds{
-		build: build, copies: e.super.GetCache(), all: all, watched: map[customWatch]*sharedWatch{},
+		build: build, copies: e.cache, all: newReader(all), watched: map[customWatch]*sharedWatch{},
 	}
 	return mgr.GetLocalManager().Add(all)
 }
@@ -92,7 +92,7 @@ func (e *Engine) acquire(ctx context.Context, r CustomResource) error {
 	if w == nil {
 		w = &sharedWatch{kind: c.kind(r)}
 		if _, err := e.watchSuper(ctx, w.kind); err != nil {
-			return errors.Join(err, w.cache.RemoveInformer(ctx, w.object))
+			return errors.Join(err, w.cache.close(ctx, w.kind))
 		}
 		c.watched[r.watch()] = w
 	}
@@ -110,7 +110,7 @@ func (e *Engine) release(ctx context.Context, r CustomResource) error {
 		return nil
 	}
 	delete(c.watched, r.watch())
-	return w.cache.RemoveInformer(ctx, w.object)
+	return w.cache.close(ctx, w.kind)
 }
 
 // carriage is how a session carries one custom resource.
@@ -187,7 +187,7 @@ func (c *carriage) open(r CustomResource) error {
 
 // await notes what tells that both sides are known.
 func (c *carriage) await(k *kind) error {
-	super, err := k.cache.GetInformer(c.ctx, k.object, cache.BlockUntilSynced(false))
+	super, err := k.cache.open(c.ctx, k, nil)
 	if err != nil {
 		return err
 	}

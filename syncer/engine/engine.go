@@ -74,6 +74,7 @@ type Options struct {
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
 	super      cluster.Cluster
+	cache      *reader // of the super cluster's objects
 	builtin    map[string]*kind
 	custom     *customKinds
 	queue      *fairqueue.Queue[Request]
@@ -94,6 +95,7 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait()
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
+		cache:      newReader(mgr.GetLocalManager().GetCache()),
 		builtin:    map[string]*kind{},
 		queue:      fairqueue.New(Request.Lane, opts.Queue),
 		nodeLinger: opts.NodeLinger,
@@ -139,7 +141,7 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, kinds []Kind) error {
 		case err != nil:
 			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.name, err)
 		}
-		spec.cache = e.super.GetCache()
+		spec.cache = e.cache
 		e.builtin[spec.name] = spec
 	}
 	if k := e.builtin[namespaceKind]; k == nil || k.down == nil {

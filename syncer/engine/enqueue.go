@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -17,7 +16,7 @@ const (
 	// indexCluster finds the copies of a tenant's objects, by cluster key.
 	indexCluster = "tenant"
 	// indexNamespace finds what is shown to a tenant because of its namespace, by the super cluster's name of that.
-	indexNamespace = "namespace"
+	indexNamespace = "shown-namespace"
 	// indexNode finds a tenant's mirrored objects on a node.
 	indexNode = "tenant-node"
 	// indexReferences finds the objects of a tenant that refer to another.
@@ -45,41 +44,58 @@ func references(k *kind, obj client.Object) []Reference {
 	return k.down.references(obj)
 }
 
-func referenceIndex(k *kind) client.IndexerFunc {
-	return func(obj client.Object) []string {
+// referenceValue finds by indexReferences what refers to an object of its own namespace.
+func referenceValue(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
+
+// nodeValue finds by indexNode what a tenant has on a node.
+func nodeValue(cluster, node string) string { return cluster + "/" + node }
+
+// tenantIndexes are the indexes that a kind needs on the tenant's side.
+func tenantIndexes(k *kind) toolscache.Indexers {
+	if k.down == nil || k.down.references == nil {
+		return nil
+	}
+	return toolscache.Indexers{indexReferences: valuesOf(func(obj client.Object) []string {
 		refs := k.down.references(obj)
 		values := make([]string, len(refs))
 		for i, ref := range refs {
-			values[i] = referenceValue(ref.Kind, ref.Name)
+			values[i] = referenceValue(obj.GetNamespace(), ref.Kind, ref.Name)
 		}
 		return values
-	}
+	})}
 }
 
-func referenceValue(kind, name string) string { return kind + "/" + name }
-
-func nodeValue(cluster, node string) string { return cluster + "/" + node }
-
-// indexSuper adds the indexes that a kind needs in the super cluster's cache.
-func (e *Engine) indexSuper(ctx context.Context, k *kind) error {
-	indexer := k.cache
-	if k.down == nil {
-		return indexer.IndexField(ctx, k.object, indexNamespace, func(obj client.Object) []string {
-			return []string{k.up.namespace(obj)}
+// superIndexes are the indexes that a kind needs on the super cluster's side.
+func superIndexes(k *kind) toolscache.Indexers {
+	switch {
+	case k.down == nil && (k.up.node || k.up.class):
+		return nil
+	case k.down == nil:
+		return toolscache.Indexers{indexNamespace: valuesOf(func(obj client.Object) []string { return []string{k.up.namespace(obj)} })}
+	}
+	indexes := toolscache.Indexers{indexCluster: valuesOf(func(obj client.Object) []string {
+		return []string{translate.OriginOf(obj).Cluster}
+	})}
+	if k.down.mirror != nil {
+		indexes[indexNode] = valuesOf(func(obj client.Object) []string {
+			if node := k.down.mirror.node(obj); node != "" {
+				return []string{nodeValue(translate.OriginOf(obj).Cluster, node)}
+			}
+			return nil
 		})
 	}
-	err := indexer.IndexField(ctx, k.object, indexCluster, func(obj client.Object) []string {
-		return []string{translate.OriginOf(obj).Cluster}
-	})
-	if err != nil || k.down.mirror == nil {
-		return err
-	}
-	return indexer.IndexField(ctx, k.object, indexNode, func(obj client.Object) []string {
-		if node := k.down.mirror.node(obj); node != "" {
-			return []string{nodeValue(translate.OriginOf(obj).Cluster, node)}
+	return indexes
+}
+
+// valuesOf is the function of an index by what is said of an object.
+func valuesOf(by func(client.Object) []string) toolscache.IndexFunc {
+	return func(held any) ([]string, error) {
+		obj, err := asObject(held)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+		return by(obj), nil
+	}
 }
 
 // handler is an event handler of functions, each of which may be nil.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,7 @@ func TestReferencesOf(t *testing.T) {
 		index []string
 	}{
 		"of a kind that refers to something": {
-			rich().spec(), []Reference{{Kind: "Secret", Name: "web"}}, []string{"Secret/web"},
+			rich().spec(), []Reference{{Kind: "Secret", Name: "web"}}, []string{"default/Secret/web"},
 		},
 		"of an object that refers to nothing": {silent.spec(), nil, []string{}},
 		"of a kind that refers to nothing":    {plain.spec(), nil, nil},
@@ -44,8 +45,9 @@ func TestReferencesOf(t *testing.T) {
 			if tt.index == nil {
 				return
 			}
-			if diff := cmp.Diff(tt.index, referenceIndex(tt.kind)(named("web"))); diff != "" {
-				t.Errorf("index (-want +got):\n%s", diff)
+			got, err := tenantIndexes(tt.kind)[indexReferences](podIn("default", "web"))
+			if diff := cmp.Diff(tt.index, got); err != nil || diff != "" {
+				t.Errorf("index: %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
@@ -53,7 +55,10 @@ func TestReferencesOf(t *testing.T) {
 
 // TestIndexValues: what is put into an index is what is looked for, and differs for what differs.
 func TestIndexValues(t *testing.T) {
-	if referenceValue("Secret", "a") == referenceValue("ConfigMap", "a") || referenceValue("Secret", "a") == referenceValue("Secret", "b") {
+	values := []string{
+		referenceValue("x", "Secret", "a"), referenceValue("x", "ConfigMap", "a"), referenceValue("x", "Secret", "b"), referenceValue("y", "Secret", "a"),
+	}
+	if slices.Sort(values); len(slices.Compact(values)) != 4 {
 		t.Error("two references have one value")
 	}
 	if nodeValue("blue", "n") == nodeValue("green", "n") || nodeValue("blue", "n") == nodeValue("blue", "m") {

@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -169,7 +168,7 @@ type View struct {
 type kind struct {
 	name   string
 	gvk    schema.GroupVersionKind
-	cache  cache.Cache // that holds the super cluster's objects
+	cache  *reader // that holds the super cluster's objects
 	object client.Object
 	list   client.ObjectList
 	// selector may be nil.

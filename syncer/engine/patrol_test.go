@@ -2,67 +2,25 @@ package engine
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
-
-// memory is a cache of objects that stand still. Of its indexes it has the one by cluster.
-type memory struct {
-	cache.Cache
-	objects []client.Object
-}
-
-func (m *memory) Get(_ context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
-	for _, obj := range m.objects {
-		if reflect.TypeOf(obj) == reflect.TypeOf(out) && client.ObjectKeyFromObject(obj) == key {
-			reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj).Elem())
-			return nil
-		}
-	}
-	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-}
-
-func (m *memory) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	var asked client.ListOptions
-	asked.ApplyOptions(opts)
-	item := reflect.TypeOf(list).Elem().String()
-	var found []runtime.Object
-	for _, obj := range m.objects {
-		if reflect.TypeOf(obj).Elem().String()+"List" != item || asked.Namespace != "" && asked.Namespace != obj.GetNamespace() {
-			continue
-		}
-		if f := asked.FieldSelector; f != nil && f.String() != indexCluster+"="+translate.OriginOf(obj).Cluster {
-			continue
-		}
-		found = append(found, obj)
-	}
-	return meta.SetList(list, found)
-}
 
 // still is a tenant's cluster that stands still.
 type still struct {
 	TenantCluster
-	memory
 	ill bool
 }
 
-func (s *still) GetCache() cache.Cache { return &s.memory }
-func (s *still) Healthy() bool         { return !s.ill }
+func (s *still) Healthy() bool { return !s.ill }
 
 // declared is a kind that flows down, offered one that flows up.
 var (
@@ -88,19 +46,23 @@ var (
 )
 
 // standing is a session whose two sides stand still.
-func standing(tenant, super []client.Object) (*session, *still) {
-	there := &still{memory: memory{objects: tenant}}
+func standing(tenantHas, superHas []client.Object) (*session, *still) {
+	there := &still{}
 	s := &session{
 		Engine: &Engine{}, ctx: context.Background(), cluster: there,
 		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}), held: newHeld(func(string, int) {}),
 	}
 	s.tenant.Store(&tenantBlue)
+	tenant, super := newReader(nil), newReader(nil)
 	kinds := map[string]*kind{}
 	for _, k := range []Kind{declared, offered} {
-		spec := k.spec()
-		spec.cache = &memory{objects: super}
+		spec := typed(k)
+		spec.cache = super
+		hold(tenant, spec, tenantHas...)
+		hold(super, spec, superHas...)
 		kinds[spec.name] = spec
 	}
+	s.cache = tenant
 	s.kinds.Store(&kinds)
 	s.begun.Store(true)
 	return s, there

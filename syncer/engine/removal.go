@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -55,8 +56,7 @@ func (s *session) confirmEmptiness(ctx context.Context, namespace string) error 
 		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		populated := false
-		err := eachObject(ctx, s.cluster.GetCache(), k, func(client.Object) { populated = true }, client.InNamespace(namespace), client.Limit(1))
+		populated, err := s.cache.has(ctx, k, toolscache.NamespaceIndex, namespace)
 		if err != nil {
 			return err
 		}
@@ -103,11 +103,11 @@ func (s *session) emptied(abandoned int) error {
 // apiserver has none of their kind.
 func (s *session) abandoned(ctx context.Context, k *kind) (int, error) {
 	running, now := 0, time.Now()
-	err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+	err := k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
 		if k.down.mirror.runs(obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
 			running++
 		}
-	}, client.MatchingFields{indexCluster: s.lane()})
+	})
 	if err != nil || running <= aHandful {
 		return 0, err
 	}

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -28,6 +25,7 @@ type session struct {
 	ctx     context.Context // ends with the tenant's engagement
 	cluster TenantCluster
 	client  client.Client
+	cache   *reader // of the tenant's objects
 	tenant  atomic.Pointer[translate.Tenant]
 	kinds   atomic.Pointer[map[string]*kind] // that are carried, by name; the map is never changed
 	patches *patch.Set
@@ -63,6 +61,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		ctx:          ctx,
 		cluster:      c,
 		client:       c.GetClient(),
+		cache:        newReader(c.GetCache()),
 		tenantRecent: newRecent(),
 		superRecent:  newRecent(),
 		refusals:     newRefusals(e.metrics.countRefused),
@@ -134,7 +133,7 @@ func (s *session) lane() string { return s.identity().Key }
 
 // tenantObject is the tenant's object as far as is known; nil if there is none.
 func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
-	cached, err := cachedObject(ctx, s.cluster.GetCache(), k, key)
+	cached, err := s.cache.get(ctx, k, key)
 	if err != nil {
 		return nil, err
 	}
@@ -143,23 +142,11 @@ func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKe
 
 // superObject is the super cluster's object as far as is known; nil if there is none.
 func (s *session) superObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
-	cached, err := cachedObject(ctx, k.cache, k, key)
+	cached, err := k.cache.get(ctx, k, key)
 	if err != nil {
 		return nil, err
 	}
 	return s.superRecent.latest(k.name, key, cached), nil
-}
-
-// cachedObject reads an object from a cache; a nil interface if there is none. The object is the cache's own.
-func cachedObject(ctx context.Context, from client.Reader, k *kind, key client.ObjectKey) (client.Object, error) {
-	obj := k.fresh()
-	switch err := from.Get(ctx, key, obj, client.UnsafeDisableDeepCopy); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return obj, nil
 }
 
 // superNamespace is what is known of a namespace of the super cluster; nil if it does not exist.
@@ -190,19 +177,20 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 
 // referred says whether an object of the tenant refers to this one.
 func (s *session) referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
-	found := false
-	err := s.eachReferrer(ctx, kind, key, func(Request) { found = true })
-	return found, err
+	for k := range s.referrers() {
+		if found, err := s.cache.has(ctx, k, indexReferences, referenceValue(key.Namespace, kind, key.Name)); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
 func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
-	for k := range s.carried() {
-		if k.down == nil || k.down.references == nil || s.identity().Mode(k.name) == tenancyv1alpha1.SyncOff {
-			continue
-		}
-		err := eachObject(ctx, s.cluster.GetCache(), k, func(obj client.Object) { f(s.request(k, client.ObjectKeyFromObject(obj))) },
-			client.InNamespace(key.Namespace), client.MatchingFields{indexReferences: referenceValue(name, key.Name)})
+	for k := range s.referrers() {
+		err := s.cache.eachBy(ctx, k, indexReferences, referenceValue(key.Namespace, name, key.Name), func(obj client.Object) {
+			f(s.request(k, client.ObjectKeyFromObject(obj)))
+		})
 		if err != nil {
 			return err
 		}
@@ -210,30 +198,29 @@ func (s *session) eachReferrer(ctx context.Context, name string, key client.Obje
 	return nil
 }
 
+// referrers are the kinds that go down and whose objects refer to others.
+func (s *session) referrers() iter.Seq[*kind] {
+	return func(yield func(*kind) bool) {
+		for k := range s.carried() {
+			if k.down == nil || k.down.references == nil || s.identity().Mode(k.name) == tenancyv1alpha1.SyncOff {
+				continue
+			}
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
 // usesNode says whether the tenant has an object on a node.
 func (s *session) usesNode(ctx context.Context, node string) (bool, error) {
-	used := false
 	for k := range s.carried() {
 		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		err := eachObject(ctx, k.cache, k, func(client.Object) { used = true },
-			client.MatchingFields{indexNode: nodeValue(s.lane(), node)}, client.Limit(1))
-		if err != nil {
-			return false, err
+		if used, err := k.cache.has(ctx, k, indexNode, nodeValue(s.lane(), node)); used || err != nil {
+			return used, err
 		}
 	}
-	return used, nil
-}
-
-// eachObject calls f with each object of a kind in a cache. The objects are the cache's own.
-func eachObject(ctx context.Context, from client.Reader, k *kind, f func(client.Object), opts ...client.ListOption) error {
-	list := k.list.DeepCopyObject().(client.ObjectList)
-	if err := from.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		return err
-	}
-	return meta.EachListItem(list, func(obj runtime.Object) error {
-		f(obj.(client.Object))
-		return nil
-	})
+	return false, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -35,10 +34,7 @@ func (e *Engine) watchBuiltin(ctx context.Context) error {
 
 // watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
 func (e *Engine) watchSuper(ctx context.Context, k *kind) (toolscache.DoneChecker, error) {
-	if err := e.indexSuper(ctx, k); err != nil {
-		return nil, fmt.Errorf("indexing the super cluster's %s objects: %w", k.name, err)
-	}
-	informer, err := k.cache.GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
+	informer, err := k.cache.open(ctx, k, superIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
 	}
@@ -189,7 +185,7 @@ func (e *Engine) viewer(k *kind, obj client.Object) (*session, client.ObjectKey)
 		return nil, client.ObjectKey{}
 	}
 	spaces := e.builtin[namespaceKind]
-	ns, err := cachedObject(context.Background(), spaces.cache, spaces, client.ObjectKey{Name: namespace})
+	ns, err := spaces.cache.get(context.Background(), spaces, client.ObjectKey{Name: namespace})
 	if err != nil || ns == nil {
 		return nil, client.ObjectKey{}
 	}
@@ -255,12 +251,7 @@ func (s *session) begin() error {
 
 // watchTenant has the tenant's events of one kind lead to requests.
 func (s *session) watchTenant(k *kind) (toolscache.ResourceEventHandlerRegistration, error) {
-	if k.down != nil && k.down.references != nil {
-		if err := s.cluster.GetFieldIndexer().IndexField(s.ctx, k.object, indexReferences, referenceIndex(k)); err != nil {
-			return nil, err
-		}
-	}
-	informer, err := s.cluster.GetCache().GetInformer(s.ctx, k.object, cache.BlockUntilSynced(false))
+	informer, err := s.cache.open(s.ctx, k, tenantIndexes(k))
 	if err != nil {
 		return nil, err
 	}
@@ -332,9 +323,9 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 		if k.down == nil || k.name == namespaceKind {
 			continue
 		}
-		_ = eachObject(s.ctx, s.cluster.GetCache(), k, func(obj client.Object) {
+		_ = s.cache.eachBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(obj client.Object) {
 			f(s.request(k, client.ObjectKeyFromObject(obj)))
-		}, client.InNamespace(namespace))
+		})
 	}
 }
 
@@ -375,7 +366,7 @@ func (s *session) enqueueSuper() error {
 
 // enqueueAll enqueues the objects of a kind on both sides.
 func (s *session) enqueueAll(k *kind) error {
-	err := eachObject(s.ctx, s.cluster.GetCache(), k, func(obj client.Object) {
+	err := s.cache.each(s.ctx, k, func(obj client.Object) {
 		s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityLow)
 	})
 	if err != nil {
@@ -398,12 +389,11 @@ func (s *session) enqueueCopies(k *kind) error {
 func (s *session) eachSuperKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
 	switch {
 	case k.down != nil:
-		return eachObject(ctx, k.cache, k, func(obj client.Object) { f(k.down.tenantKey(obj)) },
-			client.MatchingFields{indexCluster: s.lane()})
+		return k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.down.tenantKey(obj)) })
 	case k.up.node:
 		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
 	case k.up.class:
-		return eachObject(ctx, k.cache, k, func(obj client.Object) { f(client.ObjectKeyFromObject(obj)) })
+		return k.cache.each(ctx, k, func(obj client.Object) { f(client.ObjectKeyFromObject(obj)) })
 	}
 	return s.eachShown(ctx, k, f)
 }
@@ -414,11 +404,11 @@ func (s *session) eachNode(ctx context.Context, f func(string)) error {
 		if k.down == nil || k.down.mirror == nil {
 			continue
 		}
-		err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+		err := k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
 			if node := k.down.mirror.node(obj); node != "" {
 				f(node)
 			}
-		}, client.MatchingFields{indexCluster: s.lane()})
+		})
 		if err != nil {
 			return err
 		}
@@ -430,11 +420,11 @@ func (s *session) eachNode(ctx context.Context, f func(string)) error {
 func (s *session) eachShown(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
 	spaces := s.builtin[namespaceKind]
 	var failed error
-	err := eachObject(ctx, spaces.cache, spaces, func(ns client.Object) {
-		err := eachObject(ctx, k.cache, k, func(obj client.Object) {
+	err := spaces.cache.eachBy(ctx, spaces, indexCluster, s.lane(), func(ns client.Object) {
+		err := k.cache.eachBy(ctx, k, indexNamespace, ns.GetName(), func(obj client.Object) {
 			f(tenantKeyIn(translate.OriginOf(ns).Namespace, obj))
-		}, client.MatchingFields{indexNamespace: ns.GetName()})
+		})
 		failed = errors.Join(failed, err)
-	}, client.MatchingFields{indexCluster: s.lane()})
+	})
 	return errors.Join(err, failed)
 }
