@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,6 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // objects are the two sides of one object; nil where there is none. They are shared: nobody changes them.
@@ -319,13 +319,13 @@ func (s *session) copyDiffers(ctx context.Context, k *kind, o objects, desired c
 	for _, sub := range k.down.subresources {
 		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
 	}
-	return !equality.Semantic.DeepEqual(merged, o.super)
+	return !wire.Equal(merged, o.super)
 }
 
 // patchSuper changes the copy if it differs, and returns it as it is then.
 func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client.Object) (client.Object, error) {
 	merged := mergedSuper(k, super, desired)
-	if equality.Semantic.DeepEqual(merged, super) {
+	if wire.Equal(merged, super) {
 		return super, nil
 	}
 	if err := s.guard.patch(ctx, merged, super); err != nil {
@@ -348,7 +348,7 @@ func mergedSuper(k *kind, super, desired client.Object) client.Object {
 func (s *session) patchSubresource(ctx context.Context, k *kind, o objects, sub subresource) (client.Object, error) {
 	merged := o.super.DeepCopyObject().(client.Object)
 	sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
-	if equality.Semantic.DeepEqual(merged, o.super) {
+	if wire.Equal(merged, o.super) {
 		return o.super, nil
 	}
 	if ready, err := s.prepare(ctx, k, o.tenant); err != nil || !ready {

@@ -60,13 +60,12 @@ func (g *guard) patchSubresource(ctx context.Context, name string, obj, was clie
 	if err := g.check(ctx, was); err != nil {
 		return err
 	}
-	patch := func(ctx context.Context) error {
-		return g.client.SubResource(name).Patch(ctx, obj, sameObject(was, patchByKeys(was)))
-	}
 	if name == statusSubresource {
-		return patch(ctx)
+		return g.client.Status().Patch(ctx, obj, statusPatch{was})
 	}
-	return g.write(ctx, obj, was, patch)
+	return g.write(ctx, obj, was, func(ctx context.Context) error {
+		return g.client.SubResource(name).Patch(ctx, obj, sameObject(was, patchByKeys(was)))
+	})
 }
 
 // write does a write, past the validators if there are any.

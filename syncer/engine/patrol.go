@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // settling is how long a difference has to last to be one that no event told of: what is being carried differs for a moment.
@@ -159,7 +160,7 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if m != nil && m.node(o.super) != "" && m.node(o.tenant) == "" && stand(o.tenant) == present {
 		return true, nil
 	}
-	if shown := s.shownBack(ctx, k, o.tenant, o.super); shown != o.tenant && !equality.Semantic.DeepEqual(shown, o.tenant) {
+	if shown := s.shownBack(ctx, k, o.tenant, o.super); shown != o.tenant && !wire.Equal(shown, o.tenant) {
 		return true, nil
 	}
 	if k.down.status == nil {
@@ -187,5 +188,5 @@ func (s *session) differsUp(ctx context.Context, k *kind, key client.ObjectKey) 
 	if k.up.status != nil {
 		k.up.status(merged, o.shown)
 	}
-	return !equality.Semantic.DeepEqual(merged, o.tenant), nil
+	return !wire.Equal(merged, o.tenant), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // nodeKind is the kind of the nodes that mirrored objects sit on.
@@ -176,7 +176,7 @@ func mergedBack(k *kind, o upObjects) client.Object {
 	}
 	merged := o.super.DeepCopyObject().(client.Object)
 	k.up.back(merged, o.tenant)
-	if equality.Semantic.DeepEqual(merged, o.super) {
+	if wire.Equal(merged, o.super) {
 		return nil
 	}
 	return merged

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // watchBuiltin watches the super cluster's objects of all kinds that are built in, and waits until they are known.
@@ -133,7 +133,7 @@ func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 	return handler{
 		add: func(obj client.Object, _ bool) { event(obj) },
 		update: func(was, now client.Object) {
-			if !equality.Semantic.DeepEqual(k.up.desired(View{}, was), k.up.desired(View{}, now)) {
+			if !wire.Equal(k.up.desired(View{}, was), k.up.desired(View{}, now)) {
 				event(now)
 			}
 		},

@@ -3,12 +3,13 @@ package engine
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // uidPatch is a patch that only applies to the object with this UID: another one of the same name is a conflict.
@@ -60,7 +61,7 @@ func removeObject(ctx context.Context, c client.Client, obj client.Object, grace
 
 // patchTenant changes a tenant's object if it differs, and returns it as it is then; nil if it is gone.
 func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Object) (client.Object, error) {
-	if was == now || equality.Semantic.DeepEqual(was, now) {
+	if was == now || wire.Equal(was, now) {
 		return was, nil
 	}
 	if err := s.client.Patch(ctx, now, sameObject(was, client.MergeFrom(was))); err != nil {
@@ -72,10 +73,10 @@ func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Obje
 
 // patchTenantStatus changes the status of a tenant's object if it differs.
 func (s *session) patchTenantStatus(ctx context.Context, k *kind, was, now client.Object) error {
-	if equality.Semantic.DeepEqual(was, now) {
+	if wire.Equal(was, now) {
 		return nil
 	}
-	if err := s.client.Status().Patch(ctx, now, sameObject(was, patchByKeys(was))); err != nil {
+	if err := s.client.Status().Patch(ctx, now, statusPatch{was}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	s.tenantRecent.put(k.name, now)

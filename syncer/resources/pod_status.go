@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status
@@ -71,15 +72,16 @@ func shownContainers(v engine.View, own sets.Set[string], statuses []corev1.Cont
 // samePodStatus compares statuses as a reader would: when a condition of the same status last changed is not worth a request
 // of its own.
 func samePodStatus(a, b *corev1.Pod) bool {
-	return semanticEqual(timeless(a.Status), timeless(b.Status))
+	return wire.Equal(timeless(a.Status), timeless(b.Status))
 }
 
-func timeless(status corev1.PodStatus) corev1.PodStatus {
+// timeless is a status without the times of its conditions.
+func timeless(status corev1.PodStatus) *corev1.PodStatus {
 	conditions := make([]corev1.PodCondition, len(status.Conditions))
 	for i, c := range status.Conditions {
 		c.LastTransitionTime, c.LastProbeTime, c.ObservedGeneration = metav1.Time{}, metav1.Time{}, 0
 		conditions[i] = c
 	}
 	status.Conditions = conditions
-	return status
+	return &status
 }

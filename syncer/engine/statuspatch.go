@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// statusPatch makes the status of an object what another state of it says, and only applies to that very object. All else of the
+// two is not looked at, which is most of a pod.
+type statusPatch struct{ was client.Object }
+
+// Type is the type of the patch.
+func (p statusPatch) Type() types.PatchType { return patchByKeys(p.was).Type() }
+
+// Data is the patch.
+func (p statusPatch) Data(now client.Object) ([]byte, error) {
+	before, err := statusOf(p.was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := statusOf(now)
+	if err != nil {
+		return nil, err
+	}
+	// What only the second has is in the patch.
+	after.SetUID(p.was.GetUID())
+	return patchByKeys(before).Data(after)
+}
+
+// statusOf is an object with the status of another, whose memory it shares, and nothing else.
+func statusOf(obj client.Object) (client.Object, error) {
+	if custom, ok := obj.(*unstructured.Unstructured); ok {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": custom.GetAPIVersion(), "kind": custom.GetKind(), "status": custom.Object["status"],
+		}}, nil
+	}
+	from := reflect.ValueOf(obj).Elem()
+	bare := reflect.New(from.Type())
+	status := bare.Elem().FieldByName("Status")
+	if !status.IsValid() {
+		return nil, fmt.Errorf("a %T has no status", obj)
+	}
+	status.Set(from.FieldByName("Status"))
+	return bare.Interface().(client.Object), nil
+}
