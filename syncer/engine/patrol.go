@@ -97,9 +97,11 @@ func (s *session) mend(ctx context.Context, found differences) {
 // keys are the tenant's keys of the objects of a kind on both sides.
 func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey], error) {
 	keys := sets.New[client.ObjectKey]()
-	err := s.cache.each(ctx, k, func(obj client.Object) { keys.Insert(client.ObjectKeyFromObject(obj)) })
-	if err != nil {
-		return nil, err
+	if !s.asleep(k) {
+		err := s.cache.each(ctx, k, func(obj client.Object) { keys.Insert(client.ObjectKeyFromObject(obj)) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	return keys, s.eachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 }

@@ -61,11 +61,19 @@ func (r *reader) close(ctx context.Context, k *kind) error {
 	return r.cache.RemoveInformer(ctx, k.object)
 }
 
+// opened says whether a kind is watched.
+func (r *reader) opened(k *kind) bool { return r.informer(k) != nil }
+
+// informer is the one of a kind; nil if it is not watched.
+func (r *reader) informer(k *kind) indexed {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.informers[k.gvk]
+}
+
 // index is the index of a kind, when it is full.
 func (r *reader) index(ctx context.Context, k *kind) (toolscache.Indexer, error) {
-	r.mu.RLock()
-	open := r.informers[k.gvk]
-	r.mu.RUnlock()
+	open := r.informer(k)
 	if open == nil {
 		return nil, fmt.Errorf("%s objects are not watched", k.name)
 	}

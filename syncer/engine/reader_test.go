@@ -21,8 +21,9 @@ import (
 // full is an informer whose index does not change by itself.
 type full struct {
 	cache.Informer
-	index  toolscache.Indexer
-	synced chan struct{}
+	index    toolscache.Indexer
+	synced   chan struct{}
+	handlers int
 }
 
 func (f *full) GetIndexer() toolscache.Indexer             { return f.index }
@@ -30,6 +31,13 @@ func (f *full) AddIndexers(more toolscache.Indexers) error { return f.index.AddI
 func (f *full) HasSyncedChecker() toolscache.DoneChecker   { return f }
 func (f *full) Name() string                               { return "full" }
 func (f *full) Done() <-chan struct{}                      { return f.synced }
+func (f *full) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	f.handlers++
+	return f, nil
+}
+
+func (f *full) HasSynced() bool { return toolscache.IsDone(f) }
+
 func newFull() *full {
 	return &full{
 		index: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{

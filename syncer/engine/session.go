@@ -32,7 +32,9 @@ type session struct {
 	begun   atomic.Bool // both sides are known
 	// settling keeps two settles from undoing each other.
 	settling sync.Mutex
-	guard    *guard
+	// awakening keeps a kind from being watched twice.
+	awakening sync.Mutex
+	guard     *guard
 
 	// What was written to either side and is not in its cache yet.
 	tenantRecent, superRecent *recent
@@ -133,6 +135,9 @@ func (s *session) lane() string { return s.identity().Key }
 
 // tenantObject is the tenant's object as far as is known; nil if there is none.
 func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+	if s.asleep(k) {
+		return nil, nil
+	}
 	cached, err := s.cache.get(ctx, k, key)
 	if err != nil {
 		return nil, err

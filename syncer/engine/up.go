@@ -26,7 +26,7 @@ var errOwn = errors.New("the super cluster offers an object of this name, which 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
 func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) error {
 	defer s.locks.lock(k.name, key)()
-	o, err := s.readUp(ctx, k, key)
+	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
 		return err
 	}

@@ -228,13 +228,20 @@ func (s *session) run(name multicluster.ClusterName) {
 func (s *session) begin() error {
 	var synced []toolscache.DoneChecker
 	for k := range s.carried() {
+		if k.up != nil && k.up.class {
+			continue
+		}
 		registration, err := s.watchTenant(k)
 		if err != nil {
-			return fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
+			return err
 		}
 		synced = append(synced, registration.HasSyncedChecker())
 	}
-	if !toolscache.WaitFor(s.ctx, "", synced...) {
+	used, err := s.awakenUsed()
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitFor(s.ctx, "", append(synced, used...)...) {
 		return s.ctx.Err()
 	}
 	// The super cluster's caches fill at the same time.
@@ -253,9 +260,13 @@ func (s *session) begin() error {
 func (s *session) watchTenant(k *kind) (toolscache.ResourceEventHandlerRegistration, error) {
 	informer, err := s.cache.open(s.ctx, k, tenantIndexes(k))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
 	}
-	return informer.AddEventHandler(s.tenantHandler(k))
+	registration, err := informer.AddEventHandler(s.tenantHandler(k))
+	if err != nil {
+		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
+	}
+	return registration, nil
 }
 
 // tenantHandler handles the tenant's events of one kind.

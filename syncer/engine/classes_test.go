@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// sleeping is a session whose tenant's classes are not watched, and how they would be.
+func sleeping(super ...client.Object) (*session, *full, *opening) {
+	s, _ := standing(nil, super)
+	there := newFull()
+	close(there.synced)
+	over := &opening{informer: there}
+	s.cache = newReader(over)
+	return s, there, over
+}
+
+var fastKey = client.ObjectKey{Name: "fast"}
+
+func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
+	s, _, over := sleeping(class(nil))
+	k := s.kind("StorageClass")
+	if !s.asleep(k) || s.asleep(s.kind("ConfigMap")) {
+		t.Error("only classes sleep")
+	}
+	if err := s.syncUp(t.Context(), k, fastKey); err != nil {
+		t.Error(err)
+	}
+	keys, err := s.keys(t.Context(), k)
+	if err != nil || !keys.Has(fastKey) {
+		t.Errorf("the patrol looks at %v, %v", keys, err)
+	}
+	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || differs {
+		t.Errorf("it differs: %t, %v", differs, err)
+	}
+	if over.opened > 0 || !s.asleep(k) {
+		t.Error("it is watched")
+	}
+}
+
+func TestClassesThatAreShownAreWatched(t *testing.T) {
+	s, there, over := sleeping(class(map[string]string{names.Public: "true"}))
+	k := s.kind("StorageClass")
+	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.opened > 0 {
+		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.opened)
+	}
+	_ = there.index.Add(class(nil)) // the tenant's own
+	for range 2 {
+		if err := s.syncUp(t.Context(), k, fastKey); !errors.Is(err, errOwn) {
+			t.Errorf("got %v, want %v", err, errOwn)
+		}
+	}
+	if s.asleep(k) || over.opened != 1 || there.handlers != 1 {
+		t.Errorf("it sleeps: %t; %d watches were opened with %d handlers", s.asleep(k), over.opened, there.handlers)
+	}
+}
+
+func TestClassesThatCannotBeWatched(t *testing.T) {
+	s, _, over := sleeping(class(map[string]string{names.Public: "true"}))
+	over.err = errors.New("no such kind")
+	if err := s.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// remembering is a tenant whose apiserver has classes from an earlier time.
+type remembering struct {
+	still
+	listed
+}
+
+func (r *remembering) GetAPIReader() client.Reader { return &r.listed }
+func (r *remembering) GetCache() cache.Cache       { return nil }
+
+// TestClassesOfAnEarlierTime: what was shown once has to go if it is not any more, so it is watched from the beginning.
+func TestClassesOfAnEarlierTime(t *testing.T) {
+	of := func(labels, annotations map[string]string) runtime.Object {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "fast", Labels: labels, Annotations: annotations}}
+	}
+	for name, tc := range map[string]struct {
+		held []runtime.Object
+		err  error
+		want int
+	}{
+		"none":                    {nil, nil, 0},
+		"of the tenant's own":     {[]runtime.Object{of(nil, nil)}, nil, 0},
+		"shown":                   {[]runtime.Object{of(nil, nil), of(mark(nil), mark(nil))}, nil, 1},
+		"shown, robbed of a mark": {[]runtime.Object{of(nil, mark(nil))}, nil, 1},
+		"nobody knows":            {nil, errors.New("no answer"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, over := sleeping()
+			s.cluster = &remembering{listed: listed{objects: tc.held, err: tc.err}}
+			known, err := s.awakenUsed()
+			if err != nil || len(known) != tc.want || over.opened != tc.want {
+				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.opened, err, tc.want)
+			}
+		})
+	}
+}
