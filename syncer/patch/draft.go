@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -26,8 +27,7 @@ type draft struct {
 	was protected
 	// inputs are the variables of expressions.
 	inputs map[string]any
-	// spent is what the expressions cost up to now.
-	spent uint64
+	budget expression.Budget
 }
 
 // newDraft makes the draft of an object.

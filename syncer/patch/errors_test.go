@@ -54,6 +54,7 @@ func TestErrors(t *testing.T) {
 		"DeepValue": {fields("/spec/nodeSelector", "{'a': [{'b': type(1)}]}"), `a type has no JSON form`},
 		"NaN":       {fields("/spec/priority", "double('NaN')"), `NaN has no JSON form`},
 		"Inf":       {fields("/spec/priority", "1.0 / 0.0"), `+Inf has no JSON form`},
+		"Large":     {fields("/spec/hostname", "[["+strings.Repeat("object,", 100)+"]].map(a, ["+strings.Repeat("a,", 50)+"])[0]"), `the value is too large`},
 		"BigUint":   {fields("/spec/priority", "18446744073709551615u"), `18446744073709551615 is too large`},
 
 		// Where nothing can be set.

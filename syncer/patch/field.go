@@ -6,6 +6,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
 // compileSet is the step that sets a field to the value of an expression, or removes it where that is null.
@@ -14,12 +15,12 @@ func compileSet(env *cel.Env, source tenancyv1alpha1.FieldExpression) (func(cont
 	if err != nil {
 		return nil, err
 	}
-	value, err := compileExpression(env, source.Expression)
+	value, err := expression.Compile(env, source.Expression)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, d *draft) error {
-		result, err := value.evaluate(ctx, d)
+		result, err := value.Evaluate(ctx, d.variables(), &d.budget)
 		if err != nil {
 			return err
 		}

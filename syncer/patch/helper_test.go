@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -144,11 +143,4 @@ func tryCertificate(t *testing.T, patches ...tenancyv1alpha1.SyncPatch) (*unstru
 	object := certificate()
 	err := set(patches...).Apply(t.Context(), certificates, object, certificate(), blue)
 	return object, err
-}
-
-// apply1 applies one expression to a pod's annotation, to see its value or its error.
-func apply1(ctx context.Context, expression string) (string, error) {
-	object := pod()
-	err := set(fields("/metadata/annotations/value", expression)).Apply(ctx, "Pod", object, tenantPod(), blue)
-	return object.Annotations["value"], err
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
 // patch is one patch, compiled.
 type patch struct {
 	name  string
-	when  *expression // nil: always
+	when  *expression.Condition // nil: always
 	steps []step
 	err   error // why it did not compile
 }
@@ -45,11 +45,8 @@ func (p *patch) compileWhen(env *cel.Env, source string) error {
 		return nil
 	}
 	var err error
-	if p.when, err = compileExpression(env, source); err != nil {
+	if p.when, err = expression.CompileCondition(env, source); err != nil {
 		return p.fault("when", err)
-	}
-	if kind := p.when.result.Kind(); kind != types.BoolKind && kind != types.DynKind {
-		return p.fault("when", fmt.Errorf("it gives %s and not bool", p.when.result))
 	}
 	return nil
 }
@@ -103,15 +100,11 @@ func (p *patch) meant(ctx context.Context, d *draft) (bool, error) {
 	if p.when == nil {
 		return true, nil
 	}
-	value, err := p.when.evaluate(ctx, d)
+	holds, err := p.when.Holds(ctx, d.variables(), &d.budget)
 	if err != nil {
 		return false, p.fault("when", err)
 	}
-	answer, isBool := value.(types.Bool)
-	if !isBool {
-		return false, p.fault("when", fmt.Errorf("it gives %s and not bool", value.Type().TypeName()))
-	}
-	return bool(answer), nil
+	return holds, nil
 }
 
 // fault says which patch and which field of it an error is about.

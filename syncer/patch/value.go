@@ -9,14 +9,16 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
 // maxValue is how much a value may weigh, in steps. No Kubernetes object is larger.
-const maxValue = 3 << 20 / perStep
+const maxValue = 3 << 20 / expression.BytesPerStep
 
 // toJSON is a value of an expression in JSON form. It shares nothing with the value.
 func toJSON(value ref.Val) (any, error) {
-	if weigh(maxValue, value) > maxValue {
+	if expression.Weigh(maxValue, value) > maxValue {
 		return nil, errors.New("the value is too large")
 	}
 	return convert(value)

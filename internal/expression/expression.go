@@ -1,4 +1,4 @@
-package patch
+package expression
 
 import (
 	"context"
@@ -25,14 +25,17 @@ const (
 
 var errCost = errors.New("the expression takes too many steps")
 
-// expression is a CEL expression, compiled.
-type expression struct {
+// Expression is a CEL expression, compiled. Many goroutines may share it.
+type Expression struct {
 	program cel.Program
 	result  *cel.Type
 }
 
-// compileExpression compiles an expression.
-func compileExpression(env *cel.Env, source string) (*expression, error) {
+// Budget is what the expressions for one object may cost together. The zero value is a full one.
+type Budget struct{ spent uint64 }
+
+// Compile compiles an expression. An error says at which line and column it is wrong.
+func Compile(env *cel.Env, source string) (*Expression, error) {
 	parsed, issues := env.Parse(source)
 	if err := firstOf(issues); err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func compileExpression(env *cel.Env, source string) (*expression, error) {
 		cel.CostLimit(maxCost),
 		cel.InterruptCheckFrequency(stepsBetweenLooks),
 	)
-	return &expression{program: program, result: checked.OutputType()}, err
+	return &Expression{program: program, result: checked.OutputType()}, err
 }
 
 // firstOf is the first of the compiler's complaints, on one line.
@@ -78,11 +81,11 @@ func loops(parsed *cel.Ast) int {
 	return n
 }
 
-// evaluate is the value of the expression for a draft.
-func (e *expression) evaluate(ctx context.Context, d *draft) (ref.Val, error) {
-	value, details, err := e.program.ContextEval(ctx, d.variables())
+// Evaluate is the value of the expression for these values of the variables.
+func (e *Expression) Evaluate(ctx context.Context, variables map[string]any, budget *Budget) (ref.Val, error) {
+	value, details, err := e.program.ContextEval(ctx, variables)
 	if cost := details.ActualCost(); cost != nil {
-		d.spent += *cost
+		budget.spent += *cost
 	}
 	var cancelled interpreter.EvalCancelledError
 	switch {
@@ -90,7 +93,7 @@ func (e *expression) evaluate(ctx context.Context, d *draft) (ref.Val, error) {
 		return nil, errCost
 	case err != nil:
 		return nil, err
-	case d.spent > maxCostOfAll:
+	case budget.spent > maxCostOfAll:
 		return nil, fmt.Errorf("%w, together with those before it", errCost)
 	}
 	return value, nil

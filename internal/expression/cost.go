@@ -1,4 +1,4 @@
-package patch
+package expression
 
 import (
 	"regexp"
@@ -13,8 +13,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// perStep is how many bytes of a text cost as much as one step.
-const perStep = 10
+// BytesPerStep is how many bytes of a text cost as much as one step.
+const BytesPerStep = 10
 
 // meter says what a call costs: as much as its arguments and its result weigh. cel-go on its own counts the elements of a list
 // and not what is in them, and few of its functions on text.
@@ -30,7 +30,7 @@ func (meter) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 			return nil
 		}
 	}
-	cost := weigh(maxCost, append(slices.Clone(args), result)...) + 1
+	cost := Weigh(maxCost, append(slices.Clone(args), result)...) + 1
 	cost += price(function, args)
 	return &cost
 }
@@ -91,7 +91,7 @@ func product(args []ref.Val) uint64 {
 		case types.String:
 			n *= uint64(max(len(arg), 1))
 		default:
-			n *= weigh(maxCost, arg) + 1
+			n *= Weigh(maxCost, arg) + 1
 		}
 		if n > maxCost*stepsOfProduct {
 			break
@@ -103,16 +103,16 @@ func product(args []ref.Val) uint64 {
 // stepsOfProduct is how many steps of such a function cost as much as one of another.
 const stepsOfProduct = 40
 
-// weigh is how many steps it takes to look at all of some values. It stops counting above the limit.
-func weigh(limit uint64, values ...ref.Val) uint64 {
-	s := scale{limit: limit * perStep}
+// Weigh is how many steps it takes to look at all of some values. It stops counting above the limit.
+func Weigh(limit uint64, values ...ref.Val) uint64 {
+	s := scale{limit: limit * BytesPerStep}
 	for _, value := range values {
 		s.put(value)
 	}
 	if s.full() {
 		return limit + 1
 	}
-	return s.weight / perStep
+	return s.weight / BytesPerStep
 }
 
 // scale weighs values, up to a limit.
@@ -122,7 +122,7 @@ func (s *scale) full() bool { return s.weight > s.limit }
 
 // put puts a value of an expression, or of an object in JSON form, on the scale.
 func (s *scale) put(value any) {
-	s.weight += perStep
+	s.weight += BytesPerStep
 	if s.full() {
 		return
 	}
