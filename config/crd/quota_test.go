@@ -38,6 +38,14 @@ func TestQuota(t *testing.T) {
 		"ClassOfNoPods":    {`{priorityClasses: [{name: high, hard: {services: 1}}]}`, "a resource is not one of pods"},
 		"ClassEmpty":       {`{priorityClasses: [{name: high, hard: {}}]}`, "should have at least 1 properties"},
 		"ClassNoName":      {`{priorityClasses: [{hard: {pods: 1}}]}`, "name: Required value"},
+		"Rule":             {`{rules: [{name: a, kinds: [Pod, Service], expression: "true", message: not so}]}`, ""},
+		"RuleTwice":        {`{rules: [{name: a, kinds: [Pod], expression: "true", message: not so}, {name: a, kinds: [Pod], expression: "true", message: not so}]}`, "Duplicate value"},
+		"RuleNoName":       {`{rules: [{kinds: [Pod], expression: "true", message: not so}]}`, "name: Required value"},
+		"RuleBadName":      {`{rules: [{name: A b, kinds: [Pod], expression: "true", message: not so}]}`, "name in body should match"},
+		"RuleNoKinds":      {`{rules: [{name: a, kinds: [], expression: "true", message: not so}]}`, "should have at least 1 items"},
+		"RuleUnknownKind":  {`{rules: [{name: a, kinds: [Node], expression: "true", message: not so}]}`, "Unsupported value"},
+		"RuleEmpty":        {`{rules: [{name: a, kinds: [Pod], expression: "", message: not so}]}`, "expression"},
+		"RuleNoMessage":    {`{rules: [{name: a, kinds: [Pod], expression: "true"}]}`, "message: Required value"},
 	}
 	check := newChecker(t, "virtualclusters")
 	for name, tc := range cases {

@@ -4,12 +4,15 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,14 +48,9 @@ type tenant struct {
 	err    error // why the limits cannot be told
 }
 
-// Registration is the plugin.
-func Registration() plugins.Registration {
-	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) { return newQuota(env) }}
-}
-
-func newQuota(env plugins.Environment) (*Quota, error) {
-	q := &Quota{
-		env:      env,
+// New makes a quota that counts nothing before its plugin is made.
+func New() *Quota {
+	return &Quota{
 		kinds:    map[schema.GroupKind]kind{},
 		ledger:   newLedger(),
 		counted:  make(chan struct{}),
@@ -60,16 +58,25 @@ func newQuota(env plugins.Environment) (*Quota, error) {
 		changed:  newNotices(),
 		tenants:  map[string]tenant{},
 	}
+}
+
+// Registration is the plugin, which is made once.
+func (q *Quota) Registration() plugins.Registration {
+	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) { return q, q.init(env) }}
+}
+
+func (q *Quota) init(env plugins.Environment) error {
+	q.env = env
 	for _, k := range kinds() {
 		gvk, err := apiutil.GVKForObject(k.object, clientgoscheme.Scheme)
 		if err != nil {
-			return nil, fmt.Errorf("naming the kind of %T: %w", k.object, err)
+			return fmt.Errorf("naming the kind of %T: %w", k.object, err)
 		}
 		q.kinds[gvk.GroupKind()] = k
 	}
 	var err error
 	q.metrics, err = newMetrics(env.Registerer)
-	return q, err
+	return err
 }
 
 // Name is what messages call it.
@@ -136,6 +143,26 @@ func (q *Quota) Settled(r plugins.Request, err error) {
 	}
 	q.ledger.assume(r.Tenant.Key, id, c, time.Now())
 	q.changed.put(r.Tenant.Key)
+}
+
+// Usage is what a tenant has beside the object of a request, and what it may have. What it has none of is there with 0, but for classes
+// and devices that it never had and that are not limited. It is for other validators, which are asked while the tenant is locked.
+func (q *Quota) Usage(r plugins.Request) (used, hard corev1.ResourceList, err error) {
+	if !q.isCounted() {
+		return nil, nil, errors.New("what tenants have is not counted: the validator quota is not asked, or not before this one")
+	}
+	t, _ := q.tenant(r.Tenant.Key)
+	if t.err != nil {
+		return nil, nil, t.err
+	}
+	_, id := q.identify(r)
+	has, _, _ := q.ledger.without(r.Tenant.Key, id, "")
+	used = only(corev1.ResourceList{}, t.limits.hard)
+	for _, name := range plain() {
+		used[name] = resource.Quantity{}
+	}
+	maps.Copy(used, has)
+	return used, t.limits.hard, nil
 }
 
 func (q *Quota) identify(r plugins.Request) (kind, object) {

@@ -219,7 +219,8 @@ func TestWhatIsAssumedIsReviewed(t *testing.T) {
 }
 
 func TestBeforeAllIsCountedNothingIsAllowed(t *testing.T) {
-	q, err := newQuota(plugins.Environment{Registerer: prometheus.NewRegistry()})
+	q := New()
+	err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ var red = plugins.Tenant{Key: "red", Name: "red", Namespace: "team", UID: "red-u
 // limited is a quota that knows one tenant with these limits, and no cache; what the cache would tell is told to the handler.
 func limited(t *testing.T, spec *tenancyv1alpha1.QuotaSpec) (*Quota, toolscache.ResourceEventHandler) {
 	t.Helper()
-	q, err := newQuota(plugins.Environment{Registerer: prometheus.NewRegistry()})
-	if err != nil {
+	q := New()
+	if err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry()}); err != nil {
 		t.Fatal(err)
 	}
 	q.know(virtualCluster(spec))

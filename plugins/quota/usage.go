@@ -38,6 +38,21 @@ func kinds() []kind {
 	}
 }
 
+// plain are the resources that are counted whatever classes and devices there are.
+func plain() []corev1.ResourceName {
+	counts := make([]corev1.ResourceName, 0, len(kinds()))
+	for _, k := range kinds() {
+		counts = append(counts, k.count)
+	}
+	return append(counts,
+		corev1.ResourcePods, corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage, corev1.ResourceServices,
+		corev1.ResourceServicesLoadBalancers, corev1.ResourceServicesNodePorts, corev1.ResourceConfigMaps, corev1.ResourceSecrets,
+		corev1.ResourceCPU, corev1.ResourceRequestsCPU, corev1.ResourceLimitsCPU,
+		corev1.ResourceMemory, corev1.ResourceRequestsMemory, corev1.ResourceLimitsMemory,
+		corev1.ResourceEphemeralStorage, corev1.ResourceRequestsEphemeralStorage, corev1.ResourceLimitsEphemeralStorage,
+	)
+}
+
 // usageOf is all that one object takes.
 func (k kind) usageOf(obj client.Object, now time.Time) corev1.ResourceList {
 	used := corev1.ResourceList{}

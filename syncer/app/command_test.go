@@ -32,7 +32,7 @@ func TestFlags(t *testing.T) {
 	})
 	command.SetArgs([]string{
 		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--health-probe-bind-address=0",
-		"--enable-quota-validation", "--quota-validators=quota,mine", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
+		"--enable-quota-validation", "--quota-validators=quota,rules,mine", "--quota-rules=rules.yaml", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
 		"--share-tenants", "--share-namespace=leases",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
@@ -40,7 +40,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := Options{
 		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
-		QuotaValidation: true, QuotaValidators: []string{"quota", "mine"}, QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
+		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		ShareTenants: true, ShareNamespace: "leases",
 		Options: process.Options{HealthProbeBindAddress: "0"},
 	}
@@ -62,8 +62,15 @@ func TestValidate(t *testing.T) {
 		"more time for validators than for all": {
 			func(o *Options) { o.QuotaValidation, o.QuotaValidationTimeout = true, o.Timeout }, "--quota-validation-timeout",
 		},
-		"no validators":          {func(o *Options) { o.QuotaValidationTimeout = o.Timeout }, ""},
-		"one works, and all do":  {func(o *Options) { o.ShareTenants, o.LeaderElect = true, true }, "--share-tenants and --leader-elect"},
+		"no validators":           {func(o *Options) { o.QuotaValidationTimeout = o.Timeout }, ""},
+		"one works, and all do":   {func(o *Options) { o.ShareTenants, o.LeaderElect = true, true }, "--share-tenants and --leader-elect"},
+		"rules that nobody reads": {func(o *Options) { o.QuotaRules = "rules.yaml" }, "--quota-rules needs --enable-quota-validation"},
+		"rules that no validator reads": {
+			func(o *Options) {
+				o.QuotaRules, o.QuotaValidation, o.QuotaValidators = "rules.yaml", true, []string{"quota"}
+			}, "rules among --quota-validators",
+		},
+		"rules that all read":    {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
 		"leases nowhere":         {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
 		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
@@ -39,6 +41,8 @@ type Options struct {
 	QuotaValidationTimeout time.Duration
 	// QuotaValidationFailOpen writes what a validator could not tell about. Otherwise that is refused.
 	QuotaValidationFailOpen bool
+	// QuotaRules is a file of rules for all tenants; empty for none.
+	QuotaRules string
 	// Plugins are those of a program's own, beside the project's.
 	Plugins []plugins.Registration
 	// Registerer is where the syncer's metrics go.
@@ -80,6 +84,8 @@ func (o *Options) addValidationFlags(flags *pflag.FlagSet) {
 		"ask validators, such as that of spec.quota, before a tenant's objects go down")
 	flags.StringSliceVar(&o.QuotaValidators, "quota-validators", o.QuotaValidators,
 		"IDs of the validators that are asked (default: all that this program has)")
+	flags.StringVar(&o.QuotaRules, "quota-rules", o.QuotaRules,
+		"file of rules that the objects of all tenants have to meet, in the form of spec.quota.rules")
 	flags.DurationVar(&o.QuotaValidationTimeout, "quota-validation-timeout", o.QuotaValidationTimeout,
 		"how long a validator may take for one object")
 	flags.BoolVar(&o.QuotaValidationFailOpen, "quota-validation-fail-open", o.QuotaValidationFailOpen,
@@ -100,6 +106,9 @@ func (o *Options) Validate() error {
 	}
 	if o.QuotaValidation && (o.QuotaValidationTimeout <= 0 || o.QuotaValidationTimeout >= o.Timeout) {
 		errs = append(errs, errors.New("--quota-validation-timeout must be more than 0 and less than --timeout"))
+	}
+	if o.QuotaRules != "" && (!o.QuotaValidation || len(o.QuotaValidators) > 0 && !slices.Contains(o.QuotaValidators, rules.ID)) {
+		errs = append(errs, errors.New("--quota-rules needs --enable-quota-validation, and rules among --quota-validators if that is given"))
 	}
 	if o.Patrol < time.Second {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
+	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -47,7 +48,9 @@ func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*v
 // chosenPlugins are the plugins that are asked, of the project's and the program's own.
 func chosenPlugins(opts Options) ([]plugins.Registration, error) {
 	registry := &plugins.Registry{}
-	for _, registration := range append([]plugins.Registration{quota.Registration()}, opts.Plugins...) {
+	limits := quota.New()
+	ours := []plugins.Registration{limits.Registration(), rules.Registration(limits.Usage, opts.QuotaRules)}
+	for _, registration := range append(ours, opts.Plugins...) {
 		if err := registry.Register(registration); err != nil {
 			return nil, err
 		}

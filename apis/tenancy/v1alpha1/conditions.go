@@ -6,6 +6,8 @@ const (
 	ConditionControlPlaneReady = "ControlPlaneReady"
 	// ConditionSyncing says whether the syncer carries the tenant's objects. Written by the syncer.
 	ConditionSyncing = "Syncing"
+	// ConditionRulesValid says whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
+	ConditionRulesValid = "RulesValid"
 	// ConditionReady is true when the tenant can work: the control plane is ready and its objects are synced.
 	ConditionReady = "Ready"
 )
@@ -43,6 +45,10 @@ const (
 	// ReasonRemovalUnconfirmed: the tenant's pods are gone though nobody deleted them; an admin has to confirm that what runs is
 	// removed.
 	ReasonRemovalUnconfirmed = "RemovalUnconfirmed"
+	// ReasonValid: what was written can be used.
+	ReasonValid = "Valid"
+	// ReasonInvalidExpression: an expression does not compile.
+	ReasonInvalidExpression = "InvalidExpression"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.

@@ -43,6 +43,49 @@ type QuotaSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	PriorityClasses []PriorityClassQuota `json:"priorityClasses,omitempty"`
+
+	// rules are conditions that copies of the tenant's objects have to meet when they are made or changed.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Rules []QuotaRule `json:"rules,omitempty"`
+}
+
+// QuotaKind is a kind whose copies are counted, and that rules can be about.
+//
+// +kubebuilder:validation:Enum=Pod;PersistentVolumeClaim;Service;ConfigMap;Secret;ServiceAccount;Namespace;Ingress;NetworkPolicy;PodDisruptionBudget
+type QuotaKind string
+
+// QuotaRule is a condition that copies have to meet.
+type QuotaRule struct {
+	// name is what messages call the rule.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// kinds are the kinds of the copies.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Kinds []QuotaKind `json:"kinds"`
+
+	// expression is a CEL expression that is true for a copy that may be written. It can read object, the copy as it would be
+	// written; oldObject, the copy as it is, or null; tenant, with the fields name, namespace, key and labels; used, what the tenant
+	// has beside this copy, and hard, what it may have, both quantities by the names of resources.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Expression string `json:"expression"`
+
+	// message is what the tenant reads where the expression is false.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message"`
 }
 
 // PriorityClassQuota limits the pods of one priority class.

@@ -1,0 +1,150 @@
+// Package rules is the validator of spec.quota.rules: conditions in CEL that the copies of a tenant's objects have to meet.
+package rules
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/expression"
+	"github.com/virtualcluster/virtualcluster/plugins"
+)
+
+// ID is the plugin's.
+const ID = "rules"
+
+// reasonViolated is the reason of a rejection.
+const reasonViolated = "RuleViolated"
+
+// Usage tells what a tenant has beside the object of a request, and what it may have.
+type Usage func(plugins.Request) (used, hard corev1.ResourceList, err error)
+
+// Rules is the validator.
+type Rules struct {
+	env   plugins.Environment
+	usage Usage
+	// common are the rules for all tenants.
+	common *set
+	locks  plugins.TenantLocks
+	// changed are the VirtualClusters whose condition may differ.
+	changed workqueue.TypedRateLimitingInterface[client.ObjectKey]
+
+	mu sync.Mutex
+	// own are the rules of each VirtualCluster.
+	own map[types.UID]compiled
+}
+
+// compiled are rules with what was made of them.
+type compiled struct {
+	from []tenancyv1alpha1.QuotaRule
+	set  *set
+	// wrong are the rules that do not compile.
+	wrong field.ErrorList
+}
+
+// Registration is the plugin, with the rules of a file for all tenants, if one is named.
+func Registration(usage Usage, file string) plugins.Registration {
+	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) {
+		common, err := read(file)
+		if err != nil {
+			return nil, fmt.Errorf("the rules for all tenants: %w", err)
+		}
+		return newRules(env, usage, common), nil
+	}}
+}
+
+func newRules(env plugins.Environment, usage Usage, common *set) *Rules {
+	return &Rules{
+		env:    env,
+		usage:  usage,
+		common: common,
+		changed: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](retryFirst, retryMost)),
+		own: map[types.UID]compiled{},
+	}
+}
+
+// Name is what messages call it.
+func (*Rules) Name() string { return ID }
+
+// Kinds are those that rules can be about.
+func (*Rules) Kinds() []schema.GroupKind {
+	all := make([]schema.GroupKind, 0, len(kinds()))
+	for _, kind := range kinds() {
+		all = append(all, kind)
+	}
+	return all
+}
+
+// Locker is the lock of a tenant.
+func (r *Rules) Locker(tenant string) plugins.Locker { return r.locks.Of(tenant) }
+
+// Validate rejects what breaks a rule: the first of those for all tenants, or of the tenant's own.
+func (r *Rules) Validate(ctx context.Context, request plugins.Request) error {
+	vc, err := r.virtualCluster(ctx, request.Tenant)
+	if err != nil {
+		return err
+	}
+	own := r.ownOf(vc).set
+	if !r.common.concerns(request.Kind) && !own.concerns(request.Kind) {
+		return nil
+	}
+	variables := r.variables(request, vc)
+	budget := &expression.Budget{}
+	for _, s := range []*set{r.common, own} {
+		if err := s.check(ctx, request.Kind, variables, budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// virtualCluster is a tenant's, out of the cache.
+func (r *Rules) virtualCluster(ctx context.Context, tenant plugins.Tenant) (*tenancyv1alpha1.VirtualCluster, error) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	key := client.ObjectKey{Namespace: tenant.Namespace, Name: tenant.Name}
+	if err := r.env.Client.Get(ctx, key, vc, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading the rules of VirtualCluster %s: %w", key, err)
+	}
+	if vc.UID != tenant.UID {
+		return nil, fmt.Errorf("VirtualCluster %s is another one than that of tenant %s", key, tenant.Key)
+	}
+	return vc, nil
+}
+
+// ownOf are the rules of a VirtualCluster. What has not changed is not compiled again.
+func (r *Rules) ownOf(vc *tenancyv1alpha1.VirtualCluster) compiled {
+	from := rulesOf(vc)
+	if len(from) == 0 {
+		return compiled{}
+	}
+	r.mu.Lock()
+	own, known := r.own[vc.UID]
+	r.mu.Unlock()
+	if known && equality.Semantic.DeepEqual(own.from, from) {
+		return own
+	}
+	own = compiled{from: from}
+	own.set, own.wrong = compile(from, field.NewPath("spec", "quota", "rules"))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own[vc.UID] = own
+	return own
+}
+
+// forget drops a tenant that is gone.
+func (r *Rules) forget(vc *tenancyv1alpha1.VirtualCluster) {
+	r.mu.Lock()
+	delete(r.own, vc.UID)
+	r.mu.Unlock()
+	r.locks.Forget(vc.Status.ClusterNamespace)
+}

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// withRule is a tenant whose pods have to meet a condition, and of which there may be three.
+func withRule(expression string) func(*tenancyv1alpha1.VirtualCluster) {
+	return func(vc *tenancyv1alpha1.VirtualCluster) {
+		vc.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: tenancyv1alpha1.Limits{"pods": "3"}, Rules: []tenancyv1alpha1.QuotaRule{{
+			Name: "pods", Kinds: []tenancyv1alpha1.QuotaKind{"Pod"}, Expression: expression, Message: "pods must be as they should",
+		}}}
+	}
+}
+
+// rulesValid is what a tenant's condition says of its rules; nil if nothing.
+func rulesValid(ctx context.Context, t *local.Tenant) func() *metav1.Condition {
+	return func() *metav1.Condition {
+		return meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionRulesValid)
+	}
+}
+
+var _ = Describe("Rules", Ordered, ContinueOnFailure, func() {
+	const ns = "shop"
+
+	BeforeAll(func() {
+		file := filepath.Join(GinkgoT().TempDir(), "rules.yaml")
+		Expect(os.WriteFile(file, []byte(`
+rules:
+- name: not-of-root
+  kinds: [Pod]
+  expression: "!object.spec.containers.exists(c, c.image.endsWith(':root'))"
+  message: images of root are not allowed here
+`), 0o600)).To(Succeed())
+		useSyncer(account, func(o *app.Options) { o.QuotaValidation, o.QuotaRules = true, file })
+	})
+
+	It("of the platform and of the tenant keep a pod pending until it meets them", func(ctx SpecContext) {
+		red := tenant(ctx, withRule("object.metadata.name.startsWith('web')"))
+		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))
+		web, other, root := pod(ns, "web"), pod(ns, "other"), pod(ns, "web-root")
+		root.Spec.Containers[0].Image = "example.com/web:root"
+		create(ctx, red.Client, namespace(ns), web, other, root)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
+		const why, whyAll = "RuleViolated: cannot create pod: pods must be as they should", "RuleViolated: cannot create pod: images of root are not allowed here"
+		Eventually(read(ctx, red.Client, other)).Should(WithTransform(heldBack, Equal(why)))
+		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, other).Should(ConsistOf(why))
+		Eventually(read(ctx, red.Client, root)).Should(WithTransform(heldBack, Equal(whyAll)))
+
+		edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name == '"+red.VC.Name+"'"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "other"))
+	})
+
+	It("read what the tenant has and may have", func(ctx SpecContext) {
+		red := tenant(ctx, withRule("used['pods'].add(1).isLessThan(hard['pods'])"))
+		create(ctx, red.Client, namespace(ns), pod(ns, "a"), pod(ns, "b"), pod(ns, "c"))
+		Eventually(below(ctx, red)).Should(Equal(2))
+		Eventually(quotaOf(ctx, red)).Should(Equal("pods 2/3"))
+		Consistently(below(ctx, red)).Should(Equal(2))
+	})
+
+	It("that do not compile stop what they are about, and the VirtualCluster says where they are wrong", func(ctx SpecContext) {
+		red, blue := tenant(ctx, withRule("objekt.metadata")), tenant(ctx)
+		Eventually(rulesValid(ctx, red)).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "InvalidExpression"),
+			HaveField("Message", "spec.quota.rules[0].expression: Invalid value: at 1:1: undeclared reference to 'objekt'")))
+		p := pod(ns, "web")
+		create(ctx, red.Client, namespace(ns), p)
+		create(ctx, blue.Client, namespace(ns), pod(ns, "web"))
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("web"))
+		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
+			ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator rules does not work")))
+
+		edit(ctx, super.Client, red.VC.DeepCopy(), withRule("true"))
+		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
+		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = nil })
+		Eventually(rulesValid(ctx, red)).Should(BeNil())
+	})
+})
