@@ -15,7 +15,8 @@
 //  3. tells those who keep count how that ended ([Accountant]),
 //  4. unlocks the tenant.
 //
-// So nothing of one tenant is written between an answer and the write that it was given for, and no tenant waits for another. What
+// So nothing of one tenant is written between an answer and the write that it was given for, and no tenant waits for another: the syncer
+// asks about one object of a tenant at a time, and those that come meanwhile wait without a worker. What
 // is not allowed stays in the tenant as it is, with an event and, for a pod, a condition that give the reason. It is tried
 // again when the patrol comes round, and at once when a validator calls [Environment.Retry].
 //

@@ -253,6 +253,7 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	if s == nil {
 		return reconcile.Result{}, nil
 	}
+	defer s.turn.ended(req)
 	k := s.kind(req.Kind)
 	if k == nil {
 		return reconcile.Result{}, nil
@@ -272,8 +273,12 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 		return reconcile.Result{}, nil
 	}
 	e.metrics.observeSync(k.name, began, err)
-	if errors.Is(err, errInDoubt) {
+	switch {
+	case errors.Is(err, errInDoubt):
 		return reconcile.Result{RequeueAfter: inDoubt}, nil
+	case errors.Is(err, errNotItsTurn):
+		s.turn.wait(req)
+		return reconcile.Result{}, nil
 	}
 	return s.conclude(ctx, k, req.Key, err, retries)
 }

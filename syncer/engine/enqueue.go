@@ -28,8 +28,8 @@ func (s *session) request(k *kind, key client.ObjectKey) Request {
 	return Request{Cluster: multicluster.ClusterName(s.lane()), Kind: k.name, Key: key}
 }
 
-func (s *session) enqueue(r Request, priority int) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
+func (e *Engine) enqueue(r Request, priority int) {
+	e.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
 }
 
 func (s *session) enqueueLater(r Request, after time.Duration) {

@@ -20,8 +20,15 @@ func (h *held) put(kind string, key client.ObjectKey) (told string) {
 	return h.parked.put(kind, key, func(told string) string { return told })
 }
 
-// validate does a write to the super cluster if the validators allow it.
+// validate does a write to the super cluster if the validators allow it, and if it is its turn.
 func (s *session) validate(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
+	if !s.validation.Watches(obj) {
+		return write(ctx)
+	}
+	if !s.turn.take() {
+		return errNotItsTurn
+	}
+	defer s.turn.give()
 	t := s.identity()
 	who := plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
 	return s.validation.Write(ctx, who, obj, was, write)

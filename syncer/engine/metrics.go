@@ -34,8 +34,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		synced: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_sync_duration_seconds",
-			Help: "How long the work on one object took, by kind and result: done; refused, which is the tenant's to mend; " +
-				"conflict, with another writer; forbidden, for want of a right of the syncer's; timeout; or error.",
+			Help: "How long the work on one object took, by kind and result: done; waiting, for its turn with the validators; " +
+				"refused, which is the tenant's to mend; conflict, with another writer; forbidden, for want of a right of the syncer's; " +
+				"timeout; or error.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{kindLabel, "result"}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -93,6 +94,8 @@ func resultOf(err error) string {
 		return "done"
 	case errors.As(err, &refusal{}):
 		return "refused"
+	case errors.Is(err, errNotItsTurn):
+		return "waiting"
 	case lacksRights(err):
 		return "forbidden"
 	case apierrors.IsConflict(err):

@@ -41,6 +41,8 @@ type session struct {
 	// refusals are the objects that the super cluster does not take, held those that validators do not allow.
 	refusals *refusals
 	held     *held
+	// turn is whose copy validators are asked about.
+	turn *turn
 	// retries is how often what is held was tried again because something had changed.
 	retries atomic.Int64
 	// deleted are the tenant's objects whose deletion was seen.
@@ -68,6 +70,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		superRecent:  newRecent(),
 		refusals:     newRefusals(e.metrics.countRefused),
 		held:         newHeld(e.metrics.countHeld),
+		turn:         newTurn(func(r Request) { e.enqueue(r, priorityHigh) }),
 		identities:   newVerifier(),
 		absences:     newVerifier(),
 		patches:      patch.Compile(t.Sync.Patches),

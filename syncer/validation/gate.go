@@ -122,6 +122,12 @@ func (g *Gate) serves(tenant string) bool {
 	return s != nil && s.Serves(tenant)
 }
 
+// Watches says whether a validator is asked about objects of this kind.
+func (g *Gate) Watches(obj client.Object) bool {
+	gvk, err := apiutil.GVKForObject(obj, g.scheme)
+	return err != nil || len(g.byKind[gvk.GroupKind()]) > 0
+}
+
 // Write does a write of a tenant's copy if all validators of its kind agree: a [plugins.RejectionError] or a [FailureError] says
 // that it was not done. Meanwhile the tenant is locked. Was is the copy as it is, or nil.
 func (g *Gate) Write(
@@ -136,6 +142,11 @@ func (g *Gate) Write(
 		return write(ctx)
 	}
 	request := plugins.Request{Tenant: tenant, Kind: gvk, Object: obj, Was: was}
+	asked := request
+	if g.failOpen {
+		// A validator that hangs may go on reading while the object is written.
+		asked.Object = obj.DeepCopyObject().(client.Object)
+	}
 	agreed := make([]*call, 0, len(watching))
 	settle := func(err error) {
 		for _, c := range agreed {
@@ -144,7 +155,7 @@ func (g *Gate) Write(
 		agreed = nil
 	}
 	for _, v := range watching {
-		c, err := v.ask(ctx, request)
+		c, err := v.ask(ctx, asked)
 		if err = g.judge(ctx, v, err); err != nil {
 			settle(errNotDone)
 			return explained(err, request)

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type byName struct {
 
 	env   plugins.Environment
 	open  atomic.Bool
+	gate  chan struct{} // closed to let pods go whose name begins with wait
 	asked atomic.Int64
 	last  atomic.Pointer[plugins.Request]
 }
@@ -39,7 +41,7 @@ func (v *byName) Name() string                        { return "by-name" }
 func (v *byName) Kinds() []schema.GroupKind           { return []schema.GroupKind{{Kind: "Pod"}} }
 func (v *byName) Locker(tenant string) plugins.Locker { return v.Of(tenant) }
 
-func (v *byName) Validate(_ context.Context, r plugins.Request) error {
+func (v *byName) Validate(ctx context.Context, r plugins.Request) error {
 	v.asked.Add(1)
 	v.last.Store(&r)
 	how, _, _ := strings.Cut(r.Object.GetName(), "-")
@@ -50,6 +52,12 @@ func (v *byName) Validate(_ context.Context, r plugins.Request) error {
 		panic("no such pod")
 	case how == "hang":
 		time.Sleep(soon)
+	case how == "wait":
+		select {
+		case <-v.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return nil
 }
@@ -57,10 +65,10 @@ func (v *byName) Validate(_ context.Context, r plugins.Request) error {
 // withValidator runs the syncer with a validator while a container of specs lasts.
 func withValidator(v *byName, change ...func(*app.Options)) {
 	BeforeAll(func() {
-		useSyncer(account, append(change, func(o *app.Options) {
+		useSyncer(account, append([]func(*app.Options){func(o *app.Options) {
 			o.QuotaValidation, o.Plugins, o.QuotaValidators = true, []plugins.Registration{v.registration()}, []string{"by-name"}
 			o.QuotaValidationTimeout = 500 * time.Millisecond
-		})...)
+		}}, change...)...)
 	})
 }
 
@@ -162,6 +170,49 @@ var _ = Describe("A validator while the patrol comes round", Ordered, func() {
 		v.open.Store(true)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("held-back"))
 		Expect(syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Pod"})).To(BeZero())
+	})
+})
+
+var _ = Describe("A validator that is slow for one tenant", Ordered, func() {
+	const ns = "limited"
+	v := &byName{gate: make(chan struct{})}
+	withValidator(v, func(o *app.Options) {
+		o.Workers, o.TenantCap, o.Timeout, o.QuotaValidationTimeout = 2, 2, 2*time.Minute, time.Minute
+	})
+
+	It("keeps no worker from the others, however many pods wait there (QV-8)", func(ctx SpecContext) {
+		red, blue := tenant(ctx), tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+		create(ctx, blue.Client, namespace(ns))
+		for i := range 20 {
+			create(ctx, red.Client, pod(ns, fmt.Sprintf("wait-%d", i)))
+		}
+		Eventually(v.asked.Load).Should(BeEquivalentTo(1))
+		for i := range 5 {
+			create(ctx, blue.Client, pod(ns, fmt.Sprintf("free-%d", i)))
+		}
+		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(HaveLen(5))
+		Expect(below(ctx, red)()).To(BeZero(), "the first of them is still being validated")
+		close(v.gate)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(20))
+	})
+})
+
+var _ = Describe("A validator that may fail", Ordered, func() {
+	v := &byName{}
+	withValidator(v, func(o *app.Options) { o.QuotaValidationFailOpen = true })
+
+	It("lets through what it cannot tell about, and still holds what it rejects", func(ctx SpecContext) {
+		red := tenant(ctx)
+		held := pod("limited", "held-back")
+		create(ctx, red.Client, namespace("limited"), held)
+		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		create(ctx, red.Client, pod("limited", "panic-at-once"), pod("limited", "hang-for-long"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, "limited").Should(ConsistOf("panic-at-once", "hang-for-long"))
+		Expect(read(ctx, red.Client, held)().Status.Phase).To(Equal(corev1.PodPending))
+		for _, result := range []string{"panic", "timeout"} {
+			Expect(syncer.Metric("vc_syncer_validations_total", map[string]string{"plugin": "by-name", "result": result})).NotTo(BeZero())
+		}
 	})
 })
 

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func podRequest(name string) Request {
+	return Request{Cluster: "red", Kind: "Pod", Key: client.ObjectKey{Namespace: "shop", Name: name}}
+}
+
+// TestTurn: one has it at a time, and those who wait are called one after the other, in order.
+func TestTurn(t *testing.T) {
+	var called []string
+	turns := newTurn(func(r Request) { called = append(called, r.Key.Name) })
+	want := func(names ...string) {
+		t.Helper()
+		if diff := cmp.Diff(names, called); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if !turns.take() || turns.take() {
+		t.Error("nobody has it, or two")
+	}
+	for _, name := range []string{"b", "c", "b", "d"} {
+		turns.wait(podRequest(name))
+		turns.ended(podRequest(name))
+	}
+	want()
+	turns.give()
+	turns.ended(podRequest("a"))
+	want("b")
+	turns.ended(podRequest("other"))
+	want("b") // it comes, and then the next is called
+	if !turns.take() {
+		t.Error("it is not free")
+	}
+	turns.give()
+	turns.ended(podRequest("b"))
+	want("b", "c")
+	turns.ended(podRequest("c")) // without having taken it
+	want("b", "c", "d")
+}
+
+// TestTurnIsNotLost: the turn becomes free between being found taken and waiting.
+func TestTurnIsNotLost(t *testing.T) {
+	called := 0
+	turns := newTurn(func(Request) { called++ })
+	turns.take()
+	if turns.take() {
+		t.Fatal("it was taken twice")
+	}
+	turns.give()
+	turns.ended(podRequest("a"))
+	turns.wait(podRequest("b"))
+	turns.ended(podRequest("b"))
+	if called != 1 {
+		t.Errorf("it was called %d times", called)
+	}
+}
+
+// TestTurnOfACrowd: whoever waits gets it, whatever overtakes.
+func TestTurnOfACrowd(t *testing.T) {
+	const crowd = 1000
+	var queue []Request
+	turns := newTurn(func(r Request) { queue = append([]Request{r}, queue...) })
+	for i := range crowd {
+		queue = append(queue, podRequest(fmt.Sprint(i)))
+	}
+	served, bounced := map[Request]bool{}, 0
+	var inFlight []Request // the first of them has the turn
+	for len(queue) > 0 || len(inFlight) > 0 {
+		if len(queue) > 0 && len(inFlight) < 8 {
+			r := queue[0]
+			queue = queue[1:]
+			if turns.take() {
+				inFlight = append([]Request{r}, inFlight...)
+				continue
+			}
+			bounced++
+			turns.wait(r)
+			turns.ended(r)
+			if bounced%100 != 0 {
+				continue
+			}
+		}
+		if len(inFlight) > 0 {
+			served[inFlight[0]] = true
+			turns.give()
+			turns.ended(inFlight[0])
+			inFlight = inFlight[1:]
+		}
+	}
+	if len(served) != crowd || bounced > 2*crowd {
+		t.Errorf("%d of %d were served, after %d found it taken", len(served), crowd, bounced)
+	}
+}
