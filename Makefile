@@ -50,6 +50,22 @@ build: ## Build all binaries into bin/
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
 
+# A node's programs, and the images that run on it: those of Kubernetes are of the same module as vc-standalone, so that they
+# share its build cache.
+NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(shell cd hack/node && go list -m -f '{{.Version}}' \
+	github.com/containerd/containerd/v2)
+
+.PHONY: node
+node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
+	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/ \
+		k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy k8s.io/kubernetes/cmd/kubectl
+	cd hack/node && $(GO_BUILD) -ldflags '$(NODE_LDFLAGS)' -tags 'no_btrfs no_devmapper no_zfs' -o $(BIN)/node/ \
+		github.com/containerd/containerd/v2/cmd/containerd github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2 \
+		github.com/containerd/containerd/v2/cmd/ctr
+	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
+	cd hack/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
+	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
+
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the document of the metrics
 	$(TOOLS)/controller-gen object paths=./apis/...
@@ -133,6 +149,7 @@ lint-code: $(TOOLS)/golangci-lint
 	$(TOOLS)/golangci-lint run ./...
 	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd hack/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
