@@ -33,9 +33,8 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"defaults":           {func(*Options) {}, ""},
-		"no nodes":           {func(o *Options) { o.Nodes = 0 }, ""},
+		"no nodes":           {func(o *Options) { o.Nodes.Simulated = 0 }, ""},
 		"no directory":       {func(o *Options) { o.DataDir = "" }, "--data-dir"},
-		"too many nodes":     {func(o *Options) { o.Nodes = 1 << 20 }, "--nodes"},
 		"a name to listen":   {func(o *Options) { o.Listen = "localhost" }, "--listen"},
 		"a negative port":    {func(o *Options) { o.Port = -7 }, "--port"},
 		"the syncer's flags": {func(o *Options) { o.SyncerOptions.Workers = 0 }, "--workers"},
@@ -49,6 +48,21 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestNodes(t *testing.T) {
+	for value, want := range map[string]Nodes{"0": {}, "7": {Simulated: 7}, "real": {Real: true}} {
+		nodes := Nodes{Simulated: 3}
+		if err := nodes.Set(value); err != nil || nodes != want || nodes.String() != value {
+			t.Errorf("%s is taken for %+v, which is written %s: %v", value, nodes, &nodes, err)
+		}
+	}
+	for _, value := range []string{"", "-1", "many", "1048576", "Real"} {
+		nodes := Nodes{Simulated: 3}
+		if err := nodes.Set(value); err == nil || nodes != (Nodes{Simulated: 3}) {
+			t.Errorf("%q is taken for %+v: %v", value, nodes, err)
+		}
 	}
 }
 
@@ -80,10 +94,11 @@ func TestExitWithHint(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	if text := advice("/d", true); strings.Contains(text, "no kubectl") || !strings.Contains(text, "cd /d") {
+	if text := advice("/d", "i:1", true); strings.Contains(text, "no kubectl") ||
+		!strings.Contains(text, "cd /d") || !strings.Contains(text, "--image=i:1\n") {
 		t.Error(text)
 	}
-	if text := advice("/d", false); !strings.Contains(text, "no kubectl") {
+	if text := advice("/d", "i:1", false); !strings.Contains(text, "no kubectl") {
 		t.Error(text)
 	}
 }

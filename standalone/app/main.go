@@ -11,7 +11,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
-const name = "vc-standalone"
+const (
+	name = "vc-standalone"
+	// nodeCommand is what this program is told to be the inside of a node.
+	nodeCommand = "node"
+)
 
 // Main runs the command with the process' arguments until ctx ends, prints an error in one line, and returns the exit code.
 func Main(ctx context.Context) int {
@@ -31,6 +35,6 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand(), newDemoCommand(), newRunCommand())
+	command.AddCommand(newUpCommand(), newDemoCommand(), newRunCommand(), newNodeCommand())
 	return command
 }

@@ -7,8 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
-
-	"github.com/virtualcluster/virtualcluster/standalone/nodes"
 )
 
 const (
@@ -24,8 +22,8 @@ const (
 type Options struct {
 	// DataDir holds everything that outlives the process. One process uses it at a time.
 	DataDir string
-	// Nodes is how many nodes the super cluster has.
-	Nodes int
+	// Nodes are what the super cluster has for nodes.
+	Nodes Nodes
 	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
 	Listen string
 	Port   int
@@ -42,7 +40,7 @@ type Options struct {
 // DefaultOptions are the settings of which nothing else is known.
 func DefaultOptions() Options {
 	return Options{
-		Nodes: defaultNodes, Listen: defaultListen, Port: unsetPort,
+		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, SyncerOptions: syncer.DefaultOptions(),
 	}
 }
@@ -50,7 +48,7 @@ func DefaultOptions() Options {
 // AddFlags adds a flag for each setting.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory for all data, credentials and logs")
-	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "how many (fake) nodes the super cluster has; surplus ones are removed")
+	flags.Var(&o.Nodes, "nodes", "how many simulated nodes the super cluster has, or \"real\" for one that runs containers (root on Linux)")
 	flags.StringVar(&o.Listen, "listen", o.Listen, "IP address to serve the apiservers on")
 	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one and keeps it")
 	flags.Lookup("port").DefValue = fmt.Sprintf("the last one, or %d", defaultPort)
@@ -77,8 +75,6 @@ func (o *Options) Validate() error {
 	switch {
 	case o.DataDir == "":
 		return fmt.Errorf("--data-dir is missing: name a directory, such as --data-dir=%s", defaultDataDir)
-	case o.Nodes < 0 || o.Nodes > nodes.Max:
-		return fmt.Errorf("--nodes is %d: it must be 0 to %d", o.Nodes, nodes.Max)
 	case net.ParseIP(o.Listen) == nil:
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):

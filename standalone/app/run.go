@@ -24,7 +24,7 @@ func newRunCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			out := command.OutOrStdout()
 			return Run(command.Context(), opts, out, func(ctx context.Context, instance *Instance) error {
-				if err := addTenants(ctx, instance, out); err != nil {
+				if err := addTenants(ctx, instance, opts.Nodes.image(), out); err != nil {
 					return err
 				}
 				<-ctx.Done()
@@ -38,7 +38,7 @@ func newRunCommand() *cobra.Command {
 }
 
 // addTenants makes red and blue, unless they are there, and tells how to use them.
-func addTenants(ctx context.Context, instance *Instance, out io.Writer) error {
+func addTenants(ctx context.Context, instance *Instance, image string, out io.Writer) error {
 	admin, err := demo.NewAdmin(instance.Super)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func addTenants(ctx context.Context, instance *Instance, out io.Writer) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(out, advice(instance.Dir.Path(), hasKubectl()))
+	_, err = fmt.Fprint(out, advice(instance.Dir.Path(), image, hasKubectl()))
 	return err
 }
 
@@ -68,19 +68,19 @@ func hasKubectl() bool {
 }
 
 // advice is what to type next.
-func advice(dir string, kubectl bool) string {
+func advice(dir, image string, kubectl bool) string {
 	text := fmt.Sprintf(`
 Two tenants are here. In another terminal:
 
   cd %s
-  kubectl --kubeconfig red.kubeconfig create deployment web --image=web.example/web:1 --replicas=3
+  kubectl --kubeconfig red.kubeconfig create deployment web --replicas=3 --image=%s
   kubectl --kubeconfig red.kubeconfig get pods                # the tenant's own cluster
   kubectl --kubeconfig blue.kubeconfig get pods               # another tenant sees nothing of it
   kubectl --kubeconfig super.kubeconfig get pods -A           # the super cluster runs it
   kubectl --kubeconfig super.kubeconfig get virtualclusters   # and knows its tenants
 
 Ctrl-C stops everything; the same command brings it back.
-`, dir)
+`, dir, image)
 	if !kubectl {
 		text += "There is no kubectl here: https://kubernetes.io/docs/tasks/tools/ tells how to get it.\n"
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
 )
 
 const (
@@ -45,6 +46,8 @@ type standalone struct {
 	dir      *datadir.Dir
 	log      *logs
 	progress *progress
+	// node is the real one; nil if nodes are simulated.
+	node *linux.Node
 }
 
 // Run starts a standalone VirtualCluster, tells on out how that goes, hands it to use, and stops it when use returns. The
@@ -66,6 +69,10 @@ func Run(ctx context.Context, opts Options, out io.Writer, use func(context.Cont
 }
 
 func (s *standalone) run(ctx context.Context, use func(context.Context, *Instance) error) (err error) {
+	if err := s.openNode(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.closeNode()) }()
 	host, err := hosted.Start(context.WithoutCancel(ctx), s.hostOptions()) // it is stopped last, and not by ctx
 	if err != nil {
 		return err
@@ -91,7 +98,7 @@ func (s *standalone) run(ctx context.Context, use func(context.Context, *Instanc
 }
 
 func (s *standalone) hostOptions() hosted.Options {
-	return hosted.Options{
+	options := hosted.Options{
 		Dir:           s.dir.Path(),
 		Listen:        s.opts.Listen,
 		Port:          s.opts.choosePort(s.dir.Port()),
@@ -99,6 +106,10 @@ func (s *standalone) hostOptions() hosted.Options {
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
 		Log:           s.log.Logger,
 	}
+	if s.node != nil {
+		options.PodAddress = s.node.HostAddress()
+	}
+	return options
 }
 
 // stop ends everything, the host last: the others still have leases to give back.

@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -15,7 +15,6 @@ import (
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
-	"github.com/virtualcluster/virtualcluster/standalone/nodes"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
 )
 
@@ -23,13 +22,14 @@ import (
 func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 	ctx, cancel := context.WithTimeoutCause(crew.ctx, startTimeout, fmt.Errorf("not started after %s", startTimeout))
 	defer cancel()
-	super, err := s.startSuper(ctx, crew, host)
+	controlPlane, err := s.startSuper(ctx, crew, host)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.startNodes(ctx, crew, super); err != nil {
+	if err := s.startNodes(ctx, crew, controlPlane); err != nil {
 		return nil, err
 	}
+	super := controlPlane.RESTConfig()
 	if err := s.startManager(ctx, crew, host, super); err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 }
 
 // startSuper brings up the super cluster with the tenancy API in it.
-func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Host) (*rest.Config, error) {
-	super, err := host.Run(hosted.Spec{Name: superName, Controllers: hosted.SuperControllers()})
+func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Host) (*hosted.ControlPlane, error) {
+	super, err := host.Run(s.superSpec())
 	if err != nil {
 		return nil, fmt.Errorf("start the super cluster: %w", err)
 	}
@@ -74,17 +74,16 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 	if err := serveTenantAddresses(ctx, super.RESTConfig()); err != nil {
 		return nil, err
 	}
-	return super.RESTConfig(), nil
+	return super, nil
 }
 
-func (s *standalone) startNodes(ctx context.Context, crew *crew, super *rest.Config) error {
-	// They play on after the start, so they get the crew's context, and the start's to be waited for.
-	err := nodes.Run(crew.ctx, super, s.opts.Nodes, s.log.file)
-	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+func (s *standalone) superSpec() hosted.Spec {
+	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers()}
+	if s.opts.Nodes.Real {
+		spec.NodeAuthorization = true
+		spec.Controllers = slices.Concat(spec.Controllers, hosted.KubeletControllers())
 	}
-	s.progress.step("nodes", fmt.Sprintf("%d, pretended by kwok", s.opts.Nodes))
-	return nil
+	return spec
 }
 
 // startManager runs vc-manager with the provisioners that this process can offer.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	componentversion "k8s.io/component-base/version"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
 )
 
 const startTimeout = 2 * time.Minute
@@ -66,6 +68,32 @@ func (c *ControlPlane) ServerName() string { return serverName(c.spec.Name) }
 
 // CA is the control plane's certificate authority in PEM.
 func (c *ControlPlane) CA() []byte { return c.creds.authority.CertPEM }
+
+// PodEndpoint is the URL that the control plane is reached at from pods and
+// nodes, where no server name leads to it.
+func (c *ControlPlane) PodEndpoint() string { return "https://" + c.inlet.Addr().String() }
+
+// DNSAddress is the ClusterIP that the cluster's DNS has by custom, and
+// ClusterDomain what it answers for.
+func (c *ControlPlane) DNSAddress() net.IP {
+	ip, _ := c.spec.serviceIP(dnsIndex) // a range without one is no valid spec
+	return ip
+}
+
+// ClusterDomain is the DNS domain of the cluster.
+func (c *ControlPlane) ClusterDomain() string { return c.spec.ClusterDomain }
+
+// NewClientCertificate is for a client that the control plane knows by a name
+// and groups. It is not renewed.
+func (c *ControlPlane) NewClientCertificate(name string, groups []string) (pki.KeyPair, error) {
+	return c.creds.authority.Client(name, groups, c.spec.CertificateValidity, time.Now())
+}
+
+// NewServingCertificate is for a server that the control plane's clients
+// trust, such as a kubelet. It is not renewed.
+func (c *ControlPlane) NewServingCertificate(name string, ips []net.IP) (pki.KeyPair, error) {
+	return c.creds.authority.Server(name, []string{name}, ips, c.spec.CertificateValidity, time.Now())
+}
 
 // KubeletClientCertificate is what the apiserver shows to kubelets, in PEM.
 func (c *ControlPlane) KubeletClientCertificate() []byte { return c.creds.kubeletPair().CertPEM }

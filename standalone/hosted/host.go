@@ -168,6 +168,9 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.NodeAuthorization && len(spec.KubeletCA) == 0 {
+		spec.KubeletCA = creds.authority.CertPEM
+	}
 	if len(spec.KubeletCA) > 0 {
 		if err := writeFile(creds.kubeletCAFile(), spec.KubeletCA); err != nil {
 			return nil, err

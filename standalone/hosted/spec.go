@@ -13,6 +13,10 @@ import (
 const (
 	defaultServiceCIDR   = "10.96.0.0/16"
 	defaultClusterDomain = "cluster.local"
+
+	// The positions in the range of ClusterIPs that services have by custom.
+	apiserverIndex = 1
+	dnsIndex       = 10
 )
 
 // Spec describes one control plane. Only Name has no default.
@@ -30,7 +34,9 @@ type Spec struct {
 	// admission plugin, for a cluster with kubelets of its own.
 	NodeAuthorization bool
 	// KubeletCA verifies the serving certificates of kubelets (or of what
-	// answers in their place) for logs and exec, in PEM. Unverified if empty.
+	// answers in their place) for logs and exec, in PEM. If empty, they are
+	// verified by the control plane's own CA with NodeAuthorization, and
+	// unverified without.
 	KubeletCA []byte
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
@@ -63,7 +69,7 @@ func (s Spec) validate() error {
 	if msgs := validation.IsDNS1123Subdomain(s.ClusterDomain); len(msgs) > 0 {
 		return fmt.Errorf("control plane %q: the cluster domain %q is no DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
 	}
-	if _, err := s.serviceIP(); err != nil {
+	if _, err := s.serviceIP(dnsIndex); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
 	}
 	return nil
@@ -76,13 +82,13 @@ func validateName(name string) error {
 	return nil
 }
 
-// serviceIP is the address of the kubernetes service.
-func (s Spec) serviceIP() (net.IP, error) {
+// serviceIP is an address of the range of ClusterIPs.
+func (s Spec) serviceIP(index int) (net.IP, error) {
 	_, cidr, err := net.ParseCIDR(s.ServiceCIDR)
 	if err != nil {
 		return nil, fmt.Errorf("the service CIDR %q is not one: %w", s.ServiceCIDR, err)
 	}
-	ip, err := netutils.GetIndexedIP(cidr, 1)
+	ip, err := netutils.GetIndexedIP(cidr, index)
 	if err != nil {
 		return nil, fmt.Errorf("the service CIDR %q is too small: %w", s.ServiceCIDR, err)
 	}
@@ -94,7 +100,7 @@ func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.Clu
 
 // servingNames are the names and addresses in the serving certificate.
 func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, err error) {
-	serviceIP, err := s.serviceIP()
+	serviceIP, err := s.serviceIP(apiserverIndex)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package nodes
+package simulated
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 )
 
 const readyPoll = 20 * time.Millisecond
@@ -58,6 +59,15 @@ func admit(node *corev1.Node) bool {
 	before := len(node.Spec.Taints)
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 	return len(node.Spec.Taints) < before
+}
+
+// RemoveAll removes our nodes and the pods on them from a cluster that is run without them.
+func RemoveAll(ctx context.Context, cluster *rest.Config) error {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return fmt.Errorf("make a client for nodes: %w", err)
+	}
+	return removeBeyond(ctx, client, 0)
 }
 
 // removeBeyond removes our nodes with a number over count, and the pods on them, which nobody else would end.

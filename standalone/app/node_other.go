@@ -1,0 +1,18 @@
+//go:build !linux
+
+package app
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// newNodeCommand only says why it cannot.
+func newNodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    nodeCommand,
+		Hidden: true,
+		RunE:   func(*cobra.Command, []string) error { return errors.New("a node needs Linux") },
+	}
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
+)
+
+// openNode connects a real node to this machine, if there is to be one.
+func (s *standalone) openNode() error {
+	if !s.opts.Nodes.Real {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	s.node, err = linux.Open(linux.Options{
+		Dir:      s.dir.File("node"),
+		Programs: filepath.Join(filepath.Dir(self), "node"),
+		Command:  []string{nodeCommand},
+		Output:   s.log.file,
+		Log:      s.log.WithName("node"),
+	})
+	return err
+}
+
+func (s *standalone) closeNode() error {
+	if s.node == nil {
+		return nil
+	}
+	return s.node.Close()
+}
+
+func (s *standalone) startNodes(ctx context.Context, crew *crew, super *hosted.ControlPlane) error {
+	if s.node != nil {
+		return s.startRealNode(ctx, crew, super)
+	}
+	if err := linux.Forget(ctx, super.RESTConfig()); err != nil {
+		return err
+	}
+	// They play on after the start, so they get the crew's context, and the start's to be waited for.
+	err := simulated.Run(crew.ctx, super.RESTConfig(), s.opts.Nodes.Simulated, s.log.file)
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	s.progress.step("nodes", fmt.Sprintf("%d, simulated by kwok", s.opts.Nodes.Simulated))
+	return nil
+}
+
+func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hosted.ControlPlane) error {
+	if err := simulated.RemoveAll(ctx, super.RESTConfig()); err != nil {
+		return err
+	}
+	started := time.Now()
+	crew.run("the node", func(ctx context.Context) error {
+		return s.node.Run(ctx, linux.Cluster{ControlPlane: super, DNS: super.DNSAddress(), Domain: super.ClusterDomain()})
+	})
+	if err := linux.AwaitReady(ctx, super.RESTConfig(), started); err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	s.progress.step("node", fmt.Sprintf("%s at %s", linux.Name, s.node.Address()))
+	return nil
+}

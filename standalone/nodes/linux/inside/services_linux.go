@@ -1,0 +1,127 @@
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	runtimeSocket = "/run/containerd/containerd.sock"
+	socketPoll    = 20 * time.Millisecond
+	restartPause  = time.Second
+	// stopPatience is how long programs may take to end in an orderly way.
+	stopPatience = 3 * time.Second
+)
+
+// services are the programs of the node.
+type services struct {
+	reaper  *reaper
+	log     logr.Logger
+	running sync.WaitGroup
+}
+
+// newServices makes services whose processes are looked after beyond ctx, so that their end can be waited for.
+func newServices(ctx context.Context, log logr.Logger) *services {
+	return &services{reaper: newReaper(context.WithoutCancel(ctx)), log: log}
+}
+
+// run starts all, in the order in which they need each other, and keeps them running until ctx ends.
+func (s *services) run(ctx context.Context, settings *Settings) error {
+	defer s.running.Wait()
+	s.keep(ctx, "containerd", "--config", own+"/containerd.toml")
+	if err := s.awaitRuntime(ctx); err != nil {
+		return err
+	}
+	if err := s.importImages(ctx); err != nil {
+		return err
+	}
+	s.keep(ctx, "kubelet", "--config", own+"/kubelet.yaml", "--kubeconfig", own+"/kubelet.kubeconfig",
+		"--hostname-override", settings.Name, "--node-ip", settings.Address.String())
+	s.keep(ctx, "kube-proxy", "--config", own+"/kube-proxy.yaml")
+	<-ctx.Done()
+	return nil
+}
+
+// keep runs a program and starts it again when it ends.
+func (s *services) keep(ctx context.Context, name string, args ...string) {
+	s.running.Go(func() {
+		for ctx.Err() == nil {
+			err := s.once(ctx, name, args...)
+			if ctx.Err() != nil {
+				return
+			}
+			s.log.Info("a program of the node ended and is started again", "program", name, "reason", fmt.Sprint(err))
+			pause(ctx, restartPause)
+		}
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// once runs a program to its end, which comes soon after ctx's.
+func (s *services) once(ctx context.Context, name string, args ...string) (err error) {
+	log, err := os.OpenFile(logFile(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	p, err := s.reaper.start(log, append([]string{filepath.Join(programs, name)}, args...)...)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return p.result()
+	case <-ctx.Done():
+	}
+	if err := unix.Kill(p.pid, unix.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return p.result()
+	case <-time.After(stopPatience):
+		return errors.New("still runs")
+	}
+}
+
+func logFile(name string) string { return filepath.Join("/var/log", name+".log") }
+
+func (s *services) awaitRuntime(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, socketPoll, true, func(ctx context.Context) (bool, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", runtimeSocket)
+		if err != nil {
+			return false, nil //nolint:nilerr // it is not there yet
+		}
+		return true, conn.Close()
+	})
+}
+
+// importImages brings the images into containerd. What is there already costs little.
+func (s *services) importImages(ctx context.Context) error {
+	archives, err := filepath.Glob(filepath.Join(programs, "images", "*.tar"))
+	if err != nil {
+		return err
+	}
+	for _, archive := range archives {
+		if err := s.once(ctx, "ctr", "--address", runtimeSocket, "--namespace", "k8s.io", "images", "import", archive); err != nil {
+			return fmt.Errorf("import %s: %w; %s tells more", filepath.Base(archive), err, logFile("ctr"))
+		}
+	}
+	return nil
+}

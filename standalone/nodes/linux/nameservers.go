@@ -1,0 +1,34 @@
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+)
+
+// outerNameservers are those of this machine that others can reach.
+func outerNameservers() ([]string, error) {
+	text, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for nameservers: %w", err)
+	}
+	return reachable(string(text)), nil
+}
+
+// reachable are the nameservers of a resolv.conf, but for those on a loopback address, which is another one in the node.
+func reachable(text string) []string {
+	var found []string
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "nameserver" {
+			continue
+		}
+		if ip := net.ParseIP(fields[1]); ip != nil && !ip.IsLoopback() {
+			found = append(found, fields[1])
+		}
+	}
+	return found
+}

@@ -1,0 +1,135 @@
+package linux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/inside"
+)
+
+const (
+	// shortLife is how soon a node must end to be broken, and not just restarted.
+	shortLife = 5 * time.Second
+	// stopPatience is how long an orderly end may take.
+	stopPatience = 5 * time.Second
+)
+
+// Node is a node of a super cluster.
+type Node struct {
+	network *network
+	opts    Options
+}
+
+// Open finds out whether this machine can run a node, and connects one to it, which is not running yet. Close undoes it.
+func Open(opts Options) (*Node, error) {
+	if err := check(opts.Programs); err != nil {
+		return nil, err
+	}
+	network, err := newNetwork()
+	if err != nil {
+		return nil, err
+	}
+	return &Node{network: network, opts: opts}, nil
+}
+
+// HostAddress is this machine's as the node and its pods reach it.
+func (n *Node) HostAddress() net.IP { return n.network.hostAddress() }
+
+// Address is the node's.
+func (n *Node) Address() net.IP { return n.network.nodeAddress() }
+
+// Close takes the connection away.
+func (n *Node) Close() error { return n.network.close() }
+
+// Run runs the node in the cluster until ctx ends. A node that ends by itself is started again, as a machine would be.
+func (n *Node) Run(ctx context.Context, cluster Cluster) error {
+	settings, err := n.settings(cluster)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := n.boot(ctx, settings)
+		if ctx.Err() == nil && time.Since(started) < shortLife {
+			return fmt.Errorf("the node ended as soon as it was started: %w", err)
+		}
+		if ctx.Err() == nil {
+			n.opts.Log.Info("the node ended and is started again", "reason", fmt.Sprint(err))
+		}
+	}
+	return nil
+}
+
+// boot runs the node once, from its cgroup to its end.
+func (n *Node) boot(ctx context.Context, settings *inside.Settings) (err error) {
+	pods := cgroup(settings.Cgroup)
+	if err := pods.make(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pods.remove(context.WithoutCancel(ctx))) }()
+	command, input, err := n.command(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.network.start(command); err != nil {
+		return fmt.Errorf("start the node in namespaces of its own: %w", err)
+	}
+	if err := json.NewEncoder(input).Encode(settings); err != nil {
+		return errors.Join(fmt.Errorf("tell the node its settings: %w", err), command.Cancel(), command.Wait())
+	}
+	return command.Wait()
+}
+
+// command is this program as process 1 of the node. It ends with its input, which is closed when ctx or this process ends; the kernel
+// then ends everything else in its namespaces.
+func (n *Node) command(ctx context.Context) (*exec.Cmd, io.Writer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find this program: %w", err)
+	}
+	command := exec.CommandContext(ctx, self, n.opts.Command...) //nolint:gosec // it is this program
+	input, err := command.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	command.Cancel, command.WaitDelay = input.Close, stopPatience
+	command.Stdout, command.Stderr = n.opts.Output, n.opts.Output
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Setsid:     true, // Ctrl-C is for the parent, who then ends the node
+	}
+	return command, input, nil
+}
+
+// settings are what the node is told. The certificates in them are new ones.
+func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
+	state := filepath.Join(n.opts.Dir, "var")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("make the node's directory: %w", err)
+	}
+	nameservers, err := outerNameservers()
+	if err != nil {
+		return nil, err
+	}
+	s := &inside.Settings{
+		Name: Name, Programs: n.opts.Programs, State: state, Cgroup: n.network.name(),
+		PluginDirs: pluginDirs, Nameservers: nameservers,
+		Address: n.Address(), PodNetwork: n.network.podNetwork().String(),
+		ClusterDNS: cluster.DNS, ClusterDomain: cluster.Domain,
+		Server: cluster.ControlPlane.PodEndpoint(), ServerName: cluster.ControlPlane.ServerName(), CA: cluster.ControlPlane.CA(),
+	}
+	var errs [3]error
+	s.Kubelet, errs[0] = cluster.ControlPlane.NewClientCertificate("system:node:"+Name, []string{"system:nodes"})
+	s.KubeProxy, errs[1] = cluster.ControlPlane.NewClientCertificate("system:kube-proxy", nil)
+	s.Serving, errs[2] = cluster.ControlPlane.NewServingCertificate(Name, []net.IP{n.Address()})
+	return s, errors.Join(errs[:]...)
+}
