@@ -27,7 +27,7 @@ TEST_TIMEOUT    ?= 10m
 BENCH_FLAGS     ?=
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md
-RACE_PACKAGES = $(shell go list ./... | grep -v '^$(MODULE)/test/integration')
+RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e')
 
 ##@ Try it
 
@@ -113,6 +113,16 @@ test-integration: build ## Run the tests of the whole path, with vc-standalone a
 .PHONY: test-long
 test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among the objects of 100 tenants
 	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants' ./test/integration
+
+E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
+
+.PHONY: e2e
+e2e: node ## Run the tests with containers, on a real node of this machine: root on Linux
+	$(E2E) --v ./test/e2e
+
+.PHONY: e2e-smoke
+e2e-smoke: node ## Run the quick ones of them
+	$(E2E) --v --label-filter smoke ./test/e2e
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

@@ -1,0 +1,58 @@
+// Package e2e holds the tests with containers: vc-standalone as its users run it, with a real node, and tenants whose pods run there.
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// soon is how long a container may take to start or to end, on a machine that is busy.
+	soon = 90 * time.Second
+	// poll is how often a test looks.
+	poll = 100 * time.Millisecond
+	// smoke labels the specs that are run for every change.
+	smoke = "smoke"
+)
+
+var (
+	super *local.SuperCluster
+	// red and blue are the tenants of all specs that do not need one of their own.
+	red, blue *local.Tenant
+)
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(poll)
+	SetDefaultConsistentlyPollingInterval(poll)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	RunSpecs(t, "End to end")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	dir, err := os.MkdirTemp("", "vc-e2e-")
+	Expect(err).NotTo(HaveOccurred())
+	super, err = local.Start(ctx, dir, "--nodes", "real")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		Expect(super.Stop()).To(Succeed())
+		Expect(os.RemoveAll(dir)).To(Succeed(), "and nothing is mounted in it")
+	})
+	red, blue = newTenant(ctx, "red"), newTenant(ctx, "blue")
+})
+
+func newTenant(ctx SpecContext, name string) *local.Tenant {
+	GinkgoHelper()
+	t, err := super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+	Expect(err).NotTo(HaveOccurred())
+	return t
+}
