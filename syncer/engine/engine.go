@@ -85,6 +85,8 @@ type Engine struct {
 	metrics    *Metrics
 	// watching is closed when the super cluster's objects are known.
 	watching chan struct{}
+	// beginning lets some tenants begin before others.
+	beginning turns
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
@@ -102,6 +104,7 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		timeout:    opts.Timeout,
 		interval:   opts.Patrol,
 		watching:   make(chan struct{}),
+		beginning:  newTurns(beginners),
 		sessions:   map[multicluster.ClusterName]*session{},
 		validation: opts.Validation,
 		metrics:    opts.Metrics,

@@ -86,6 +86,26 @@ func TestStand(t *testing.T) {
 	}
 }
 
+// TestInitialPriority: of what a syncer finds when it starts, pods that have had no copy are looked at first.
+func TestInitialPriority(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind *kind
+		obj  client.Object
+		want int
+	}{
+		"a pod that has had no copy":       {rich().spec(), named("new"), priorityNormal},
+		"a pod that has had one":           {rich().spec(), named("started"), priorityLow},
+		"what does not live with its copy": {plain.spec(), named("new"), priorityLow},
+		"what is shown":                    {Up[*corev1.Pod]{}.spec(), named("new"), priorityLow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := initialPriority(tc.kind, tc.obj); got != tc.want {
+				t.Errorf("its priority is %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestHandler(t *testing.T) {
 	var got []string
 	all := handler{

@@ -226,23 +226,8 @@ func (s *session) run(name multicluster.ClusterName) {
 // begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
 // is found what the tenant deleted while nobody looked.
 func (s *session) begin() error {
-	var synced []toolscache.DoneChecker
-	for k := range s.carried() {
-		if k.up != nil && k.up.class {
-			continue
-		}
-		registration, err := s.watchTenant(k)
-		if err != nil {
-			return err
-		}
-		synced = append(synced, registration.HasSyncedChecker())
-	}
-	used, err := s.awakenUsed()
-	if err != nil {
+	if err := s.open(); err != nil {
 		return err
-	}
-	if !toolscache.WaitFor(s.ctx, "", append(synced, used...)...) {
-		return s.ctx.Err()
 	}
 	// The super cluster's caches fill at the same time.
 	select {
@@ -254,6 +239,34 @@ func (s *session) begin() error {
 		return err
 	}
 	return s.enqueueSuper()
+}
+
+// open opens the tenant's watches, in its turn, and waits until its objects are known.
+func (s *session) open() error {
+	giveBack, err := s.beginning.take(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	var known []toolscache.DoneChecker
+	for k := range s.carried() {
+		if k.up != nil && k.up.class {
+			continue
+		}
+		registration, err := s.watchTenant(k)
+		if err != nil {
+			return err
+		}
+		known = append(known, registration.HasSyncedChecker())
+	}
+	used, err := s.awakenUsed()
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitFor(s.ctx, "", append(known, used...)...) {
+		return s.ctx.Err()
+	}
+	return nil
 }
 
 // watchTenant has the tenant's events of one kind lead to requests.
@@ -279,7 +292,7 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 		add: func(obj client.Object, initial bool) {
 			s.tenantRecent.seen(k.name, obj)
 			if initial {
-				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityLow)
+				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
 			}
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
@@ -303,6 +316,14 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.review(obj.GetNamespace(), references(k, obj))
 		},
 	}
+}
+
+// initialPriority is the priority of an object that was there before the syncer: what has had no copy yet may have waited for it.
+func initialPriority(k *kind, obj client.Object) int {
+	if k.down != nil && k.down.mirror != nil && !k.down.mirror.started(obj) {
+		return priorityNormal
+	}
+	return priorityLow
 }
 
 // wake enqueues what may have waited for an object to appear: events of different kinds come in any order.
