@@ -166,7 +166,9 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		create(ctx, red.Client, pod(ns, "last"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))
 		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
+		// Each cluster's namespace controller waits before it looks, and again for the pod: 16 seconds on an idle machine.
+		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, namespace(ns))).WithTimeout(3 * soon).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
 		shouldVanish(ctx, red.Client, namespace(ns))
 	})
 })
