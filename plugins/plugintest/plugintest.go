@@ -4,13 +4,11 @@ package plugintest
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,7 +23,7 @@ const soon = 10 * time.Second
 
 // Case is what Run has to know of a validator.
 type Case struct {
-	// Registration is the plugin.
+	// Registration is the plugin. Its InitFn is called for each check, so that none sees what another has left.
 	Registration plugins.Registration
 	// Cache and Client are what the validator finds in its environment. Leave out what it does not use.
 	Cache  cache.Cache
@@ -35,178 +33,131 @@ type Case struct {
 	// Object is a new copy of a kind that the validator watches, as one for the first tenant, and Kind its kind.
 	Object client.Object
 	Kind   schema.GroupVersionKind
+	// Limit is how many copies such as Object a tenant may have, for a validator that limits their number; otherwise 0.
+	Limit int
 }
 
-// Run checks the contract: what a syncer relies on, whatever the rules of the validator are.
+// check is one part of the contract. It says what a validator does wrong.
+type check struct {
+	name string
+	run  func(context.Context, plugins.Validator, Case) error
+}
+
+// checks are what a syncer relies on, whatever the rules of the validator are.
+func checks() []check {
+	return []check{
+		{"says what it is", names},
+		{"locks", locks},
+		{"answers", answers},
+		{"gives up with its context", givesUp},
+		{"serves two tenants at a time", serves},
+		{"keeps to its limit", limit},
+	}
+}
+
+// Run checks the contract. Let the race detector run, too: it sees what a validator's goroutines do to each other.
 func Run(t *testing.T, c Case) {
 	t.Helper()
+	for _, one := range checks() {
+		t.Run(one.name, func(t *testing.T) {
+			if err := c.check(t.Context(), one); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// check makes the validator, runs it if it works by itself, and checks one part of the contract.
+func (c Case) check(ctx context.Context, one check) error {
+	v, err := c.make()
+	if err != nil {
+		return err
+	}
+	runnable, works := v.(manager.Runnable)
+	if !works {
+		return one.run(ctx, v, c)
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- runnable.Start(working) }()
+	wrong := one.run(ctx, v, c)
+	stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			err = fmt.Errorf("Start: %w", err)
+		}
+		return errors.Join(wrong, err)
+	case <-time.After(soon):
+		return errors.Join(wrong, errors.New("Start does not end with its context"))
+	}
+}
+
+// make does what a syncer does when it starts.
+func (c Case) make() (plugins.Validator, error) {
 	registry := &plugins.Registry{}
 	if err := registry.Register(c.Registration); err != nil {
-		t.Fatalf("it cannot be registered: %v", err)
+		return nil, fmt.Errorf("it cannot be registered: %w", err)
 	}
 	v, err := c.Registration.InitFn(plugins.Environment{
 		Cache: c.Cache, Client: c.Client, Logger: logr.Discard(), Registerer: prometheus.NewRegistry(),
 		Retry: func(string) {}, Serves: func(string) bool { return true },
 	})
+	if err == nil && v == nil {
+		err = errors.New("it makes no validator")
+	}
 	if err != nil {
-		t.Fatalf("InitFn: %v", err)
+		return nil, fmt.Errorf("InitFn: %w", err)
 	}
-	work(t, v)
-	t.Run("names", func(t *testing.T) { names(t, v, c) })
-	t.Run("locks", func(t *testing.T) { locks(t, v, c) })
-	t.Run("answers", func(t *testing.T) { answers(t, v, c) })
-	t.Run("gives up with its context", func(t *testing.T) { givesUp(t, v, c) })
-	t.Run("serves two tenants at a time", func(t *testing.T) { serves(t, v, c) })
+	return v, nil
 }
 
-// work runs a validator that is a runnable, until the test ends.
-func work(t *testing.T, v plugins.Validator) {
-	t.Helper()
-	runnable, works := v.(manager.Runnable)
-	if !works {
-		return
+// request asks for a new copy of a name; the name of the case's object if it is empty.
+func (c Case) request(tenant int, name string) plugins.Request {
+	obj := c.Object.DeepCopyObject().(client.Object)
+	if name != "" {
+		obj.SetName(name)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- runnable.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("Start: %v", err)
-			}
-		case <-time.After(soon):
-			t.Error("Start does not end with its context")
-		}
-	})
+	return plugins.Request{Tenant: c.Tenants[tenant], Kind: c.Kind, Object: obj}
 }
 
-// names checks what a validator says of itself.
-func names(t *testing.T, v plugins.Validator, c Case) {
-	t.Helper()
-	if v.Name() == "" {
-		t.Error("it has no name")
-	}
-	seen := map[schema.GroupKind]bool{}
-	for _, kind := range v.Kinds() {
-		if seen[kind] {
-			t.Errorf("kind %s is named twice", kind)
-		}
-		seen[kind] = true
-	}
-	if !seen[c.Kind.GroupKind()] {
-		t.Errorf("kind %s is not among those that it watches", c.Kind.GroupKind())
-	}
-}
-
-// locks checks that a tenant's lock keeps others out, is always the same, and is no other tenant's.
-func locks(t *testing.T, v plugins.Validator, c Case) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
-	ended, end := context.WithCancel(ctx)
-	end()
-	locker := v.Locker(c.Tenants[0].Key)
-	if locker == nil {
-		t.Fatal("a tenant has no lock")
-	}
-	if err := locker.Lock(ctx); err != nil {
-		t.Fatalf("a free lock: %v", err)
-	}
-	if err := v.Locker(c.Tenants[0].Key).Lock(ended); err == nil {
-		t.Error("a tenant can be locked twice")
-	}
-	if err := v.Locker(c.Tenants[1].Key).Lock(ctx); err != nil {
-		t.Errorf("while one tenant is locked, so is another: %v", err)
-	} else {
-		v.Locker(c.Tenants[1].Key).Unlock()
-	}
-	locker.Unlock()
-	var inside, most, total atomic.Int32
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			l := v.Locker(c.Tenants[0].Key)
-			if l.Lock(ctx) != nil {
-				return
-			}
-			defer l.Unlock()
-			most.Store(max(most.Load(), inside.Add(1)))
-			total.Add(1)
-			inside.Add(-1)
-		})
-	}
-	all.Wait()
-	if most.Load() != 1 || total.Load() != 50 {
-		t.Errorf("%d of 50 had the lock, %d at a time", total.Load(), most.Load())
-	}
-}
-
-// answers checks that validating changes nothing and that a rejection can be read.
-func answers(t *testing.T, v plugins.Validator, c Case) {
-	t.Helper()
-	r := c.request(0)
-	for _, was := range []client.Object{nil, r.Object.DeepCopyObject().(client.Object)} {
-		r.Was = was
-		before := r.Object.DeepCopyObject()
-		err := ask(t.Context(), v, r)
-		if no := (*plugins.RejectionError)(nil); errors.As(err, &no) {
-			if no.Message == "" {
-				t.Error("a rejection gives no reason")
-			}
-		} else if err != nil {
-			t.Errorf("it cannot tell: %v", err)
-		}
-		if accountant, counts := v.(plugins.Accountant); counts && err == nil {
-			accountant.Settled(r, context.DeadlineExceeded)
-			accountant.Settled(r, nil)
-		}
-		if diff := cmp.Diff(before, r.Object); diff != "" {
-			t.Errorf("it changes the object:\n%s", diff)
-		}
-	}
-}
-
-// givesUp checks that a validator ends when its time is over, with whatever answer.
-func givesUp(t *testing.T, v plugins.Validator, c Case) {
-	t.Helper()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = v.Validate(ended, c.request(0))
-	}()
-	select {
-	case <-done:
-	case <-time.After(soon):
-		t.Error("it goes on after its context has ended")
-	}
-}
-
-// serves checks, with the race detector if the test runs with it, that tenants can be served at the same time.
-func serves(t *testing.T, v plugins.Validator, c Case) {
-	t.Helper()
-	var all sync.WaitGroup
-	for i := range 40 {
-		all.Go(func() { _ = ask(t.Context(), v, c.request(i%len(c.Tenants))) })
-	}
-	all.Wait()
-}
-
-// ask does what a syncer does.
-func ask(ctx context.Context, v plugins.Validator, r plugins.Request) error {
+// ask does what a syncer does for one object: it locks the tenant, asks, writes, and tells how that ended.
+func ask(ctx context.Context, v plugins.Validator, r plugins.Request, write func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
 	locker := v.Locker(r.Tenant.Key)
+	if locker == nil {
+		return fmt.Errorf("tenant %s has no lock", r.Tenant.Key)
+	}
 	if err := locker.Lock(ctx); err != nil {
-		return err
+		return fmt.Errorf("locking tenant %s: %w", r.Tenant.Key, err)
 	}
 	defer locker.Unlock()
+	if err := validate(ctx, v, r); err != nil {
+		return err
+	}
+	err := write()
+	if accountant, counts := v.(plugins.Accountant); counts {
+		accountant.Settled(r, err)
+	}
+	return err
+}
+
+// validate asks, and makes an error of a panic.
+func validate(ctx context.Context, v plugins.Validator, r plugins.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panics: %v", p)
+		}
+	}()
 	return v.Validate(ctx, r)
 }
 
-func (c Case) request(tenant int) plugins.Request {
-	return plugins.Request{Tenant: c.Tenants[tenant], Kind: c.Kind, Object: c.Object.DeepCopyObject().(client.Object)}
+// written is a write that ends well.
+func written() error { return nil }
+
+// isRejection says whether an answer is no.
+func isRejection(err error) bool {
+	return errors.As(err, new(*plugins.RejectionError))
 }

@@ -2,7 +2,12 @@ package plugintest
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,28 +16,231 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// onlyNamed is a validator of the simplest sort.
-type onlyNamed struct{ plugins.TenantLocks }
+const slots = 2
 
-func (*onlyNamed) Name() string                          { return "only-named" }
-func (*onlyNamed) Kinds() []schema.GroupKind             { return []schema.GroupKind{{Kind: "Pod"}} }
-func (o *onlyNamed) Locker(tenant string) plugins.Locker { return o.Of(tenant) }
-func (*onlyNamed) Validate(_ context.Context, r plugins.Request) error {
-	if r.Object.GetName() == "" {
+// good is a validator that keeps the contract: a tenant may have two pods, and they must have a name.
+type good struct {
+	plugins.TenantLocks
+
+	mu    sync.Mutex
+	taken map[string]int
+}
+
+func newGood() *good { return &good{taken: map[string]int{}} }
+
+func (*good) Name() string                          { return "good" }
+func (*good) Kinds() []schema.GroupKind             { return []schema.GroupKind{{Kind: "Pod"}} }
+func (g *good) Locker(tenant string) plugins.Locker { return g.Of(tenant) }
+
+func (g *good) Validate(ctx context.Context, r plugins.Request) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Object.GetName() == "":
 		return plugins.Reject("pods must have a name")
+	case r.Was == nil && g.taken[r.Tenant.Key] >= slots:
+		return plugins.Reject("pods: used %d, asked 1, hard %d", g.taken[r.Tenant.Key], slots)
 	}
 	return nil
 }
 
+func (g *good) Settled(r plugins.Request, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.Was == nil && (err == nil || plugins.Undecided(err)) {
+		g.taken[r.Tenant.Key]++
+	}
+}
+
+func caseOf(v func() plugins.Validator, name string) Case {
+	return Case{
+		Registration: plugins.Registration{ID: "test", InitFn: func(plugins.Environment) (plugins.Validator, error) { return v(), nil }},
+		Tenants:      [2]plugins.Tenant{{Key: "red"}, {Key: "blue"}},
+		Object:       &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "red-shop", Name: name, Labels: map[string]string{"app": "web"}}},
+		Kind:         corev1.SchemeGroupVersion.WithKind("Pod"),
+		Limit:        slots,
+	}
+}
+
 func TestAGoodValidatorPasses(t *testing.T) {
 	for _, name := range []string{"web", ""} {
-		Run(t, Case{
-			Registration: plugins.Registration{ID: "only-named", InitFn: func(plugins.Environment) (plugins.Validator, error) {
-				return &onlyNamed{}, nil
-			}},
-			Tenants: [2]plugins.Tenant{{Key: "red"}, {Key: "blue"}},
-			Object:  &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "red-shop", Name: name}},
-			Kind:    corev1.SchemeGroupVersion.WithKind("Pod"),
+		Run(t, caseOf(func() plugins.Validator { return newGood() }, name))
+	}
+}
+
+// bad does one thing otherwise than good.
+type bad struct {
+	*good
+
+	name     func() string
+	kinds    []schema.GroupKind
+	locker   func(tenant string) plugins.Locker
+	validate func(ctx context.Context, r plugins.Request) error
+	settled  func(r plugins.Request, err error)
+}
+
+func (b *bad) Name() string {
+	if b.name != nil {
+		return b.name()
+	}
+	return b.good.Name()
+}
+
+func (b *bad) Kinds() []schema.GroupKind {
+	if b.kinds != nil {
+		return b.kinds
+	}
+	return b.good.Kinds()
+}
+
+func (b *bad) Locker(tenant string) plugins.Locker {
+	if b.locker != nil {
+		return b.locker(tenant)
+	}
+	return b.good.Locker(tenant)
+}
+
+func (b *bad) Validate(ctx context.Context, r plugins.Request) error {
+	if b.validate != nil {
+		return b.validate(ctx, r)
+	}
+	return b.good.Validate(ctx, r)
+}
+
+func (b *bad) Settled(r plugins.Request, err error) {
+	if b.settled != nil {
+		b.settled(r, err)
+		return
+	}
+	b.good.Settled(r, err)
+}
+
+// stubborn is a validator that works, and does not end.
+type stubborn struct{ *good }
+
+func (stubborn) Start(context.Context) error { time.Sleep(time.Hour); return nil }
+
+// broken is one whose work fails.
+type broken struct{ *good }
+
+func (broken) Start(context.Context) error { return errors.New("no such cache") }
+
+// open is a lock that keeps nobody out.
+type open struct{}
+
+func (open) Lock(context.Context) error { return nil }
+func (open) Unlock()                    {}
+
+// of makes a validator that does one thing otherwise.
+func of(change func(*bad)) func() plugins.Validator {
+	return func() plugins.Validator {
+		b := &bad{good: newGood()}
+		change(b)
+		return b
+	}
+}
+
+// TestBadValidatorsAreFound, each by the check that is for it.
+func TestBadValidatorsAreFound(t *testing.T) {
+	pod := schema.GroupKind{Kind: "Pod"}
+	for name, tc := range map[string]struct {
+		make        func() plugins.Validator
+		check, want string
+	}{
+		"nameless":        {of(func(b *bad) { b.name = func() string { return "" } }), "says what it is", "it has no name"},
+		"repeats itself":  {of(func(b *bad) { b.kinds = []schema.GroupKind{pod, pod} }), "says what it is", "named twice"},
+		"watches nothing": {of(func(b *bad) { b.kinds = []schema.GroupKind{} }), "says what it is", "not among those that it watches"},
+		"makes nothing":   {func() plugins.Validator { return nil }, "answers", "it makes no validator"},
+		"without locks": {of(func(b *bad) {
+			b.locker = func(string) plugins.Locker { return nil }
+		}), "locks", "tenant red has no lock"},
+		"an open lock": {of(func(b *bad) {
+			b.locker = func(string) plugins.Locker { return open{} }
+		}), "locks", "a tenant can be locked twice"},
+		"a new lock each time": {of(func(b *bad) {
+			b.locker = func(string) plugins.Locker { return new(plugins.TenantLocks).Of("any") }
+		}), "locks", "a tenant can be locked twice"},
+		"one lock for all": {of(func(b *bad) {
+			b.locker = func(string) plugins.Locker { return b.Of("all") }
+		}), "locks", "while one tenant is locked, so is another"},
+		"changes the object": {of(func(b *bad) {
+			b.validate = func(_ context.Context, r plugins.Request) error { r.Object.GetLabels()["seen"] = "yes"; return nil }
+		}), "answers", "it changes the object:"},
+		"changes what was": {of(func(b *bad) {
+			b.validate = func(_ context.Context, r plugins.Request) error {
+				if r.Was != nil {
+					r.Was.SetName("seen")
+				}
+				return nil
+			}
+		}), "answers", "it changes the object as it was:"},
+		"changes the object when it settles": {of(func(b *bad) {
+			b.settled = func(r plugins.Request, _ error) { r.Object.SetAnnotations(map[string]string{"settled": "yes"}) }
+		}), "answers", "it changes the object:"},
+		"says no and not why": {of(func(b *bad) {
+			b.validate = func(context.Context, plugins.Request) error { return &plugins.RejectionError{} }
+		}), "answers", "gives no reason"},
+		"cannot tell": {of(func(b *bad) {
+			b.validate = func(context.Context, plugins.Request) error { return errors.New("no connection") }
+		}), "answers", "it cannot tell: no connection"},
+		"panics": {of(func(b *bad) {
+			b.validate = func(context.Context, plugins.Request) error { panic("oh") }
+		}), "answers", "it panics: oh"},
+		"ignores its context": {of(func(b *bad) {
+			b.validate = func(context.Context, plugins.Request) error { time.Sleep(time.Hour); return nil }
+		}), "gives up with its context", "it goes on after its context has ended"},
+		"waits for the other tenant": {of(func(b *bad) {
+			b.locker = func(string) plugins.Locker { return b.Of("all") }
+			b.validate = func(context.Context, plugins.Request) error { time.Sleep(time.Second); return nil }
+		}), "serves two tenants at a time", "locking tenant"},
+		"allows more than its limit": {of(func(b *bad) {
+			b.validate = func(_ context.Context, r plugins.Request) error {
+				if b.taken[r.Tenant.Key] > slots {
+					return plugins.Reject("pods")
+				}
+				return nil
+			}
+		}), "keeps to its limit", "3 were allowed to those who raced, and 2 may be"},
+		"allows less": {of(func(b *bad) {
+			b.validate = func(context.Context, plugins.Request) error { return plugins.Reject("pods") }
+		}), "keeps to its limit", "there is no room"},
+		"forgets what the cache does not show yet": {of(func(b *bad) {
+			b.settled = func(plugins.Request, error) {}
+		}), "keeps to its limit", "26 were allowed to those who raced"},
+		"forgets what it got no answer about": {of(func(b *bad) {
+			b.settled = func(r plugins.Request, err error) {
+				if err == nil {
+					b.good.Settled(r, nil)
+				}
+			}
+		}), "keeps to its limit", "were allowed to those who raced, and 2 may be"},
+		"counts what was refused": {of(func(b *bad) {
+			b.settled = func(r plugins.Request, _ error) { b.good.Settled(r, nil) }
+		}), "keeps to its limit", "0 were allowed to those who raced"},
+		"counts all tenants as one": {of(func(b *bad) {
+			b.validate = func(ctx context.Context, r plugins.Request) error { r.Tenant.Key = "all"; return b.good.Validate(ctx, r) }
+			b.settled = func(r plugins.Request, err error) { r.Tenant.Key = "all"; b.good.Settled(r, err) }
+		}), "keeps to its limit", "what one tenant has counts for another"},
+		"does not end": {func() plugins.Validator { return stubborn{newGood()} }, "answers", "Start does not end"},
+		"cannot work":  {func() plugins.Validator { return broken{newGood()} }, "answers", "Start: no such cache"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				defer time.Sleep(2 * time.Hour) // until all that hangs has come back
+				for _, one := range checks() {
+					if one.name != tc.check {
+						continue
+					}
+					err := caseOf(tc.make, "web").check(t.Context(), one)
+					if err == nil || !strings.Contains(err.Error(), tc.want) {
+						t.Errorf("got %v, want %q", err, tc.want)
+					}
+					return
+				}
+				t.Errorf("there is no check %q", tc.check)
+			})
 		})
 	}
 }

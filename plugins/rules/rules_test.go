@@ -111,7 +111,7 @@ func TestValidate(t *testing.T) {
 		"what does not compile":  {ruleOf("object."), podRequest(), "rule test does not compile: at 1:8: Syntax error"},
 		"an unknown field":       {ruleOf("tenant.nmae == 'red'"), podRequest(), "at 1:7: undefined field 'nmae'"},
 		"a number as a quantity": {ruleOf("used['pods'] < 3"), podRequest(), "no matching overload"},
-		"too many steps":         {ruleOf("lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, true)))"), podRequest(), "too many steps"},
+		"too many steps":         {ruleOf("lists.range(1000000000).all(a, true)"), podRequest(), "too many steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := rulesFor(t, counted, nil, tc.rule).Validate(t.Context(), tc.request)
