@@ -51,9 +51,9 @@ type Registration struct {
 
 // Environment is what a plugin may use of its syncer.
 type Environment struct {
-	// Cache holds all VirtualClusters, and of other kinds those objects of the super cluster that belong to tenants. Its
-	// objects are shared: nobody may change them. A handler of one of its informers holds up what else hears of the kind, so it
-	// returns at once.
+	// Cache holds all VirtualClusters, the super cluster's classes (of priorities, runtimes, storage and the like), and of other kinds
+	// those objects of the super cluster that belong to tenants. Its objects are shared: nobody may change them. A handler of one
+	// of its informers holds up what else hears of the kind, so it returns at once.
 	Cache cache.Cache
 	// Client writes to the super cluster and reads from the cache. It has the rights of the syncer's service account; what else a
 	// plugin needs, a role of its own has to give to that account.

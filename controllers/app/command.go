@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
@@ -25,7 +26,7 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
-	options := Options{Options: process.Defaults()}
+	options := Options{Options: process.Defaults(), WebhookPort: webhook.DefaultPort}
 	return process.Command{
 		Name:     name,
 		Short:    "Brings VirtualClusters to life: control planes for tenants of one super cluster",

@@ -35,16 +35,18 @@ func TestCommand(t *testing.T) {
 		want Options
 		err  string
 	}{
-		"Defaults": {nil, Options{ServiceCIDRPrefix: 20, Options: process.Defaults()}, ""},
+		"Defaults": {nil, Options{ServiceCIDRPrefix: 20, WebhookPort: 9443, Options: process.Defaults()}, ""},
 		"All": {
 			[]string{
 				"--default-provisioner=External", "--leader-elect", "--leader-elect-namespace=vc-system",
 				"--metrics-bind-address=:8443", "--health-probe-bind-address=0", "-v=4",
 				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22",
+				"--webhook-cert-dir=certs", "--webhook-port=10250",
 			},
 			Options{
 				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
 				ServiceCIDRPool:    "10.104.0.0/13", ServiceCIDRPrefix: 22,
+				WebhookCertDir: "certs", WebhookPort: 10250,
 				Options: process.Options{
 					LeaderElect: true, LeaderElectNamespace: "vc-system",
 					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",

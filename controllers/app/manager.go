@@ -8,8 +8,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/process"
@@ -63,7 +65,10 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	return nil
+	if options.WebhookCertDir == "" {
+		return nil
+	}
+	return admission.SetupWithManager(mgr)
 }
 
 // manager makes controller-runtime's options of ours.
@@ -80,5 +85,6 @@ func (o *Options) manager() (manager.Options, error) {
 	}
 	m := o.Manager(name, scheme)
 	m.Cache = cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()}
+	m.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	return m, nil
 }

@@ -22,6 +22,10 @@ type Options struct {
 	// ServiceCIDRPrefix bits. Empty: tenants have addresses that mean nothing in the super cluster.
 	ServiceCIDRPool   string
 	ServiceCIDRPrefix int
+	// WebhookCertDir holds tls.crt and tls.key of the webhook; empty for no webhook.
+	WebhookCertDir string
+	// WebhookPort is where it listens.
+	WebhookPort int
 	process.Options
 }
 
@@ -37,6 +41,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"so that Services have the same address in both; empty for none")
 	flags.IntVar(&o.ServiceCIDRPrefix, "service-cidr-prefix", cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix),
 		"length of the prefix of each tenant's part of --service-cidr-pool")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
+		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written (default: no webhook)")
+	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	o.Options.AddFlags(flags)
 }
 

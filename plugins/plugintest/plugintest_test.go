@@ -220,7 +220,10 @@ func TestBadValidatorsAreFound(t *testing.T) {
 			b.settled = func(r plugins.Request, _ error) { b.good.Settled(r, nil) }
 		}), "keeps to its limit", "0 were allowed to those who raced"},
 		"counts all tenants as one": {of(func(b *bad) {
-			b.validate = func(ctx context.Context, r plugins.Request) error { r.Tenant.Key = "all"; return b.good.Validate(ctx, r) }
+			b.validate = func(ctx context.Context, r plugins.Request) error {
+				r.Tenant.Key = "all"
+				return b.good.Validate(ctx, r)
+			}
 			b.settled = func(r plugins.Request, err error) { r.Tenant.Key = "all"; b.good.Settled(r, err) }
 		}), "keeps to its limit", "what one tenant has counts for another"},
 		"does not end": {func() plugins.Validator { return stubborn{newGood()} }, "answers", "Start does not end"},

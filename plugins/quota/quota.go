@@ -113,15 +113,22 @@ func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 		return t.err
 	}
 	k, id := q.identify(r)
-	class := classOf(r.Object)
+	asWritten := r.Object
+	if r.Was == nil {
+		var err error
+		if asWritten, err = q.completed(ctx, asWritten, t.limits); err != nil {
+			return err
+		}
+	}
+	class := classOf(asWritten)
 	used, ofClass, own := q.ledger.without(r.Tenant.Key, id, class)
-	if pod, ok := r.Object.(*corev1.Pod); ok && r.Was == nil {
+	if pod, ok := asWritten.(*corev1.Pod); ok && r.Was == nil {
 		missing := append(unsaid(t.limits.hard, &pod.Spec), unsaid(t.limits.byClass[class], &pod.Spec)...)
 		if len(missing) > 0 {
 			return plugins.Reject("each container must say how much it needs of what is limited: %s", strings.Join(missing, ", "))
 		}
 	}
-	asked := k.usageOf(r.Object, time.Now())
+	asked := k.usageOf(asWritten, time.Now())
 	too := excess(t.limits.hard, used, own.used, asked, "")
 	too = append(too, excess(t.limits.byClass[class], ofClass, own.used, asked, " of priority class "+class)...)
 	if len(too) > 0 {

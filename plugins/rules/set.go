@@ -42,6 +42,12 @@ func kinds() map[tenancyv1alpha1.QuotaKind]schema.GroupKind {
 // environment is what rules can name. All tenants share it.
 var environment = sync.OnceValues(newEnvironment)
 
+// Check says which of the rules that a field holds do not compile, and where they are wrong.
+func Check(rules []tenancyv1alpha1.QuotaRule, at *field.Path) field.ErrorList {
+	_, wrong := compile(rules, at)
+	return wrong
+}
+
 // compile makes a set of the rules that a field holds, and says which do not compile, and where. Such a rule keeps its error, which
 // stops what the rule is about.
 func compile(rules []tenancyv1alpha1.QuotaRule, at *field.Path) (*set, field.ErrorList) {

@@ -3,16 +3,22 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -59,6 +65,43 @@ func needing(cpu string) func(*corev1.Pod) {
 		amount := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amount, Limits: amount}
 	}
+}
+
+// watchCopies watches the pods of the super cluster while a spec lasts.
+func watchCopies(ctx context.Context) *local.Copies {
+	GinkgoHelper()
+	copies, err := local.WatchCopies(ctx, super.Config)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(copies.Stop()).To(Succeed()) })
+	return copies
+}
+
+// column is what a column of kubectl get shows of a VirtualCluster.
+func column(ctx context.Context, t *local.Tenant, name string) (any, error) {
+	client, err := rest.RESTClientFor(restConfigOf(super.Config))
+	if err != nil {
+		return nil, err
+	}
+	table := &metav1.Table{}
+	err = client.Get().Resource("virtualclusters").Namespace(t.VC.Namespace).Name(t.VC.Name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Into(table)
+	if err != nil {
+		return nil, err
+	}
+	for i, definition := range table.ColumnDefinitions {
+		if definition.Name == name {
+			return table.Rows[0].Cells[i], nil
+		}
+	}
+	return nil, fmt.Errorf("there is no column %s", name)
+}
+
+// restConfigOf is how VirtualClusters are asked for without a typed client.
+func restConfigOf(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.GroupVersion, c.APIPath = &tenancyv1alpha1.GroupVersion, "/apis"
+	c.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	return c
 }
 
 var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
@@ -142,31 +185,65 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("gives the last slot to one of 20 who race for it, again and again (QV-8, QV-16)", func(ctx SpecContext) {
+		const limit, racers = 2, 20
+		rounds := atLength(1000, 25)
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "2"}))
 		stays := pod("race", "stays")
 		create(ctx, red.Client, namespace("race"), stays)
-		Eventually(below(ctx, red)).Should(Equal(1))
-		for round := range 5 {
-			var race sync.WaitGroup
-			for i := range 20 {
-				race.Go(func() {
-					defer GinkgoRecover()
-					create(ctx, red.Client, pod("race", fmt.Sprintf("pod-%d-%d", round, i)))
-				})
-			}
-			race.Wait()
-			Eventually(below(ctx, red)).Should(Equal(2))
-			Eventually(syncer.Metric).WithArguments("vc_syncer_held_objects", map[string]string{"kind": "Pod"}).Should(BeEquivalentTo(19))
-			Expect(below(ctx, red)()).To(Equal(2))
-			for i := range 20 {
-				p := pod("race", fmt.Sprintf("pod-%d-%d", round, i))
-				Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
-			}
-			Eventually(func(g Gomega) {
-				g.Expect(below(ctx, red)()).To(Equal(1))
-				g.Expect(syncer.Metric("vc_syncer_held_objects", map[string]string{"kind": "Pod"})).To(BeZero())
-			}).Should(Succeed())
+		copies := watchCopies(ctx)
+		Eventually(copies.Now).WithArguments(red).Should(Equal(limit - 1))
+		var race sync.WaitGroup
+		for i := range racers {
+			race.Go(func() {
+				defer GinkgoRecover()
+				create(ctx, red.Client, pod("race", fmt.Sprintf("pod-%d", i)))
+			})
 		}
+		race.Wait()
+		held := map[string]string{"kind": "Pod"}
+		last := ""
+		for round := range rounds {
+			var winner string
+			Eventually(func(g Gomega) {
+				others := slices.DeleteFunc(podNames(ctx, super.Client, red.Super("race")), func(name string) bool { return name == stays.Name })
+				g.Expect(others).To(And(HaveLen(1), Not(ContainElement(last))))
+				winner = others[0]
+			}).Should(Succeed(), "in round %d", round)
+			Eventually(syncer.Metric).WithArguments("vc_syncer_held_objects", held).Should(BeEquivalentTo(racers - 1))
+			// What becomes free is the last slot, and all who wait race for it, with one more.
+			create(ctx, red.Client, pod("race", fmt.Sprintf("pod-%d", racers+round)))
+			Expect(red.Client.Delete(ctx, pod("race", winner), client.GracePeriodSeconds(0))).To(Succeed())
+			last = winner
+		}
+		Expect(copies.Most(red)).To(Equal(limit))
+	}, SpecTimeout(atLength(time.Hour, 2*time.Minute)))
+
+	It("is no webhook, and nothing that the tenant could take away (QV-4)", func(ctx SpecContext) {
+		const ns = "mine"
+		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "0"}))
+		waits := pod(ns, "waits")
+		create(ctx, red.Client, namespace(ns), waits)
+		Eventually(read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		for _, c := range []client.Client{red.Client, super.Client} {
+			for _, list := range []client.ObjectList{
+				&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
+			} {
+				Expect(c.List(ctx, list)).To(Succeed())
+				Expect(meta.LenList(list)).To(BeZero())
+			}
+		}
+		Expect(red.Client.List(ctx, &corev1.ResourceQuotaList{})).To(Succeed(), "quotas of its own are the tenant's to make")
+		own := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "own"}}
+		own.Spec.Hard = corev1.ResourceList{"pods": resource.MustParse("100")}
+		create(ctx, red.Client, own)
+		Expect(red.Client.Delete(ctx, own)).To(Succeed())
+		Consistently(below(ctx, red)).Should(BeZero())
+	})
+
+	It("is what kubectl get vc -o wide shows", func(ctx SpecContext) {
+		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3", "requests.cpu": "2"}))
+		create(ctx, red.Client, namespace("wide"), pod("wide", "web", needing("500m")))
+		Eventually(column).WithContext(ctx).WithArguments(red, "Quota").Should(Equal("pods 1/3, requests.cpu 500m/2"))
 	})
 
 	It("is the same after a restart in the middle", func(ctx SpecContext) {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -99,9 +100,37 @@ var _ = Describe("A syncer that shares the tenants with nobody", func() {
 	})
 })
 
+var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
+	It("keep to a tenant's limit while one takes over from another in the middle (QV-1, QV-16)", func(ctx SpecContext) {
+		const ns, limit = "many", 40
+		takeSyncerAway()
+		s := &sharing{dir: tempDir(), args: []string{"--enable-quota-validation"}}
+		DeferCleanup(s.killAll)
+		s.start(ctx)
+		s.start(ctx)
+		copies := watchCopies(ctx)
+		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "40"}))
+		create(ctx, red.Client, namespace(ns), deployment(ns, "web", 2*limit))
+		Eventually(copies.Now).WithArguments(red).Should(BeNumerically(">", limit/4))
+		owner := s.owner(ctx, red)
+		Expect(owner.Kill()).To(Succeed())
+		s.start(ctx)
+		Eventually(copies.Now).WithArguments(red).WithTimeout(2 * servedAgain).Should(Equal(limit))
+
+		By("replacing all pods while a replica is stopped")
+		for _, p := range pods(ctx, red.Client, ns) {
+			Expect(client.IgnoreNotFound(red.Client.Delete(ctx, &p, client.GracePeriodSeconds(0)))).To(Succeed())
+		}
+		Expect(s.owner(ctx, red).Stop()).To(Succeed())
+		Eventually(quotaOf(ctx, red)).WithTimeout(2 * servedAgain).Should(Equal("pods 40/40"))
+		Expect(copies.Most(red)).To(Equal(limit))
+	})
+})
+
 // sharing is what the specs about replicas have in common.
 type sharing struct {
 	dir      string
+	args     []string // of the replicas, beside those that make them replicas
 	tenants  []*local.Tenant
 	loads    []*load
 	copies   *local.Copies
@@ -159,7 +188,8 @@ func (s *sharing) start(ctx context.Context) *replica {
 	Expect(witness.WriteKubeconfig(file)).To(Succeed())
 	before, err := s.leases(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	process, err := super.StartSyncerProcess(GinkgoWriter, "--kubeconfig", file, "--share-tenants", "--patrol", noPatrol.String())
+	args := append([]string{"--kubeconfig", file, "--share-tenants", "--patrol", noPatrol.String()}, s.args...)
+	process, err := super.StartSyncerProcess(GinkgoWriter, args...)
 	Expect(err).NotTo(HaveOccurred())
 	r := &replica{process, witness}
 	s.replicas = append(s.replicas, r)

@@ -23,6 +23,9 @@ type Copies struct {
 
 	mu   sync.Mutex
 	seen map[origin]sets.Set[types.UID]
+	// there are the copies of each tenant that exist, most is how many there were at a time.
+	there map[string]sets.Set[types.UID]
+	most  map[string]int
 }
 
 // origin is the tenant's object that a copy was made of.
@@ -38,7 +41,10 @@ func WatchCopies(ctx context.Context, super *rest.Config) (*Copies, error) {
 		return nil, err
 	}
 	running, cancel := context.WithCancel(context.Background())
-	c := &Copies{cancel: cancel, ended: make(chan error, 1), seen: map[origin]sets.Set[types.UID]{}}
+	c := &Copies{
+		cancel: cancel, ended: make(chan error, 1),
+		seen: map[origin]sets.Set[types.UID]{}, there: map[string]sets.Set[types.UID]{}, most: map[string]int{},
+	}
 	go func() { c.ended <- pods.Start(running) }()
 	if err := c.watch(ctx, pods); err != nil {
 		return nil, fmt.Errorf("watching the super cluster's pods: %w; %w", err, c.Stop())
@@ -54,6 +60,7 @@ func (c *Copies) watch(ctx context.Context, pods cache.Cache) error {
 	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    c.see,
 		UpdateFunc: func(_, obj any) { c.see(obj) },
+		DeleteFunc: c.miss,
 	})
 	if err != nil {
 		return err
@@ -81,6 +88,39 @@ func (c *Copies) see(obj any) {
 		c.seen[key] = sets.New[types.UID]()
 	}
 	c.seen[key].Insert(pod.UID)
+	if c.there[from.Cluster] == nil {
+		c.there[from.Cluster] = sets.New[types.UID]()
+	}
+	c.there[from.Cluster].Insert(pod.UID)
+	c.most[from.Cluster] = max(c.most[from.Cluster], c.there[from.Cluster].Len())
+}
+
+// miss notes that a pod is gone.
+func (c *Copies) miss(obj any) {
+	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
+		obj = gone.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.there[translate.OriginOf(pod).Cluster].Delete(pod.UID)
+}
+
+// Now is how many copies a tenant has.
+func (c *Copies) Now(t *Tenant) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.there[t.Key()].Len()
+}
+
+// Most is how many copies a tenant had at a time, at most.
+func (c *Copies) Most(t *Tenant) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most[t.Key()]
 }
 
 // Of are the copies that a tenant's pod has had. One that runs should have had one.
