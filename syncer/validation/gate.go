@@ -164,9 +164,24 @@ func (g *Gate) Write(
 			agreed = append(agreed, c)
 		}
 	}
-	err = write(ctx)
+	err = finish(ctx, write)
 	settle(err)
 	return err
+}
+
+// finish does a write that is not given up when its tenant is let go of: nobody could tell then whether it was done, and whoever serves
+// the tenant next would not count it.
+func finish(ctx context.Context, write func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	whole := context.WithoutCancel(ctx)
+	if deadline, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		whole, cancel = context.WithDeadline(whole, deadline)
+		defer cancel()
+	}
+	return write(whole)
 }
 
 // explained says in a rejection what the tenant cannot do.

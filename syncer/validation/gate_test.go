@@ -218,6 +218,28 @@ func TestWhoCountsIsToldHowTheWriteEnded(t *testing.T) {
 	}
 }
 
+// TestAWriteThatHasBegunIsFinished, though its tenant is let go of meanwhile, and one that has not is not begun.
+func TestAWriteThatHasBegunIsFinished(t *testing.T) {
+	counting := &answering{validate: agree}
+	g := gateOf(t, false, counting)
+	within, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ctx, letGo := context.WithCancel(within)
+	err := g.Write(ctx, red, web, nil, func(ctx context.Context) error {
+		letGo()
+		if _, limited := ctx.Deadline(); !limited {
+			t.Error("it may take for ever")
+		}
+		return ctx.Err()
+	})
+	if err != nil || len(counting.settled) != 1 || counting.settled[0] != nil {
+		t.Errorf("got %v, and the validator was told %v", err, counting.settled)
+	}
+	if written, err := try(ctx, g, red); written || err == nil {
+		t.Errorf("afterwards: written %t, %v", written, err)
+	}
+}
+
 // TestBrokenValidators: what a validator does wrong stops what it was asked about or, if the admin wants it so, nothing.
 func TestBrokenValidators(t *testing.T) {
 	for name, tc := range map[string]struct {

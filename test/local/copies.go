@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -23,7 +24,7 @@ type Copies struct {
 
 	mu   sync.Mutex
 	seen map[origin]sets.Set[types.UID]
-	// there are the copies of each tenant that exist, most is how many there were at a time.
+	// there are the copies of each tenant that exist and have not ended, most is how many there were at a time.
 	there map[string]sets.Set[types.UID]
 	most  map[string]int
 }
@@ -91,8 +92,18 @@ func (c *Copies) see(obj any) {
 	if c.there[from.Cluster] == nil {
 		c.there[from.Cluster] = sets.New[types.UID]()
 	}
+	if ended(pod) {
+		c.there[from.Cluster].Delete(pod.UID)
+		return
+	}
 	c.there[from.Cluster].Insert(pod.UID)
 	c.most[from.Cluster] = max(c.most[from.Cluster], c.there[from.Cluster].Len())
+}
+
+// ended says whether a pod holds nothing any more: it has ended, or was deleted by force, which takes the server two steps.
+func ended(pod *corev1.Pod) bool {
+	forced := pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
+	return forced || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // miss notes that a pod is gone.
@@ -109,7 +120,7 @@ func (c *Copies) miss(obj any) {
 	c.there[translate.OriginOf(pod).Cluster].Delete(pod.UID)
 }
 
-// Now is how many copies a tenant has.
+// Now is how many copies a tenant has that have not ended.
 func (c *Copies) Now(t *Tenant) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
