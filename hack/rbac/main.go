@@ -30,7 +30,7 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("give the file to write, and not %q", args)
 	}
-	rules, err := app.Rules(resources.All())
+	rules, err := app.Rules(resources.All(resources.Agent{}))
 	if err != nil {
 		return err
 	}

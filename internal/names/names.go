@@ -60,6 +60,13 @@ const (
 	AdminKubeconfigKey    = "admin-kubeconfig"
 )
 
+// The ConfigMap in the root namespace that holds the certificate authority by which the tenant's apiserver shows kubelets who it
+// is, and its key.
+const (
+	KubeletClientCAConfigMap = "kubelet-client-ca"
+	KubeletClientCAKey       = "ca.crt"
+)
+
 // maxLabel is the longest name of a namespace, which is a DNS label (RFC 1123).
 const maxLabel = validation.DNS1123LabelMaxLength
 
@@ -88,6 +95,21 @@ func Field(path string) string {
 // ends in a hash of the whole.
 func SuperNamespace(clusterKey, tenantNamespace string) string {
 	return shorten(clusterKey + "-" + tenantNamespace)
+}
+
+// TenantText takes the super cluster's names out of a text that a tenant will read: the super cluster's namespace of the namespace that
+// the text is about becomes the tenant's, and what else begins with the cluster key loses it. virtualCluster is the name that stands for
+// the key alone.
+func TenantText(text, clusterKey, virtualCluster, namespace string) string {
+	if text == "" {
+		return text
+	}
+	pairs := []string{clusterKey + "-", "", clusterKey, virtualCluster}
+	if namespace != "" {
+		// A long key is cut in the names of namespaces, so this one may not contain it.
+		pairs = append([]string{SuperNamespace(clusterKey, namespace), namespace}, pairs...)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // shorten cuts a name to the length of a label: a readable head, then a hash of the whole name. What it cuts is exactly as

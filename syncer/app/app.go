@@ -43,7 +43,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	kinds := resources.All()
+	agent, err := opts.agent()
+	if err != nil {
+		return nil, err
+	}
+	kinds := resources.All(agent)
 	tenants := provider.New(scheme, engine.Selectors(kinds), clients.prepare, metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache

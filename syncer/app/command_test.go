@@ -33,7 +33,7 @@ func TestFlags(t *testing.T) {
 	command.SetArgs([]string{
 		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--timeout=4s", "--node-linger=5s", "--patrol=6s", "--health-probe-bind-address=0",
 		"--enable-quota-validation", "--quota-validators=quota,rules,mine", "--quota-rules=rules.yaml", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
-		"--share-tenants", "--share-namespace=leases",
+		"--share-tenants", "--share-namespace=leases", "--vn-agent-address=agent.example:10550",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestFlags(t *testing.T) {
 	want := Options{
 		Workers: 7, TenantCap: 3, Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
-		ShareTenants: true, ShareNamespace: "leases",
+		ShareTenants: true, ShareNamespace: "leases", AgentAddress: "agent.example:10550",
 		Options: process.Options{HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
@@ -72,6 +72,10 @@ func TestValidate(t *testing.T) {
 		},
 		"rules that all read":    {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
 		"leases nowhere":         {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
+		"an agent at an address": {func(o *Options) { o.AgentAddress = "[fd00::7]:10550" }, ""},
+		"an agent without port":  {func(o *Options) { o.AgentAddress = "10.0.0.7" }, "--vn-agent-address"},
+		"an agent anywhere":      {func(o *Options) { o.AgentAddress = ":10550" }, "--vn-agent-address"},
+		"an agent of port 0":     {func(o *Options) { o.AgentAddress = "10.0.0.7:0" }, "--vn-agent-address"},
 		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,10 @@ package app
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
@@ -32,6 +36,8 @@ type Options struct {
 	ShareTenants bool
 	// ShareNamespace holds the Leases of the replicas that share the tenants.
 	ShareNamespace string
+	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent; empty if they do not.
+	AgentAddress string
 	process.Options
 	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
 	QuotaValidation bool
@@ -75,6 +81,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.ShareTenants, "share-tenants", o.ShareTenants,
 		"divide the tenants among several replicas, all of which work, instead of electing a leader")
 	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace, "namespace of the Leases of the replicas that share the tenants")
+	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
+		"host and port at which tenants' apiservers reach vn-agent, for logs and exec; virtual nodes have no address without it")
 	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
 }
@@ -119,5 +127,21 @@ func (o *Options) Validate() error {
 	if o.ShareTenants && o.ShareNamespace == "" {
 		errs = append(errs, errors.New("--share-namespace must name a namespace"))
 	}
+	if _, err := o.agent(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
+}
+
+// agent reads the address of vn-agent.
+func (o *Options) agent() (resources.Agent, error) {
+	if o.AgentAddress == "" {
+		return resources.Agent{}, nil
+	}
+	host, text, err := net.SplitHostPort(o.AgentAddress)
+	port, portErr := strconv.ParseUint(text, 10, 16)
+	if err != nil || portErr != nil || port == 0 || host == "" {
+		return resources.Agent{}, fmt.Errorf("--vn-agent-address %q must be a host and a port, such as 10.0.0.7:10550", o.AgentAddress)
+	}
+	return resources.Agent{Host: host, Port: int32(port)}, nil
 }

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"net"
 	"slices"
 	"strings"
 
@@ -10,15 +11,22 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on and nothing by which
-// one could reach or change the machine.
-func Node() engine.Kind {
+// Agent is where the kubelet API is answered in the place of the nodes; the zero value if nowhere.
+type Agent struct {
+	// Host is an IP address or a DNS name, as tenants' apiservers reach it.
+	Host string
+	Port int32
+}
+
+// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on, the address of the agent, and
+// nothing by which one could reach or change the machine.
+func Node(agent Agent) engine.Kind {
 	return engine.Up[*corev1.Node]{
 		Name:    "Node",
 		Object:  &corev1.Node{},
 		List:    &corev1.NodeList{},
 		Node:    true,
-		Desired: virtualNode,
+		Desired: agent.virtualNode,
 		Merge: func(tenant, desired *corev1.Node) {
 			tenant.Labels = desired.Labels
 			tenant.Spec.Unschedulable, tenant.Spec.Taints = desired.Spec.Unschedulable, desired.Spec.Taints
@@ -27,7 +35,7 @@ func Node() engine.Kind {
 	}
 }
 
-func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
+func (a Agent) virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 	spec, status := super.Spec.DeepCopy(), &super.Status
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: map[string]string{}},
@@ -46,6 +54,8 @@ func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 			},
 			// The tenant's apiserver asks for them before it lets a pod be changed.
 			DeclaredFeatures: slices.Clone(status.DeclaredFeatures),
+			Addresses:        a.addresses(),
+			DaemonEndpoints:  corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: a.Port}},
 		},
 	}
 	for k, v := range super.Labels {
@@ -54,6 +64,18 @@ func virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 		}
 	}
 	return node
+}
+
+// addresses are those of the agent, in the type by which an apiserver connects to it.
+func (a Agent) addresses() []corev1.NodeAddress {
+	switch {
+	case a.Host == "":
+		return nil
+	case net.ParseIP(a.Host) != nil:
+		return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: a.Host}}
+	default:
+		return []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: a.Host}}
+	}
 }
 
 // timelessConditions leaves out the heartbeats, which would be a request a tenant every few minutes and say nothing.

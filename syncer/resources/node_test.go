@@ -28,7 +28,7 @@ func superNode() *corev1.Node {
 // TestVirtualNode: of all that a node says, a tenant sees this and nothing more; above all no address, annotation, image,
 // volume or identity of the machine.
 func TestVirtualNode(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
 	if !k.Node || k.Expires {
 		t.Errorf("the kind is %+v; want one of nodes, which does not expire", k)
 	}
@@ -80,7 +80,7 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 		"what the node can do":      {func(n *corev1.Node) { n.Status.DeclaredFeatures = nil }, false},
 		"a new kubelet":             {func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.37.0" }, false},
 	}
-	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			was, now := superNode(), superNode()
@@ -94,7 +94,7 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 
 // TestNodeMerge: what the tenant's own controllers note on the node stays; what the super cluster says is put back.
 func TestNodeMerge(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Node]](t, Node())
+	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
 	tenant := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "node-1", UID: "tenant-uid",
@@ -118,5 +118,28 @@ func TestNodeMerge(t *testing.T) {
 	want.Status = desired.Status
 	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Errorf("after Status (-want +got):\n%s", diff)
+	}
+}
+
+// TestVirtualNodeLeadsToTheAgent: what is asked of the node goes to the agent, and no address of the machine is shown.
+func TestVirtualNodeLeadsToTheAgent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		agent Agent
+		want  []corev1.NodeAddress
+	}{
+		"none":    {Agent{}, nil},
+		"an IPv4": {Agent{"10.0.0.7", 10550}, []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}},
+		"an IPv6": {Agent{"fd00::7", 10550}, []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "fd00::7"}}},
+		"a name":  {Agent{"agent.example", 443}, []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "agent.example"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := kindOf[engine.Up[*corev1.Node]](t, Node(tc.agent)).Desired(engine.View{}, superNode())
+			if diff := cmp.Diff(tc.want, shown.Status.Addresses); diff != "" {
+				t.Error(diff)
+			}
+			if got := shown.Status.DaemonEndpoints.KubeletEndpoint.Port; got != tc.agent.Port {
+				t.Errorf("the port is %d", got)
+			}
+		})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// All is every kind that the syncer carries.
-func All() []engine.Kind {
+// All is every kind that the syncer carries. What is asked of the nodes that tenants are shown goes to the agent.
+func All(agent Agent) []engine.Kind {
 	return []engine.Kind{
 		Namespace(),
 		ServiceAccount(),
@@ -23,7 +23,7 @@ func All() []engine.Kind {
 		ResourceClaim(),
 		ResourceClaimTemplate(),
 		Pod(),
-		Node(),
+		Node(agent),
 		Event(),
 		PersistentVolumeClaim(),
 		PersistentVolume(),

@@ -5,7 +5,6 @@ package translate
 import (
 	"cmp"
 	"net/netip"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,18 +78,9 @@ func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
 	return client.ObjectKey{Namespace: t.SuperNamespace(key.Namespace), Name: key.Name}
 }
 
-// Text takes the super cluster's names out of a text that the tenant will read: the namespace of the object that the text is
-// about becomes the tenant's, and what else begins with the cluster key loses it.
+// Text takes the super cluster's names out of a text that the tenant will read, about an object in a namespace of the tenant's.
 func (t Tenant) Text(text, namespace string) string {
-	if text == "" {
-		return text
-	}
-	pairs := []string{t.Key + "-", "", t.Key, t.Name}
-	if namespace != "" {
-		// A long key is cut in the names of namespaces, so this one may not contain it.
-		pairs = append([]string{t.SuperNamespace(namespace), namespace}, pairs...)
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	return names.TenantText(text, t.Key, t.Name, namespace)
 }
 
 // ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if the tenant has none. The first
