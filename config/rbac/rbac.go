@@ -23,16 +23,18 @@ const (
 	ReplicasNamespace = "vc-syncer-replicas"
 	// Syncer is the service account of vc-syncer, and its roles.
 	Syncer = "vc-syncer"
+	// Agent is the service account of vn-agent, and its roles.
+	Agent = "vn-agent"
 	// AggregateToSyncer is a label on a ClusterRole: with the value true, its rules are rights of the syncer.
 	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
 )
 
-//go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml
+//go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
 var manifests embed.FS
 
-// ForSyncer returns all that vc-syncer needs, in the order in which it can be created.
-func ForSyncer() ([]*unstructured.Unstructured, error) {
-	files, err := fs.Glob(manifests, "vc-syncer/*.yaml")
+// For returns all that a program needs, Syncer or Agent, in the order in which it can be created.
+func For(program string) ([]*unstructured.Unstructured, error) {
+	files, err := fs.Glob(manifests, program+"/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the embedded roles: %w", err)
 	}

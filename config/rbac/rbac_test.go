@@ -1,8 +1,10 @@
 package rbac
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +32,7 @@ func of[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name st
 // TestForSyncer: the service account is bound to a role of the whole cluster, which takes up the generated one, and to one in each
 // of the namespaces where it has leases.
 func TestForSyncer(t *testing.T) {
-	objects, err := ForSyncer()
+	objects, err := For(Syncer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,4 +71,39 @@ func TestForSyncer(t *testing.T) {
 		}
 	}
 	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
+}
+
+// TestForAgent: the agent reads one pod at a time, whose it must know, and nothing that is secret.
+func TestForAgent(t *testing.T) {
+	objects, err := For(Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: Agent}
+	of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", Agent)
+	binding := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", Agent)
+	if binding.Subjects[0] != account || binding.RoleRef.Name != Agent {
+		t.Errorf("%+v has %+v", binding.Subjects, binding.RoleRef)
+	}
+	got := map[string][]string{}
+	for _, rule := range of[rbacv1.ClusterRole](t, objects, "ClusterRole", Agent).Rules {
+		for _, resource := range rule.Resources {
+			got[resource+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
+		}
+	}
+	want := map[string][]string{
+		"virtualclusters":             {"list", "watch"},
+		"configmapskubelet-client-ca": {"list", "watch"},
+		"namespaces":                  {"get"},
+		"pods":                        {"get"},
+		"pods/log":                    {"get"},
+		"pods/exec":                   {"create", "get"},
+		"pods/attach":                 {"create", "get"},
+		"pods/portforward":            {"create", "get"},
+		"tokenreviews":                {"create"},
+		"subjectaccessreviews":        {"create"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

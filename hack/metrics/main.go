@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	agent "github.com/virtualcluster/virtualcluster/agent/app"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -19,7 +20,7 @@ type program struct {
 
 // programs are all of them. vc-standalone shows those of the parts that it runs.
 func programs() []program {
-	return []program{{"vc-syncer", syncer.RegisterMetrics}}
+	return []program{{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", agent.RegisterMetrics}}
 }
 
 func main() {

@@ -45,9 +45,14 @@ func Defaults() Options { return Options{HealthProbeBindAddress: ":8081"} }
 
 // AddFlags binds the options to flags; what they hold is the flags' default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	o.AddEndpointFlags(flags)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
 	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
 		"namespace of the leader's Lease (default: the namespace that the program runs in)")
+}
+
+// AddEndpointFlags binds all but leader election, for a program all of whose replicas work.
+func (o *Options) AddEndpointFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"address that serves metrics over HTTPS to authorized clients, such as :8443; 0 turns it off")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,

@@ -31,7 +31,30 @@ const syncerKubeconfig = "syncer.kubeconfig"
 // SyncerConfig installs config/rbac for vc-syncer and returns the configuration of its service account: what a syncer does with
 // it, it can do with the roles that are shipped. StartSyncerProcess uses it too.
 func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
-	objects, err := rbac.ForSyncer()
+	config, err := s.programConfig(ctx, rbac.Syncer)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeKubeconfig(filepath.Join(s.Dir, syncerKubeconfig), config); err != nil {
+		return nil, err
+	}
+	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{
+		Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Subresource: "status",
+	})
+}
+
+// AgentConfig does the same for vn-agent.
+func (s *SuperCluster) AgentConfig(ctx context.Context) (*rest.Config, error) {
+	config, err := s.programConfig(ctx, rbac.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "exec"})
+}
+
+// programConfig installs the manifests of a program and returns the configuration of its service account.
+func (s *SuperCluster) programConfig(ctx context.Context, program string) (*rest.Config, error) {
+	objects, err := rbac.For(program)
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +64,7 @@ func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 			return nil, fmt.Errorf("applying %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: rbac.Syncer}}
-	config, err := s.AccountConfig(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if err := writeKubeconfig(filepath.Join(s.Dir, syncerKubeconfig), config); err != nil {
-		return nil, err
-	}
-	return config, waitForRights(ctx, config)
+	return s.AccountConfig(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: program}})
 }
 
 // writeKubeconfig writes the configuration of a service account.
@@ -78,18 +93,17 @@ func (s *SuperCluster) AccountConfig(ctx context.Context, account *corev1.Servic
 	return config, nil
 }
 
-// waitForRights waits until the apiserver knows of the service account's roles, of which a controller adds up one.
-func waitForRights(ctx context.Context, config *rest.Config) error {
+// waitForRight waits until the apiserver knows of a service account's roles, some of which a controller adds up.
+func waitForRight(ctx context.Context, config *rest.Config, right authorizationv1.ResourceAttributes) error {
 	c, err := NewClient(config)
 	if err != nil {
 		return err
 	}
-	right := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Subresource: "status"}
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, rightsTimeout, true, func(ctx context.Context) (bool, error) {
 		return Allowed(ctx, c, right)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the rights of the service account %s: %w", rbac.Syncer, err)
+		return fmt.Errorf("waiting for the right to %s %s/%s: %w", right.Verb, right.Resource, right.Subresource, err)
 	}
 	return nil
 }

@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// handler answers the kubelet API.
+type handler struct {
+	tenants tenants
+	pods    pods
+	limit   *limit
+	super   *super
+	metrics *Metrics
+	log     logr.Logger
+}
+
+// order is a request that may be carried out.
+type order struct {
+	target target
+	tenant tenant
+	// pod is the copy's key in the super cluster.
+	pod types.NamespacedName
+	// query are the parameters that the super cluster is to get.
+	query url.Values
+}
+
+// ServeHTTP answers a request of a tenant's apiserver.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t, known := parseTarget(r.URL)
+	if !known {
+		t.call = callOther
+	}
+	who, err := h.identify(r)
+	switch {
+	case err != nil:
+		h.refuse(w, t, err)
+	case r.URL.Path == "/healthz":
+		_, _ = w.Write([]byte("ok"))
+	case !known:
+		h.refuse(w, t, refusef(http.StatusNotFound, "this node answers containerLogs, exec, attach and portForward of a pod, and nothing else"))
+	case !t.call.allows(r.Method):
+		h.refuse(w, t, refusef(http.StatusMethodNotAllowed, "%s cannot be asked for by %s", t.call, r.Method))
+	default:
+		h.answer(w, r, order{target: t, tenant: who})
+	}
+}
+
+// answer carries out an order within the tenant's limit.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, o order) {
+	giveBack, ok := h.limit.take(o.tenant.uid)
+	if !ok {
+		h.refuse(w, o.target, refusef(http.StatusTooManyRequests,
+			"this cluster has %d streams open already, which is as many as it may have: end one of them", h.limit.most))
+		return
+	}
+	defer giveBack()
+	open := h.metrics.streams.WithLabelValues(string(o.target.call))
+	open.Inc()
+	defer open.Dec()
+	var err error
+	if o.query, err = o.target.query(r.URL.Query()); err != nil {
+		h.refuse(w, o.target, refusef(http.StatusBadRequest, "%s", err))
+		return
+	}
+	if o.pod, err = h.pods.find(r.Context(), o.tenant, o.target); err != nil {
+		h.refuse(w, o.target, err)
+		return
+	}
+	h.forward(w, r, o)
+}
+
+// refuse says to a tenant why there is no answer. What is not meant for a tenant is logged.
+func (h *handler) refuse(w http.ResponseWriter, t target, err error) {
+	r := asRefusal(err)
+	if r.message != err.Error() {
+		h.log.Error(err, "a request could not be answered", "call", t.call)
+	}
+	h.count(t.call, r.code)
+	http.Error(w, r.message, r.code)
+}
+
+func (h *handler) count(c call, code int) {
+	h.metrics.requests.WithLabelValues(string(c), strconv.Itoa(code)).Inc()
+}
+
+// identify says whose apiserver sends a request.
+func (h *handler) identify(r *http.Request) (tenant, error) {
+	who, err := h.tenants.identify(r.Context(), r.TLS.PeerCertificates[0], time.Now())
+	if err != nil {
+		h.refused(*r.TLS, err)
+		return tenant{}, refusef(http.StatusUnauthorized,
+			"the apiserver's kubelet client certificate is not accepted: %s", certificateProblem(err))
+	}
+	return who, nil
+}
+
+// verify ends a handshake with somebody who is no tenant's apiserver, before anything is read of a request.
+func (h *handler) verify(ctx context.Context, state tls.ConnectionState) error {
+	_, err := h.tenants.identify(ctx, state.PeerCertificates[0], time.Now())
+	if err != nil {
+		h.refused(state, err)
+	}
+	return err
+}
+
+// refused tells the admin of a certificate that was refused.
+func (h *handler) refused(state tls.ConnectionState, err error) {
+	certificate := state.PeerCertificates[0]
+	reason := certificateProblem(err)
+	h.metrics.certificates.WithLabelValues(reason).Inc()
+	h.log.Info("Refused a client certificate", "reason", reason, "error", err.Error(),
+		"subject", certificate.Subject.String(), "issuer", certificate.Issuer.String(),
+		"serial", fmt.Sprintf("%x", certificate.SerialNumber), "notAfter", certificate.NotAfter)
+}
+
+func certificateProblem(err error) string {
+	switch {
+	case expired(err):
+		return refusedExpired
+	case errors.Is(err, errUnknown):
+		return refusedUnknown
+	case errors.Is(err, errAmbiguous):
+		return refusedAmbiguous
+	default:
+		return refusedError
+	}
+}

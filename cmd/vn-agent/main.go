@@ -1,0 +1,13 @@
+// Command vn-agent answers logs, exec, attach and port-forward of tenants' pods in the place of their virtual nodes.
+package main
+
+import (
+	"os"
+
+	"github.com/virtualcluster/virtualcluster/agent/app"
+	"github.com/virtualcluster/virtualcluster/internal/process"
+)
+
+func main() {
+	os.Exit(process.Main(app.NewCommand()))
+}
