@@ -40,6 +40,9 @@ type ControlPlane struct {
 	Version string
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
 	Kubeconfig []byte
+	// KubeletClientCA is the authority of the certificate by which the apiserver shows kubelets who it is, in PEM: one that signs
+	// nothing else. It may be empty; nothing answers in the kubelets' place then.
+	KubeletClientCA []byte
 	// Message says what is being waited for while Ready is false.
 	Message string
 	// RecheckAfter is when to look again though nothing was heard; zero leaves that to the manager. It is for

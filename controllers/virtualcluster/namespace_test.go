@@ -168,40 +168,6 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-func TestHoldsKubeconfig(t *testing.T) {
-	good := func() *corev1.Secret {
-		vc := tenant()
-		vc.Status.ClusterNamespace = "root"
-		apply := kubeconfigSecret(vc, []byte("kubeconfig"))
-		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: *apply.Name, Namespace: *apply.Namespace, Labels: apply.Labels, Annotations: apply.Annotations,
-			},
-			Data: apply.Data,
-		}
-	}
-	cases := map[string]struct {
-		change func(*corev1.Secret)
-		want   bool
-	}{
-		"AsWritten":    {func(*corev1.Secret) {}, true},
-		"MoreKeys":     {func(s *corev1.Secret) { s.Data["other"] = []byte("x") }, true},
-		"Edited":       {func(s *corev1.Secret) { s.Data["admin-kubeconfig"] = []byte("x") }, false},
-		"Emptied":      {func(s *corev1.Secret) { s.Data = nil }, false},
-		"NoLabel":      {func(s *corev1.Secret) { delete(s.Labels, names.VCName) }, false},
-		"NoAnnotation": {func(s *corev1.Secret) { s.Annotations = nil }, false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			secret := good()
-			tc.change(secret)
-			if got := holdsKubeconfig(secret, tenant(), []byte("kubeconfig")); got != tc.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}
-
 func TestDescribe(t *testing.T) {
 	cases := map[string]struct {
 		names []string

@@ -92,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	return r.report(ctx, before, vc, outcome{controlPlane: controlPlane, err: err})
 }
 
-// ensure makes what the tenant lacks, in order: root namespace, control plane, admin kubeconfig.
+// ensure makes what the tenant lacks, in order: root namespace, control plane, and what others have to know of it.
 func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
 	key, err := clusterKey(vc)
 	if err != nil {
@@ -118,7 +118,10 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	if err != nil || !controlPlane.Ready {
 		return controlPlane, err
 	}
-	return controlPlane, r.ensureKubeconfig(ctx, vc, controlPlane.Kubeconfig)
+	if err := r.ensureKubeconfig(ctx, vc, controlPlane.Kubeconfig); err != nil {
+		return controlPlane, err
+	}
+	return controlPlane, r.ensureKubeletClientCA(ctx, vc, controlPlane.KubeletClientCA)
 }
 
 // patchFinalizer adds or removes the finalizer, if that changes anything.

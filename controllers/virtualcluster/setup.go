@@ -43,6 +43,7 @@ const (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=deletecollection
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=admin-kubeconfig,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=kubelet-client-ca,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupWithManager adds the reconciler to a manager whose cache has CachedObjects.
@@ -52,6 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&tenancyv1alpha1.VirtualCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			ReconciliationTimeout:   timeout,
@@ -66,8 +68,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return b.Complete(r)
 }
 
-// CachedObjects is what of the super cluster the reconciler's cache holds: the tenants' namespaces, and of all Secrets the
-// admin kubeconfigs alone. The tenants' own Secrets are none of the manager's business.
+// CachedObjects is what of the super cluster the reconciler's cache holds: the tenants' namespaces, and of all Secrets and
+// ConfigMaps those that it makes. The tenants' own are none of the manager's business.
 func CachedObjects() (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
 	if err != nil {
@@ -79,6 +81,10 @@ func CachedObjects() (map[client.Object]cache.ByObject, error) {
 		&corev1.Secret{}: {
 			Label: ours,
 			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.AdminKubeconfigSecret),
+		},
+		&corev1.ConfigMap{}: {
+			Label: ours,
+			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.KubeletClientCAConfigMap),
 		},
 	}, nil
 }

@@ -27,8 +27,10 @@ type Options struct {
 	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
 	Listen string
 	Port   int
-	// Manager and Syncer say whether vc-manager and vc-syncer run in this process.
-	Manager, Syncer bool
+	// Manager, Syncer and Agent say whether vc-manager, vc-syncer and vn-agent run in this process.
+	Manager, Syncer, Agent bool
+	// AgentPort is where the agent serves on the address that the apiservers do; 0 picks a free one.
+	AgentPort int
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
 	// Verbosity is how much is logged.
@@ -41,7 +43,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
-		Manager: true, Syncer: true, SyncerOptions: syncer.DefaultOptions(),
+		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
 	}
 }
 
@@ -54,6 +56,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Lookup("port").DefValue = fmt.Sprintf("the last one, or %d", defaultPort)
 	flags.BoolVar(&o.Manager, "manager", o.Manager, "run vc-manager in this process; without it, no tenant's control plane does")
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
+	flags.BoolVar(&o.Agent, "agent", o.Agent, "run vn-agent in this process; without it, tenants have no logs and no exec")
+	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.addSyncerFlags(flags)
 }
@@ -62,7 +66,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.SyncerOptions.AddFlags(all)
-	for _, flag := range []string{"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation"} {
+	for _, flag := range []string{
+		"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
+	} {
 		if found := all.Lookup(flag); found != nil {
 			found.Usage = "vc-syncer: " + found.Usage
 			flags.AddFlag(found)
@@ -79,6 +85,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	case o.AgentPort < 0 || o.AgentPort > maxPort:
+		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
 	}
 	return o.SyncerOptions.Validate()
 }

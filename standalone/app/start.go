@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,10 +31,18 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 		return nil, err
 	}
 	super := controlPlane.RESTConfig()
-	if err := s.startManager(ctx, crew, host, super); err != nil {
+	certificate, err := s.agentCertificate()
+	if err != nil {
 		return nil, err
 	}
-	if err := s.startSyncer(ctx, crew, super); err != nil {
+	if err := s.startManager(ctx, crew, host, super, certificate.CA()); err != nil {
+		return nil, err
+	}
+	address, err := s.startAgent(ctx, crew, super, certificate)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.startSyncer(ctx, crew, super, address); err != nil {
 		return nil, err
 	}
 	instance := &Instance{Super: super, Kubeconfig: s.dir.File(kubeconfigFile), Dir: s.dir}
@@ -87,11 +96,11 @@ func (s *standalone) superSpec() hosted.Spec {
 }
 
 // startManager runs vc-manager with the provisioners that this process can offer.
-func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config) error {
+func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, kubeletCA []byte) error {
 	if !s.opts.Manager {
 		return nil
 	}
-	here := provisioner.New(crew.ctx, host)
+	here := provisioner.New(crew.ctx, host, kubeletCA)
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
@@ -111,12 +120,14 @@ func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.
 	return s.await(ctx, "vc-manager", mgr)
 }
 
-func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Config) error {
+// startSyncer runs vc-syncer. agent is the address of the agent in this process, empty if there is none.
+func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Config, agent string) error {
 	if !s.opts.Syncer {
 		return nil
 	}
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
+	options.AgentAddress = cmp.Or(options.AgentAddress, agent)
 	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)

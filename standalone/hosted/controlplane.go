@@ -95,8 +95,9 @@ func (c *ControlPlane) NewServingCertificate(name string, ips []net.IP) (pki.Key
 	return c.creds.authority.Server(name, []string{name}, ips, c.spec.CertificateValidity, time.Now())
 }
 
-// KubeletClientCertificate is what the apiserver shows to kubelets, in PEM.
-func (c *ControlPlane) KubeletClientCertificate() []byte { return c.creds.kubeletPair().CertPEM }
+// KubeletClientCA is the authority, in PEM, of the certificate by which the
+// apiserver shows kubelets who it is.
+func (c *ControlPlane) KubeletClientCA() []byte { return c.creds.kubeletClients.CertPEM }
 
 // AdminKubeconfig is a self-contained kubeconfig of a cluster admin.
 func (c *ControlPlane) AdminKubeconfig() []byte {

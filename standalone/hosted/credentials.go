@@ -32,31 +32,41 @@ const (
 )
 
 // credentials are the keys and certificates of one control plane, kept under
-// one directory. The authority and the signing key are made once; the
-// certificates that it signs are renewed in time.
+// one directory. The authorities and the signing key are made once; the
+// certificates that they sign are renewed in time.
 type credentials struct {
-	dir        string
-	authority  pki.Authority
-	signingKey []byte
-	dnsNames   []string
-	ips        []net.IP
-	validity   time.Duration
+	dir       string
+	authority pki.Authority
+	// kubeletClients signs what the apiserver shows to kubelets. It is the
+	// authority itself unless that is to be kept apart.
+	kubeletClients pki.Authority
+	signingKey     []byte
+	dnsNames       []string
+	ips            []net.IP
+	validity       time.Duration
 
 	mu                     sync.RWMutex
 	admin, server, kubelet pki.KeyPair
 }
 
-// loadCredentials finds the credentials in dir, and makes what is missing.
-func loadCredentials(dir string, dnsNames []string, ips []net.IP, validity time.Duration) (*credentials, error) {
+// loadCredentials finds the credentials of a control plane in dir, and makes
+// what is missing. The serving certificate is for the names and addresses.
+func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*credentials, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the PKI: %w", err)
 	}
-	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: validity}
-	ca, err := readOrMake(c.path("ca.pem"), newAuthorityPEM)
-	if err != nil {
+	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: spec.CertificateValidity}
+	var err error
+	if c.authority, err = loadAuthority(c.path("ca.pem"), "kubernetes"); err != nil {
 		return nil, err
 	}
-	c.authority.CertPEM, c.authority.KeyPEM = splitPEM(ca)
+	c.kubeletClients = c.authority
+	if spec.SeparateKubeletClientCA {
+		// Its name tells authorities of many control planes apart.
+		if c.kubeletClients, err = loadAuthority(c.path("kubelet-client-ca.pem"), "kubelet-client-ca:"+spec.Name); err != nil {
+			return nil, err
+		}
+	}
 	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
 		return nil, err
 	}
@@ -71,9 +81,14 @@ func (c *credentials) renewalInterval() time.Duration {
 	return min(longestRenewalInterval, c.validity/looksInALife)
 }
 
-func newAuthorityPEM() ([]byte, error) {
-	ca, err := pki.NewAuthority("kubernetes", authorityValidity, time.Now())
-	return joinPEM(ca.CertPEM, ca.KeyPEM), err
+// loadAuthority finds an authority in a file, or makes it.
+func loadAuthority(path, name string) (ca pki.Authority, err error) {
+	data, err := readOrMake(path, func() ([]byte, error) {
+		ca, err := pki.NewAuthority(name, authorityValidity, time.Now())
+		return joinPEM(ca.CertPEM, ca.KeyPEM), err
+	})
+	ca.CertPEM, ca.KeyPEM = splitPEM(data)
+	return ca, err
 }
 
 func newSigningKeyPEM() ([]byte, error) {
@@ -108,9 +123,9 @@ func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem
 func (c *credentials) renew(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	client := func(name string) func() (pki.KeyPair, error) {
+	client := func(authority pki.Authority, name string) func() (pki.KeyPair, error) {
 		return func() (pki.KeyPair, error) {
-			return c.authority.Client(name, []string{mastersGroup}, c.validity, now)
+			return authority.Client(name, []string{mastersGroup}, c.validity, now)
 		}
 	}
 	leaves := []struct {
@@ -119,8 +134,8 @@ func (c *credentials) renew(now time.Time) error {
 		create func() (pki.KeyPair, error)
 		fits   func(*x509.Certificate) bool
 	}{
-		{"admin.pem", &c.admin, client("admin"), nil},
-		{"kubelet-client.pem", &c.kubelet, client("kube-apiserver-kubelet-client"), nil},
+		{"admin.pem", &c.admin, client(c.authority, "admin"), nil},
+		{"kubelet-client.pem", &c.kubelet, client(c.kubeletClients, "kube-apiserver-kubelet-client"), c.signedForKubelets},
 		{"server.pem", &c.server, func() (pki.KeyPair, error) {
 			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, c.validity, now)
 		}, c.servesNames},
@@ -139,7 +154,7 @@ func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, cr
 	if data, err := readFile(path); err == nil {
 		pair := pki.KeyPair{}
 		pair.CertPEM, pair.KeyPEM = splitPEM(data)
-		if !pki.NeedsRenewal(pair.CertPEM, now) && (fits == nil || fits(parseLeaf(pair.CertPEM))) {
+		if !pki.NeedsRenewal(pair.CertPEM, now) && (fits == nil || fits(parseCertificate(pair.CertPEM))) {
 			return pair, nil
 		}
 	}
@@ -150,9 +165,9 @@ func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, cr
 	return pair, writeFile(path, joinPEM(pair.CertPEM, pair.KeyPEM))
 }
 
-// parseLeaf returns an empty certificate for what it cannot read, which then
-// fits nothing and is made anew.
-func parseLeaf(data []byte) *x509.Certificate {
+// parseCertificate returns an empty certificate for what it cannot read, which
+// then fits nothing and is made anew.
+func parseCertificate(data []byte) *x509.Certificate {
 	if block, _ := pem.Decode(data); block != nil {
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
 			return cert
@@ -165,16 +180,16 @@ func (c *credentials) servesNames(cert *x509.Certificate) bool {
 	return slices.Equal(cert.DNSNames, c.dnsNames) && slices.EqualFunc(cert.IPAddresses, c.ips, net.IP.Equal)
 }
 
+// signedForKubelets says whether a certificate is of the authority that signs
+// what kubelets are shown. It has not always been one of its own.
+func (c *credentials) signedForKubelets(cert *x509.Certificate) bool {
+	return cert.CheckSignatureFrom(parseCertificate(c.kubeletClients.CertPEM)) == nil
+}
+
 func (c *credentials) adminPair() pki.KeyPair {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.admin
-}
-
-func (c *credentials) kubeletPair() pki.KeyPair {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.kubelet
 }
 
 // credentials are also the provider of the apiserver's serving certificate.

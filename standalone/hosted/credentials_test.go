@@ -12,7 +12,7 @@ import (
 
 func load(t *testing.T, dir string, dnsNames ...string) *credentials {
 	t.Helper()
-	c, err := loadCredentials(dir, dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)}, defaultValidity)
+	c, err := loadCredentials(dir, Spec{}.withDefaults(), dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -65,7 +65,7 @@ func TestServingCertificateFollowsItsNames(t *testing.T) {
 	before, after := load(t, dir, "a"), load(t, dir, "a", "b")
 	g.Expect(after.server).NotTo(Equal(before.server))
 	g.Expect(after.admin).To(Equal(before.admin))
-	g.Expect(parseLeaf(after.server.CertPEM).DNSNames).To(Equal([]string{"a", "b"}))
+	g.Expect(parseCertificate(after.server.CertPEM).DNSNames).To(Equal([]string{"a", "b"}))
 }
 
 func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
@@ -73,7 +73,7 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ca.pem")
 	g.Expect(os.WriteFile(path, []byte("half a file"), 0o600)).To(Succeed())
-	_, err := loadCredentials(dir, []string{"a"}, nil, defaultValidity)
+	_, err := loadCredentials(dir, Spec{}.withDefaults(), []string{"a"}, nil)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
 }
@@ -81,9 +81,30 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 func TestCertificatesLiveAsLongAsTheyShould(t *testing.T) {
 	g := NewWithT(t)
 	day := 24 * time.Hour
-	c, err := loadCredentials(t.TempDir(), []string{"a"}, nil, day)
+	c, err := loadCredentials(t.TempDir(), Spec{CertificateValidity: day}, []string{"a"}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	cert := parseLeaf(c.adminPair().CertPEM)
+	cert := parseCertificate(c.adminPair().CertPEM)
 	g.Expect(cert.NotAfter).To(BeTemporally("~", time.Now().Add(day), time.Minute))
 	g.Expect(c.renewalInterval()).To(BeNumerically("<", day/3), "or a certificate could end between two looks")
+}
+
+func TestKubeletClientCA(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "pki")
+	together := load(t, dir, "a")
+	g.Expect(together.kubeletClients).To(Equal(together.authority))
+
+	spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
+	apart, err := loadCredentials(dir, spec, []string{"a"}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(apart.authority).To(Equal(together.authority), "the cluster's own authority stays")
+	shown := parseCertificate(apart.kubelet.CertPEM)
+	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.kubeletClients.CertPEM))).To(Succeed(), "it is made anew")
+	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.authority.CertPEM))).NotTo(Succeed())
+	g.Expect(parseCertificate(apart.kubeletClients.CertPEM).Subject.CommonName).To(Equal("kubelet-client-ca:red"))
+
+	again, err := loadCredentials(dir, spec, []string{"a"}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.kubeletClients).To(Equal(apart.kubeletClients))
+	g.Expect(again.kubelet).To(Equal(apart.kubelet))
 }

@@ -164,7 +164,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	creds, err := loadCredentials(h.pkiDir(spec.Name), dnsNames, ips, spec.CertificateValidity)
+	creds, err := loadCredentials(h.pkiDir(spec.Name), spec, dnsNames, ips)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,11 @@ type Spec struct {
 	// verified by the control plane's own CA with NodeAuthorization, and
 	// unverified without.
 	KubeletCA []byte
+	// SeparateKubeletClientCA has the apiserver show itself to kubelets with a
+	// certificate of an authority that signs nothing else. What answers in the
+	// kubelets' place can then tell it from all others that the cluster's own
+	// authority signs for.
+	SeparateKubeletClientCA bool
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string

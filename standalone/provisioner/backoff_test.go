@@ -26,7 +26,7 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clock := testingclock.NewFakeClock(time.Now())
-	h := New(ctx, host)
+	h := New(ctx, host, nil)
 	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
 	defer func() {
 		cancel()

@@ -33,8 +33,10 @@ const (
 
 // Hosted runs control planes on a Host. Each is known by the name of its tenant's root namespace.
 type Hosted struct {
-	host   *hosted.Host
-	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+	host *hosted.Host
+	// kubeletCA is the authority by which apiservers verify what answers in the kubelets' place.
+	kubeletCA []byte
+	events    chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	ctx  context.Context // of all goroutines
 	work sync.WaitGroup
@@ -57,10 +59,12 @@ var (
 	_ provisioner.Notifier    = (*Hosted)(nil)
 )
 
-// New makes a provisioner on the host. What it does in the background ends with ctx; Wait waits for that.
-func New(ctx context.Context, host *hosted.Host) *Hosted {
+// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place. What it does in the
+// background ends with ctx; Wait waits for that.
+func New(ctx context.Context, host *hosted.Host, kubeletCA []byte) *Hosted {
 	return &Hosted{
 		host:      host,
+		kubeletCA: kubeletCA,
 		events:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		ctx:       ctx,
 		planes:    map[string]*plane{},
@@ -106,7 +110,8 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		Version:    found.Version().GitVersion,
 		Kubeconfig: found.AdminKubeconfig(),
 		// The kubeconfig's certificate is renewed without an event.
-		RecheckAfter: recheck,
+		RecheckAfter:    recheck,
+		KubeletClientCA: found.KubeletClientCA(),
 	}, nil
 }
 
@@ -123,6 +128,9 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		ClusterDomain: vc.Spec.ClusterDomain,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
+		// What answers in the kubelets' place serves many tenants, and each tenant's own authority signs for the tenant's users.
+		SeparateKubeletClientCA: true,
+		KubeletCA:               h.kubeletCA,
 	})
 	if err != nil {
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)

@@ -101,7 +101,7 @@ func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	host, err := hosted.Start(context.Background(), hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	ways := provisioner.New(ctx, host)
+	ways := provisioner.New(ctx, host, nil)
 	t.Cleanup(func() {
 		cancel()
 		ways.Wait()

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -20,8 +21,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 )
 
-// SecretKey is the key of the kubeconfig in the Secret that a VirtualCluster names.
-const SecretKey = "kubeconfig"
+// Keys of the Secret that a VirtualCluster names.
+const (
+	// SecretKey holds the kubeconfig.
+	SecretKey = "kubeconfig"
+	// KubeletClientCAKey holds the authority of the apiserver's kubelet client certificate, if vn-agent is to answer it.
+	KubeletClientCAKey = "kubelet-client-ca.crt"
+)
 
 // recheck is how often the Secret is read again and the apiserver is asked how it does. Reading one Secret costs less than
 // a watch would: which Secrets matter is known to VirtualClusters alone, so all of the super cluster would have to be watched.
@@ -54,8 +60,15 @@ func (p *Provisioner) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.V
 
 // Ensure says what the apiserver answered when it was asked last, and has it asked again if that was a while ago.
 func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
-	question, err := p.read(ctx, vc)
+	secret, err := p.read(ctx, vc)
 	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	question, err := parse(client.ObjectKeyFromObject(secret), secret.Data[SecretKey])
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
+	if err := checkKubeletClientCA(secret); err != nil {
 		return provisioner.ControlPlane{}, err
 	}
 	answer := p.prober.look(vc, question)
@@ -74,6 +87,8 @@ func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 		Version:      answer.version,
 		Kubeconfig:   answer.of.kubeconfig,
 		RecheckAfter: recheck,
+
+		KubeletClientCA: secret.Data[KubeletClientCAKey],
 	}, nil
 }
 
@@ -83,10 +98,10 @@ func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualClust
 	return true, nil
 }
 
-// read gets the kubeconfig from the Secret that the spec names.
-func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (question, error) {
+// read gets the Secret that the spec names.
+func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Secret, error) {
 	if vc.Spec.External == nil {
-		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
+		return nil, provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
 			"provisioner External needs a kubeconfig: create the VirtualCluster with spec.provisioner External and "+
 				"spec.external.kubeconfigSecretName")
 	}
@@ -94,13 +109,27 @@ func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	secret := &corev1.Secret{}
 	err := p.secrets.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return question{}, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigMissing,
+		return nil, provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigMissing,
 			"Secret %s does not exist: create it with the kubeconfig under the key %s", key, SecretKey)
 	}
 	if err != nil {
-		return question{}, fmt.Errorf("get Secret %s: %w", key, err)
+		return nil, fmt.Errorf("get Secret %s: %w", key, err)
 	}
-	return parse(key, secret.Data[SecretKey])
+	return secret, nil
+}
+
+// checkKubeletClientCA says what is wrong with the authority of the apiserver's kubelet client certificate, if there is one.
+func checkKubeletClientCA(secret *corev1.Secret) error {
+	data := secret.Data[KubeletClientCAKey]
+	if len(data) == 0 {
+		return nil
+	}
+	if _, err := cert.ParseCertsPEM(data); err != nil {
+		return provisioner.Failf(tenancyv1alpha1.ReasonKubeconfigInvalid,
+			"Secret %s has no certificate in PEM under the key %s: put the authority of the apiserver's --kubelet-client-certificate there, "+
+				"or remove the key", client.ObjectKeyFromObject(secret), KubeletClientCAKey)
+	}
+	return nil
 }
 
 // parse makes a question of a kubeconfig, or says what is wrong with it.

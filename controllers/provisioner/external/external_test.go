@@ -3,10 +3,13 @@ package external
 import (
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 )
@@ -37,6 +40,26 @@ func TestParse(t *testing.T) {
 			if err == nil && q.config.Host != "https://red" {
 				t.Errorf("host %s", q.config.Host)
 			}
+		})
+	}
+}
+
+func TestCheckKubeletClientCA(t *testing.T) {
+	ca, err := pki.NewAuthority("kubelet-client-ca", time.Hour, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ data, reason string }{
+		"None":    {"", ""},
+		"Good":    {string(ca.CertPEM), ""},
+		"Bundle":  {string(ca.CertPEM) + string(ca.CertPEM), ""},
+		"KeyOnly": {string(ca.KeyPEM), tenancyv1alpha1.ReasonKubeconfigInvalid},
+		"NoPEM":   {"certificate", tenancyv1alpha1.ReasonKubeconfigInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret := &corev1.Secret{Data: map[string][]byte{KubeletClientCAKey: []byte(tc.data)}}
+			secret.Namespace, secret.Name = "tenants", "red"
+			failure(t, checkKubeletClientCA(secret), tc.reason, "Secret tenants/red has no certificate in PEM under the key kubelet-client-ca.crt")
 		})
 	}
 }

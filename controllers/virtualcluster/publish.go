@@ -1,0 +1,51 @@
+package virtualcluster
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// ensurePublished brings an object in the root namespace to what is wanted. It reads it into existing; holds says whether its data are
+// right.
+func (r *Reconciler) ensurePublished(
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, existing client.Object, want runtime.ApplyConfiguration, holdsData func() bool,
+) error {
+	key := client.ObjectKeyFromObject(existing)
+	err := r.Client.Get(ctx, key, existing)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get %s: %w", key, err)
+	}
+	if err == nil && isPublishedFor(existing, vc) && holdsData() {
+		return nil
+	}
+	// Applied, not created: the root namespace is ours, so that is an object of this name that lost its labels.
+	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("write %s: %w", key, withoutData(err))
+	}
+	return nil
+}
+
+// isPublishedFor says whether an object leads to the VirtualCluster and carries its UID.
+func isPublishedFor(obj client.Object, vc *tenancyv1alpha1.VirtualCluster) bool {
+	return holds(obj.GetLabels(), ownerLabels(vc)) && holds(obj.GetAnnotations(), ownerAnnotations(vc))
+}
+
+// ownerAnnotations say which VirtualCluster it is, of all that had its name.
+func ownerAnnotations(vc *tenancyv1alpha1.VirtualCluster) map[string]string {
+	return map[string]string{names.VCUID: string(vc.UID)}
+}
+
+// withoutData keeps of an error only its reason where the rest may quote the object: it ends in logs and in a status.
+func withoutData(err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return fmt.Errorf("the super cluster refuses it: %s", apierrors.ReasonForError(err))
+	}
+	return err
+}

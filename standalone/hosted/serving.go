@@ -1,0 +1,66 @@
+package hosted
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+)
+
+// ServingCertificate is that of a server beside the control planes, with an
+// authority of its own, kept under one directory. It is renewed in time.
+type ServingCertificate struct {
+	dir, name string
+	ips       []net.IP
+	authority pki.Authority
+}
+
+// LoadServingCertificate finds the certificate of a server in dir, and makes
+// what is missing. It is for the addresses.
+func LoadServingCertificate(dir, name string, ips ...net.IP) (*ServingCertificate, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of %s: %w", name, err)
+	}
+	s := &ServingCertificate{dir: dir, name: name, ips: ips}
+	var err error
+	if s.authority, err = loadAuthority(filepath.Join(dir, "ca.pem"), name+"-ca"); err != nil {
+		return nil, err
+	}
+	return s, s.renew(time.Now())
+}
+
+// CA is the authority that clients verify the certificate by, in PEM.
+func (s *ServingCertificate) CA() []byte { return s.authority.CertPEM }
+
+// File holds the certificate and its key.
+func (s *ServingCertificate) File() string { return filepath.Join(s.dir, "server.pem") }
+
+// KeepRenewed renews the certificate before it ends, until ctx does.
+func (s *ServingCertificate) KeepRenewed(ctx context.Context) error {
+	ticker := time.NewTicker(longestRenewalInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-ticker.C:
+			if err := s.renew(now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *ServingCertificate) renew(now time.Time) error {
+	serves := func(cert *x509.Certificate) bool { return slices.EqualFunc(cert.IPAddresses, s.ips, net.IP.Equal) }
+	_, err := renewLeaf(s.File(), now, serves, func() (pki.KeyPair, error) {
+		return s.authority.Server(s.name, nil, s.ips, defaultValidity, now)
+	})
+	return err
+}
