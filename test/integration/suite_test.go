@@ -67,7 +67,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	dir, err := os.MkdirTemp("", "vc-integration-")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
-	super, err = local.Start(ctx, dir, "--syncer=false", "--nodes", "3")
+	super, err = local.Start(ctx, dir, "--syncer=false", "--agent=false", "--nodes", "3")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err = super.SyncerConfig(ctx)

@@ -48,7 +48,11 @@ func (s *Syncer) Stop() error {
 
 // Metric is what a counter or a gauge says, or how much a histogram has counted, in all series with these labels.
 func (s *Syncer) Metric(name string, with map[string]string) (float64, error) {
-	families, err := s.registry.Gather()
+	return metric(s.registry, name, with)
+}
+
+func metric(registry *prometheus.Registry, name string, with map[string]string) (float64, error) {
+	families, err := registry.Gather()
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,303 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+
+	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	agentNamespace = "default"
+	// agentStreams is how many streams a tenant may have in these specs.
+	agentStreams = 12
+)
+
+// All but the last hop is real: the tenant's apiserver, the agent with the rights that are shipped, and the super cluster's apiserver.
+var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
+	var (
+		red, blue *local.Tenant
+		agent     *local.Agent
+		kubelet   *local.Kubelet
+		node      *corev1.Node
+		web       *corev1.Pod
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		config, err := super.AgentConfig(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		agent, err = super.StartAgent(config, logger, func(o *agentapp.Options) { o.StreamsPerTenant = agentStreams })
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(agent.Stop()).To(Succeed()) })
+		useSyncer(account, func(o *app.Options) { o.AgentAddress = agent.Address })
+		kubelet = local.StartKubelet()
+		DeferCleanup(kubelet.Stop)
+		red, blue = tenant(ctx), tenant(ctx)
+		node = nodeOf(ctx, kubelet)
+		web = pod(agentNamespace, "web", onNode(node))
+		create(ctx, red.Client, web)
+		runs(ctx, red, web)
+		others := pod(agentNamespace, "others", onNode(node))
+		create(ctx, blue.Client, others)
+		runs(ctx, blue, others)
+		kubelet.Print("first")
+	})
+
+	It("goes to the agent, and no address of the node is shown", func(ctx SpecContext) {
+		shown := &corev1.Node{}
+		shown.Name = web.Spec.NodeName
+		Expect(get(ctx, red.Client, shown)).To(Succeed())
+		Expect(shown.Status.Addresses).To(ConsistOf(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}))
+		Expect(agent.Address).To(HaveSuffix(":%d", shown.Status.DaemonEndpoints.KubeletEndpoint.Port))
+	}, SpecTimeout(2*soon))
+
+	It("is a log, with what the tenant wants to see of it", func(ctx SpecContext) {
+		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{
+			Previous: true, Timestamps: true, TailLines: new(int64(7)), SinceSeconds: new(int64(60)),
+		})).To(HavePrefix("first\n"))
+		asked := kubelet.Asked()[len(kubelet.Asked())-1]
+		Expect(asked.Path).To(Equal("/containerLogs/" + red.Super(agentNamespace) + "/web/main"))
+		Expect(asked.Query()).To(And(HaveKeyWithValue("previous", []string{"true"}), HaveKeyWithValue("timestamps", []string{"true"}),
+			HaveKeyWithValue("tailLines", []string{"7"}), HaveKeyWithValue("sinceSeconds", []string{"60"})))
+	}, SpecTimeout(2*soon))
+
+	It("is a log whose lines arrive when they are printed", func(ctx SpecContext) {
+		stream, err := clientset(red).CoreV1().Pods(agentNamespace).GetLogs("web", &corev1.PodLogOptions{Follow: true}).Stream(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		defer stream.Close()
+		lines := bufio.NewScanner(stream)
+		Expect(lines.Scan()).To(BeTrue())
+		Expect(lines.Text()).To(Equal("first"))
+		for _, line := range []string{"second", "third"} {
+			kubelet.Print(line)
+			Expect(lines.Scan()).To(BeTrue(), "the stream is open, and the line is not held back")
+			Expect(lines.Text()).To(Equal(line))
+		}
+	}, SpecTimeout(2*soon))
+
+	It("is a log that prints nothing for now", func(ctx SpecContext) {
+		// The header of such a stream comes with its first line, however long that takes.
+		silent := local.StartKubelet()
+		DeferCleanup(silent.Stop)
+		p := pod(agentNamespace, "silent", onNode(nodeOf(ctx, silent)))
+		create(ctx, red.Client, p)
+		runs(ctx, red, p)
+		got := make(chan string, 1)
+		go func() {
+			defer GinkgoRecover()
+			stream, err := clientset(red).CoreV1().Pods(agentNamespace).GetLogs("silent", &corev1.PodLogOptions{Follow: true}).Stream(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			defer stream.Close()
+			line, err := bufio.NewReader(stream).ReadString('\n')
+			Expect(err).NotTo(HaveOccurred())
+			got <- line
+		}()
+		Eventually(silent.Asked).Should(HaveLen(1))
+		Consistently(got).ShouldNot(Receive())
+		silent.Print("at last")
+		Eventually(got).Should(Receive(Equal("at last\n")))
+	}, SpecTimeout(2*soon))
+
+	for _, p := range protocols() {
+		It("is a command with input, output and exit code, over "+p.name, func(ctx SpecContext) {
+			said := run(ctx, red, "web", p.executor, "hello\n", "sh", "-c", "read line; echo $line; echo oops >&2; exit 3")
+			Expect(said.out).To(Equal("hello\n"))
+			Expect(said.err).To(Equal("oops\n"))
+			Expect(said.failure).To(HaveField("Code", 3))
+		}, SpecTimeout(2*soon))
+	}
+
+	It("is a command that carries much in both directions", func(ctx SpecContext) {
+		much := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB, as kubectl cp would
+		said := run(ctx, red, "web", remotecommand.NewSPDYExecutor, much, "cat")
+		Expect(said.failure).NotTo(HaveOccurred())
+		Expect(bytes.Equal([]byte(said.out), []byte(much))).To(BeTrue(), "%d bytes came back", len(said.out))
+		Expect(agent.Metric("vn_agent_stream_bytes_total", map[string]string{"call": "exec", "direction": "from_pod"})).To(BeNumerically(">", len(much)))
+	}, SpecTimeout(2*soon))
+
+	It("is a container to attach to", func(ctx SpecContext) {
+		request := clientset(red).CoreV1().RESTClient().Post().Namespace(agentNamespace).Resource("pods").Name("web").SubResource("attach").
+			VersionedParams(&corev1.PodAttachOptions{Stdin: true, Stdout: true, Container: "main"}, scheme.ParameterCodec)
+		executor, err := remotecommand.NewSPDYExecutor(red.Config, http.MethodPost, request.URL())
+		Expect(err).NotTo(HaveOccurred())
+		typed, out := io.Pipe()
+		heard, in := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: typed, Stdout: in})
+		}()
+		for _, word := range []string{"one\n", "two\n"} {
+			Expect(out.Write([]byte(word))).To(Equal(len(word)))
+			Expect(bufio.NewReader(heard).ReadString('\n')).To(Equal(word))
+		}
+		Expect(out.Close()).To(Succeed())
+		Eventually(ended).Should(Receive(BeNil()), "the end of what is typed reaches the container")
+	}, SpecTimeout(2*soon))
+
+	It("is a port of a pod", func(SpecContext) {
+		address, end := forward(red, "web", 8080)
+		defer end()
+		for range 2 {
+			conn, err := net.Dial("tcp", address)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(conn.Write([]byte("ping\n"))).To(Equal(5))
+			lines := bufio.NewReader(conn)
+			Expect(lines.ReadString('\n')).To(Equal("port 8080\n"))
+			Expect(lines.ReadString('\n')).To(Equal("ping\n"))
+			Expect(conn.Close()).To(Succeed())
+		}
+	}, SpecTimeout(2*soon))
+
+	It("fails where the node does, in words that name nothing of the super cluster", func(ctx SpecContext) {
+		dead := local.StartKubelet()
+		node := nodeOf(ctx, dead)
+		dead.Stop()
+		unreached := pod(agentNamespace, "unreached", onNode(node))
+		create(ctx, red.Client, unreached)
+		runs(ctx, red, unreached)
+		_, err := logs(ctx, red, "unreached", &corev1.PodLogOptions{})
+		said := run(ctx, red, "unreached", remotecommand.NewSPDYExecutor, "", "id")
+		for _, err := range []error{err, said.failure} {
+			Expect(err).To(MatchError(And(ContainSubstring("the node cannot be reached now"),
+				Not(ContainSubstring("127.0.0.1")), Not(ContainSubstring(red.Key())))))
+		}
+	}, SpecTimeout(2*soon))
+
+	It("is refused for a pod that is gone, in words of the tenant's", func(ctx SpecContext) {
+		gone := pod(agentNamespace, "gone", onNode(node))
+		create(ctx, red.Client, gone)
+		copied := runs(ctx, red, gone)
+		whileStopped(func() {
+			Expect(ends(ctx, copied)).To(Succeed())
+			_, err := logs(ctx, red, "gone", &corev1.PodLogOptions{})
+			Expect(err).To(MatchError(apierrors.IsNotFound, "not found"))
+			said := run(ctx, red, "gone", remotecommand.NewSPDYExecutor, "", "id")
+			Expect(said.failure).To(MatchError(ContainSubstring(`pod "gone" does not exist`)))
+			Expect(said.failure).NotTo(MatchError(ContainSubstring(red.Key())))
+		})
+	}, SpecTimeout(2*soon))
+
+	Context("asked directly, with a certificate", func() {
+		It("is answered for the tenant's own pods", func(ctx SpecContext) {
+			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main")).To(answer(http.StatusOK, HavePrefix("first")))
+			Expect(ask(ctx, agent, certificateOf(red), "/healthz")).To(answer(http.StatusOK, Equal("ok")))
+			uid := string(web.UID)
+			Expect(ask(ctx, agent, certificateOf(red), "/exec/default/web/"+uid+"/main?output=1&command=id")).
+				To(answer(http.StatusBadRequest, ContainSubstring("pgrade")), "it gets as far as the super cluster, which wants a stream")
+		}, SpecTimeout(2*soon))
+
+		It("is not answered for another tenant's, however they are named", func(ctx SpecContext) {
+			namespace := blue.Super(agentNamespace)
+			for _, path := range []string{
+				"/containerLogs/default/others/main",
+				"/containerLogs/" + namespace + "/others/main",
+				"/containerLogs/" + strings.TrimPrefix(namespace, red.Key()+"-") + "/others/main",
+				"/containerLogs/kube-system/others/main",
+				"/exec/default/web/" + string(web.UID) + "x/main?output=1&command=id",
+			} {
+				Expect(ask(ctx, agent, certificateOf(red), path)).To(answer(http.StatusNotFound, MatchRegexp(`^pod ".+" does not exist`)), path)
+			}
+			asked := len(kubelet.Asked())
+			for _, path := range []string{
+				"/containerLogs/default%2F..%2F" + namespace + "/others/main",
+				"/containerLogs/default/..%2f..%2f" + namespace + "%2fpods%2fothers/main",
+				"/containerLogs/../namespaces/kube-system/secrets",
+				"/containerLogs/default/web/main/",
+				"/containerLogs//web/main",
+				"/run/default/web/main?cmd=id",
+				"/pods", "/metrics", "/api/v1/namespaces/kube-system/secrets",
+			} {
+				Expect(ask(ctx, agent, certificateOf(red), path)).To(answer(http.StatusNotFound, ContainSubstring("and nothing else")), path)
+			}
+			Expect(kubelet.Asked()).To(HaveLen(asked))
+		}, SpecTimeout(2*soon))
+
+		It("is not answered for what carries the name of another", func(ctx SpecContext) {
+			// Headers that would mean something to the super cluster's apiserver.
+			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main",
+				"Impersonate-User", "system:admin", "Authorization", "Bearer nonsense", "X-Remote-User", "system:admin",
+			)).To(answer(http.StatusOK, HavePrefix("first")))
+		}, SpecTimeout(2*soon))
+
+		It("is refused to whoever the tenant's own authority signs for", func(ctx SpecContext) {
+			for what, minted := range map[string]tls.Certificate{
+				"by the tenant's CA": signedBy(authorityIn(pkiFile(red.Key(), "ca.pem")), time.Hour),
+				"by the super's CA":  signedBy(authorityIn(pkiFile("super", "ca.pem")), time.Hour),
+				"the admin's":        pairIn(pkiFile(red.Key(), "admin.pem")),
+			} {
+				_, err := ask(ctx, agent, minted, "/containerLogs/default/web/main")
+				Expect(err).To(MatchError(ContainSubstring("bad certificate")), what)
+			}
+			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "unknown"})).To(BeNumerically(">=", 3))
+		}, SpecTimeout(2*soon))
+
+		It("is refused to a certificate that has expired", func(ctx SpecContext) {
+			short := signedBy(authorityIn(pkiFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
+			Expect(ask(ctx, agent, short, "/healthz")).To(answer(http.StatusOK, Equal("ok")))
+			Eventually(func() error {
+				_, err := ask(ctx, agent, short, "/healthz")
+				return err
+			}).Should(MatchError(ContainSubstring("bad certificate")))
+			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "expired"})).To(BeNumerically(">=", 1))
+		}, SpecTimeout(2*soon))
+
+		It("follows an authority that is renewed, on connections that are open, too", func(ctx SpecContext) {
+			old, renewed := newAuthority(), newAuthority()
+			ghost := ghost(ctx)
+			publish(ctx, ghost, old)
+			open := clientWith(signedBy(old, time.Hour))
+			defer open.CloseIdleConnections()
+			healthz := func() (reply, error) { return askWith(ctx, open, agent, "/healthz") }
+			Eventually(healthz).Should(answer(http.StatusOK, Equal("ok")))
+
+			publish(ctx, ghost, renewed)
+			Eventually(healthz).Should(answer(http.StatusUnauthorized, ContainSubstring("not accepted: unknown")))
+			Expect(ask(ctx, agent, signedBy(renewed, time.Hour), "/healthz")).To(answer(http.StatusOK, Equal("ok")))
+
+			publish(ctx, ghost, authorityIn(pkiFile(red.Key(), "kubelet-client-ca.pem")))
+			asRed := func() error {
+				_, err := ask(ctx, agent, certificateOf(red), "/healthz")
+				return err
+			}
+			Eventually(asRed).Should(MatchError(ContainSubstring("bad certificate")), "one authority does not stand for two tenants")
+			publish(ctx, ghost, renewed)
+			Eventually(asRed).Should(Succeed())
+		}, SpecTimeout(2*soon))
+	})
+
+	It("has an end: a tenant has so many streams and no more, and others have theirs", func(ctx SpecContext) {
+		var open []func()
+		for range agentStreams {
+			_, end := forward(red, "web", 80)
+			open = append(open, end)
+		}
+		more := func(t *local.Tenant, name string) error {
+			_, err := logs(ctx, t, name, &corev1.PodLogOptions{})
+			return err
+		}
+		Expect(more(red, "web")).To(MatchError(apierrors.IsTooManyRequests, "too many"))
+		said := run(ctx, red, "web", remotecommand.NewSPDYExecutor, "", "id")
+		Expect(said.failure).To(MatchError(ContainSubstring("has 12 streams open already")))
+		Expect(more(blue, "others")).To(Succeed())
+		open[0]()
+		Eventually(more).WithArguments(red, "web").Should(Succeed(), "one has ended")
+		for _, end := range open[1:] {
+			end()
+		}
+	}, SpecTimeout(2*soon))
+})

@@ -1,0 +1,59 @@
+package local
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/agent/app"
+)
+
+// agentCertificate is the file in the data directory of the certificate, and its key, that tenants' apiservers take for an agent's.
+const agentCertificate = "vn-agent/server.pem"
+
+// Agent is a vn-agent in this process.
+type Agent struct {
+	// Address is where it serves the kubelet API.
+	Address string
+
+	registry *prometheus.Registry
+	cancel   context.CancelFunc
+	ended    chan error
+}
+
+// StartAgent starts an agent with the rights of a configuration, for a super cluster that was started without one.
+func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, change ...func(*app.Options)) (*Agent, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	opts := app.DefaultOptions()
+	opts.Listener, opts.Logger = listener, logger
+	opts.CertFile = filepath.Join(s.Dir, agentCertificate)
+	opts.KeyFile = opts.CertFile
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Agent{Address: listener.Addr().String(), registry: prometheus.NewRegistry(), cancel: cancel, ended: make(chan error, 1)}
+	opts.Registerer = a.registry
+	for _, f := range change {
+		f(&opts)
+	}
+	go func() { a.ended <- app.Run(ctx, config, opts) }()
+	return a, nil
+}
+
+// Stop ends the agent and waits for it. It can be called again.
+func (a *Agent) Stop() error {
+	a.cancel()
+	err := <-a.ended
+	a.ended <- err
+	return err
+}
+
+// Metric is what a metric says, as Syncer.Metric tells it.
+func (a *Agent) Metric(name string, with map[string]string) (float64, error) {
+	return metric(a.registry, name, with)
+}
