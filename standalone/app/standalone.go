@@ -16,6 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
+	"github.com/virtualcluster/virtualcluster/standalone/volumes"
 )
 
 const (
@@ -48,6 +49,8 @@ type standalone struct {
 	progress *progress
 	// node is the real one; nil if nodes are simulated.
 	node *linux.Node
+	// volumes are where its pods have theirs.
+	volumes volumes.Directory
 }
 
 // Run starts a standalone VirtualCluster, tells on out how that goes, hands it to use, and stops it when use returns. The

@@ -11,7 +11,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
+	"github.com/virtualcluster/virtualcluster/standalone/volumes"
 )
+
+// volumesName is the directory of volumes in the node's /var/lib.
+const volumesName = "volumes"
 
 // openNode connects a real node to this machine, if there is to be one.
 func (s *standalone) openNode() error {
@@ -22,13 +26,17 @@ func (s *standalone) openNode() error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	s.node, err = linux.Open(linux.Options{
+	options := linux.Options{
 		Dir:      s.dir.File("node"),
 		Programs: filepath.Join(filepath.Dir(self), "node"),
 		Command:  []string{nodeCommand},
 		Output:   s.log.file,
 		Log:      s.log.WithName("node"),
-	})
+	}
+	s.volumes = volumes.Directory{
+		Here: options.Library(volumesName), There: filepath.Join("/var/lib", volumesName), Node: linux.Name,
+	}
+	s.node, err = linux.Open(options)
 	return err
 }
 
@@ -66,6 +74,9 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	if err := linux.AwaitReady(ctx, super.RESTConfig(), started); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
+	crew.run("the provisioner of volumes", func(ctx context.Context) error {
+		return volumes.Run(ctx, super.RESTConfig(), s.volumes, s.log.WithName("volumes"))
+	})
 	s.progress.step("node", fmt.Sprintf("%s at %s", linux.Name, s.node.Address()))
 	return nil
 }

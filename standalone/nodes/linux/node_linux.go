@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -112,7 +111,7 @@ func (n *Node) command(ctx context.Context) (*exec.Cmd, io.Writer, error) {
 
 // settings are what the node is told. The certificates in them are new ones.
 func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
-	state := filepath.Join(n.opts.Dir, "var")
+	state := n.opts.state()
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("make the node's directory: %w", err)
 	}

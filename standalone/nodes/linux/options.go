@@ -3,6 +3,7 @@ package linux
 import (
 	"io"
 	"net"
+	"path/filepath"
 
 	"github.com/go-logr/logr"
 
@@ -24,6 +25,12 @@ type Options struct {
 	Output io.Writer
 	Log    logr.Logger
 }
+
+// state is what the node sees as /var.
+func (o Options) state() string { return filepath.Join(o.Dir, "var") }
+
+// Library is where this machine sees what the node has in a directory of its /var/lib.
+func (o Options) Library(name string) string { return filepath.Join(o.state(), "lib", name) }
 
 // Cluster is what the node is a part of.
 type Cluster struct {
