@@ -37,6 +37,11 @@ const (
 	// Values holds the values that came from the tenant's object in a field where the super cluster may have added its own,
 	// separated by commas.
 	Values = Domain + "/values"
+	// Tokens is a label on Secrets that hold the tokens of one of the tenant's pods. They are nobody's copies.
+	Tokens = Domain + "/tokens"
+	// TokensOf holds the name of that pod, TokensRenewal the time after which the tokens are to be renewed (RFC 3339).
+	TokensOf      = Domain + "/tokens-of"
+	TokensRenewal = Domain + "/tokens-renewal"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
 	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.
@@ -89,6 +94,13 @@ func ValidateClusterKey(key string) []string {
 // read. The path is as in a fieldRef, such as metadata.labels['app'].
 func Field(path string) string {
 	return Domain + "/field-" + digest(hashDigits, path)
+}
+
+// TokenSecret is the name of the Secret with the tokens of a tenant's pod, beside the pod's copy.
+func TokenSecret(pod string) string {
+	const infix = "-tokens-"
+	head := pod[:min(len(pod), validation.DNS1123SubdomainMaxLength-len(infix)-hashDigits)]
+	return strings.TrimRight(head, "-.") + infix + digest(hashDigits, pod)
 }
 
 // SuperNamespace is the super cluster's namespace of a tenant's namespace. A name that would be too long keeps its head and

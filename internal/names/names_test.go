@@ -208,3 +208,21 @@ func FuzzSuperNamespace(f *testing.F) {
 		}
 	})
 }
+
+func TestTokenSecret(t *testing.T) {
+	if got := TokenSecret("web-0"); !strings.HasPrefix(got, "web-0-tokens-") {
+		t.Errorf("the Secret of web-0 is %s", got)
+	}
+	seen := map[string]string{}
+	long := strings.Repeat("a", 240)
+	for _, pod := range []string{"a", "a-tokens", "a.b", "a-b", long + "-1", long + "-2", long + ".", strings.Repeat("b", 253)} {
+		got := TokenSecret(pod)
+		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
+			t.Errorf("the Secret of %s is %s: %v", pod, got, problems)
+		}
+		if other, taken := seen[got]; taken {
+			t.Errorf("%s and %s have one Secret, %s", pod, other, got)
+		}
+		seen[got] = pod
+	}
+}

@@ -48,6 +48,7 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 	case conflict:
 		return refusal{errForeign}
 	case nothing:
+		return s.dropTokens(ctx, k, o)
 	}
 	return nil
 }
@@ -148,6 +149,9 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	}
 	desired, err := s.desired(ctx, k, o)
 	if err != nil {
+		return err
+	}
+	if err := s.ensureTokens(ctx, k, o); err != nil {
 		return err
 	}
 	err = s.guard.create(ctx, desired)
@@ -288,7 +292,8 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	if err != nil && !errors.As(err, &refusal{}) {
 		return err
 	}
-	return cmp.Or(s.bringUp(ctx, k, o), err)
+	// What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
+	return cmp.Or(s.bringUp(ctx, k, o), err, s.ensureTokens(ctx, k, o))
 }
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the

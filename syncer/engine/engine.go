@@ -77,6 +77,7 @@ type Engine struct {
 	cache      *reader // of the super cluster's objects
 	builtin    map[string]*kind
 	custom     *customKinds
+	tokens     tokenKinds
 	queue      *fairqueue.Queue[Request]
 	nodeLinger time.Duration
 	timeout    time.Duration
@@ -117,6 +118,9 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		return nil, err
 	}
 	if err := e.addCustom(mgr, opts.Custom); err != nil {
+		return nil, err
+	}
+	if err := e.addTokens(mgr); err != nil {
 		return nil, err
 	}
 	if err := e.addController(mgr, opts); err != nil {

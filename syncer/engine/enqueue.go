@@ -73,9 +73,7 @@ func superIndexes(k *kind) toolscache.Indexers {
 	case k.down == nil:
 		return toolscache.Indexers{indexNamespace: valuesOf(func(obj client.Object) []string { return []string{k.up.namespace(obj)} })}
 	}
-	indexes := toolscache.Indexers{indexCluster: valuesOf(func(obj client.Object) []string {
-		return []string{translate.OriginOf(obj).Cluster}
-	})}
+	indexes := toolscache.Indexers{indexCluster: byTenant()}
 	if k.down.mirror != nil {
 		indexes[indexNode] = valuesOf(func(obj client.Object) []string {
 			if node := k.down.mirror.node(obj); node != "" {
@@ -85,6 +83,11 @@ func superIndexes(k *kind) toolscache.Indexers {
 		})
 	}
 	return indexes
+}
+
+// byTenant is the function of an index by the cluster key of whose an object is.
+func byTenant() toolscache.IndexFunc {
+	return valuesOf(func(obj client.Object) []string { return []string{translate.OriginOf(obj).Cluster} })
 }
 
 // valuesOf is the function of an index by what is said of an object.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,6 +83,14 @@ func (g *guard) patchIn(ctx context.Context, namespace string, obj, was client.O
 		return err
 	}
 	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+}
+
+// apply makes or changes what the engine itself keeps beside a tenant's copies, which is no copy and not the tenant's to be asked about.
+func (g *guard) apply(ctx context.Context, namespace string, obj runtime.ApplyConfiguration) error {
+	if err := g.checkNamespace(ctx, namespace); err != nil {
+		return err
+	}
+	return g.client.Apply(ctx, obj, tokensOwner, client.ForceOwnership)
 }
 
 // remove deletes exactly this object, not another of the same name.

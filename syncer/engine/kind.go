@@ -82,6 +82,9 @@ type Down[T client.Object] struct {
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
+	// Tokens are those of the tenant's that the copy reads, from the Secret names.TokenSecret beside it; nil for a kind without. One
+	// kind can have them, which is mirrored.
+	Tokens func(tenant T) Tokens
 	// Adopt says whether an object that is nobody's copy, but has the name of one in a namespace of the tenant, becomes the copy,
 	// because the super cluster made it by itself.
 	Adopt func(super T) bool
@@ -182,7 +185,7 @@ func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
 }
 
-// down is a Down with its type erased. Admit, references, back, status, same, held and mirror may be nil.
+// down is a Down with its type erased. Admit, references, tokens, back, status, same, held and mirror may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -193,6 +196,7 @@ type down struct {
 	replace      func(super, desired client.Object) bool
 	skip         func(client.Object) bool
 	references   func(client.Object) []Reference
+	tokens       func(client.Object) Tokens
 	back         func(v View, tenant, super client.Object)
 	status       func(v View, tenant, super client.Object)
 	same         func(a, b client.Object) bool
@@ -256,6 +260,9 @@ func (d Down[T]) spec() *kind {
 	}
 	if d.References != nil {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
+	}
+	if d.Tokens != nil {
+		e.tokens = func(obj client.Object) Tokens { return d.Tokens(obj.(T)) }
 	}
 	if d.Back != nil {
 		e.back = viewed(d.Back)

@@ -35,6 +35,7 @@ func (e *Engine) patrol(ctx context.Context) {
 				suspects[s] = found
 			}
 			s.enqueueParked(s.held.all(), priorityNormal)
+			s.enqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
 		if len(suspects) == 0 {
@@ -135,7 +136,8 @@ func (s *session) differs(ctx context.Context, k *kind, key client.ObjectKey) (b
 	}
 	switch decide(p) {
 	case nothing:
-		return false, nil
+		left, err := s.leftTokens(ctx, k, o)
+		return left != nil, err
 	case update:
 		return s.outdated(ctx, k, o)
 	case create, remove, retire, finish, conflict:
@@ -157,6 +159,9 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	}
 	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
 		return true, nil
+	}
+	if _, wanting, err := s.compareTokens(ctx, k, o); wanting || err != nil {
+		return wanting, err
 	}
 	m := k.down.mirror
 	if m != nil && m.node(o.super) != "" && m.node(o.tenant) == "" && stand(o.tenant) == present {

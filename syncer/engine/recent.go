@@ -100,14 +100,17 @@ func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object)
 	return w.obj
 }
 
-// seen drops what was written once an event that is as new has arrived.
-func (r *recent) seen(kind string, obj client.Object) {
+// seen drops what was written once an event that is as new has arrived, and says whether that was so.
+func (r *recent) seen(kind string, obj client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
-	if w, ok := r.written[k]; ok && w.reached(obj) {
-		delete(r.written, k)
+	w, ok := r.written[k]
+	if !ok || !w.reached(obj) {
+		return false
 	}
+	delete(r.written, k)
+	return true
 }
 
 // ended drops what was written to this very object, which the cache has seen go.

@@ -16,6 +16,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
+// set is the value of labels that say something by being there.
+const set = "true"
+
 // nodeKind is the kind of the nodes that mirrored objects sit on.
 const nodeKind = "Node"
 
@@ -93,7 +96,7 @@ func mark(notes map[string]string) map[string]string {
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[names.FromSuper] = "true"
+	notes[names.FromSuper] = set
 	return notes
 }
 

@@ -26,10 +26,22 @@ func (e *Engine) watchBuiltin(ctx context.Context) error {
 		}
 		known = append(known, synced)
 	}
+	if e.tokens.of != nil {
+		synced, err := e.watchTokens(ctx)
+		if err != nil {
+			return err
+		}
+		known = append(known, synced)
+	}
 	if !toolscache.WaitFor(ctx, "", known...) {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// owner is the engaged tenant whose copy an object of the super cluster is, or nil.
+func (e *Engine) owner(obj client.Object) *session {
+	return e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
 }
 
 // watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
@@ -85,11 +97,8 @@ func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
 func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
-	owner := func(obj client.Object) *session {
-		return e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
-	}
 	event := func(obj client.Object, priority int) *session {
-		s := owner(obj)
+		s := e.owner(obj)
 		if s != nil {
 			s.superRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, k.down.tenantKey(obj)), priority)
@@ -104,7 +113,7 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 		},
 		remove: func(obj client.Object, _ bool) {
-			s := owner(obj)
+			s := e.owner(obj)
 			if s == nil {
 				return
 			}
@@ -420,14 +429,21 @@ func (s *session) enqueueCopies(k *kind) error {
 // to it. A key may come more than once.
 func (s *session) eachSuperKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
 	switch {
+	case k.down != nil && k.down.tokens != nil:
+		return errors.Join(s.eachCopy(ctx, k, f), s.eachKeptTokens(ctx, func(kept client.Object) { f(tokensKey(kept)) }))
 	case k.down != nil:
-		return k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.down.tenantKey(obj)) })
+		return s.eachCopy(ctx, k, f)
 	case k.up.node:
 		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
 	case k.up.class:
 		return k.cache.each(ctx, k, func(obj client.Object) { f(client.ObjectKeyFromObject(obj)) })
 	}
 	return s.eachShown(ctx, k, f)
+}
+
+// eachCopy calls f with the tenant's key of each copy of a kind.
+func (s *session) eachCopy(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+	return k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.down.tenantKey(obj)) })
 }
 
 // eachNode calls f with the name of the node of each of the tenant's mirrored objects.

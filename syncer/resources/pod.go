@@ -22,6 +22,7 @@ func Pod() engine.Kind {
 		Desired:    desiredPod,
 		Merge:      mergePod,
 		References: podReferences,
+		Tokens:     podTokens,
 		Subresources: []engine.Subresource[*corev1.Pod]{
 			{Name: "ephemeralcontainers", Merge: mergeEphemeralContainers},
 			{Name: "resize", Merge: mergeResources},

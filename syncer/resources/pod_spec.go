@@ -54,7 +54,7 @@ func podNotes(tenant *corev1.Pod, fields *podFields) map[string]string {
 	return notes
 }
 
-// translateVolumes has volumes show what the tenant knows: its root CA, its own names, and no token of the super cluster.
+// translateVolumes has volumes show what the tenant knows: its root CA, its own names, and tokens of its own apiserver.
 func translateVolumes(volumes []corev1.Volume, fields *podFields) {
 	for i := range volumes {
 		v := &volumes[i]
@@ -65,16 +65,19 @@ func translateVolumes(volumes []corev1.Volume, fields *podFields) {
 			fields.translateFiles(v.DownwardAPI.Items)
 		}
 		if v.Projected != nil {
-			v.Projected.Sources = translateSources(v.Projected.Sources, fields)
+			v.Projected.Sources = translateSources(v.Name, v.Projected.Sources, fields)
 		}
 	}
 }
 
-func translateSources(sources []corev1.VolumeProjection, fields *podFields) []corev1.VolumeProjection {
+func translateSources(volume string, sources []corev1.VolumeProjection, fields *podFields) []corev1.VolumeProjection {
 	kept := sources[:0]
-	for _, s := range sources {
-		if s.ServiceAccountToken != nil || s.ClusterTrustBundle != nil || s.PodCertificate != nil {
+	for i, s := range sources {
+		if s.ClusterTrustBundle != nil || s.PodCertificate != nil {
 			continue
+		}
+		if token := s.ServiceAccountToken; token != nil {
+			s = corev1.VolumeProjection{Secret: keptToken(fields.tenant.Name, volume, i, token.Path)}
 		}
 		if s.ConfigMap != nil {
 			s.ConfigMap.Name = translate.SuperConfigMapName(s.ConfigMap.Name)

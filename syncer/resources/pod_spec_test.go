@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
@@ -54,6 +55,11 @@ func TestPodSpecGoesDown(t *testing.T) {
 			Items: []corev1.DownwardAPIVolumeFile{{Path: "x", FieldRef: fieldRef(path)}},
 		}}
 	}
+	kept := func(key string) corev1.VolumeProjection {
+		return corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+			LocalObjectReference: configMap(names.TokenSecret("web")), Items: []corev1.KeyToPath{{Key: key, Path: "token"}},
+		}}
+	}
 	secret := corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: configMap("s")}}
 	projected := func(sources ...corev1.VolumeProjection) []corev1.Volume {
 		return volumes(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}})
@@ -94,15 +100,13 @@ func TestPodSpecGoesDown(t *testing.T) {
 		"ephemeral containers cannot be created": {
 			func(s *corev1.PodSpec) { s.EphemeralContainers = make([]corev1.EphemeralContainer, 1) }, nil,
 		},
-		"tokens are taken out of projected volumes": {
+		"tokens come out of the Secret that they are kept in": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = projected(token, ca(rootCA), secret, token, item("metadata.namespace"))
 			},
-			func(s *corev1.PodSpec) { s.Volumes = projected(ca(movedRootCA), secret, item(namespaceNote)) },
-		},
-		"a volume of a token alone is left empty": {
-			func(s *corev1.PodSpec) { s.Volumes = projected(token) },
-			func(s *corev1.PodSpec) { s.Volumes = projected() },
+			func(s *corev1.PodSpec) {
+				s.Volumes = projected(kept("a.0"), ca(movedRootCA), secret, kept("a.3"), item(namespaceNote))
+			},
 		},
 		"so are the super cluster's trust bundles and certificates": {
 			func(s *corev1.PodSpec) {

@@ -2,8 +2,10 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
@@ -14,6 +16,8 @@ func Secret() engine.Kind {
 		Object:   &corev1.Secret{},
 		List:     &corev1.SecretList{},
 		OnDemand: true,
+		// What the engine keeps for pods is nobody's copy.
+		Selector: without(names.Tokens, selection.DoesNotExist),
 		Desired:  desiredSecret,
 		Merge: func(super, desired *corev1.Secret) {
 			super.Data, super.Immutable = desired.Data, desired.Immutable

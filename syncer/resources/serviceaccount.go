@@ -12,8 +12,8 @@ import (
 )
 
 // ServiceAccount flows down as a name that pods can run under, with the secrets for registries. It has no rights in the super
-// cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver. The one that the super cluster makes in
-// every namespace is adopted.
+// cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver, with tokens of that. The one that the
+// super cluster makes in every namespace is adopted.
 func ServiceAccount() engine.Kind {
 	return engine.Down[*corev1.ServiceAccount]{
 		Name:       "ServiceAccount",

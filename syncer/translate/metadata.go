@@ -63,14 +63,21 @@ func (t Tenant) Down(obj metav1.Object, superKey types.NamespacedName) metav1.Ob
 func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
 	meta.Labels[names.VCName] = t.Name
 	meta.Labels[names.VCNamespace] = t.Namespace
-	meta.Annotations[names.VCName] = t.Name
-	meta.Annotations[names.VCNamespace] = t.Namespace
-	meta.Annotations[names.Cluster] = t.Key
-	meta.Annotations[names.UID] = string(obj.GetUID())
-	meta.Annotations[names.Namespace] = cmp.Or(obj.GetNamespace(), obj.GetName())
+	maps.Copy(meta.Annotations, t.Stamp(obj))
 	if owners := obj.GetOwnerReferences(); len(owners) > 0 {
 		data, _ := json.Marshal(owners) //nolint:errchkjson // strings and booleans cannot fail
 		meta.Annotations[names.OwnerReferences] = string(data)
+	}
+}
+
+// Stamp are the annotations that say whose an object of the super cluster is, and of which of the tenant's objects.
+func (t Tenant) Stamp(obj metav1.Object) map[string]string {
+	return map[string]string{
+		names.VCName:      t.Name,
+		names.VCNamespace: t.Namespace,
+		names.Cluster:     t.Key,
+		names.UID:         string(obj.GetUID()),
+		names.Namespace:   cmp.Or(obj.GetNamespace(), obj.GetName()),
 	}
 }
 

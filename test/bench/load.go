@@ -67,7 +67,10 @@ func (l *load) create(ctx context.Context, to int, group string, i int, change .
 			Namespace: l.targets[to].namespace, Name: fmt.Sprintf("%s-t%d-%s%d", l.name, to, group, i),
 			Labels: map[string]string{ofLoad: l.name},
 		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example/app:1"}}},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: &l.world.opts.Tokens,
+			Containers:                   []corev1.Container{{Name: "main", Image: "example/app:1"}},
+		},
 	}
 	for _, f := range change {
 		f(p)

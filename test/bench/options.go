@@ -27,6 +27,8 @@ type Options struct {
 	Runs int
 	// Nodes is how many nodes a super cluster has that is started.
 	Nodes int
+	// Tokens has pods ask for the token of a service account, which takes two more requests to make and one to remove.
+	Tokens bool
 	Sizes
 }
 
@@ -97,6 +99,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Smoke, "smoke", o.Smoke, "tiny sizes, but for those that are given, to see that everything works")
 	flags.IntVar(&o.Runs, "runs", o.Runs, "how often each figure is measured; the median and the spread are shown")
 	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "how many nodes a super cluster gets that is started")
+	flags.BoolVar(&o.Tokens, "tokens", o.Tokens, "pods with the token of a service account, which is issued and kept for each")
 	o.addSizeFlags(flags)
 }
 

@@ -34,9 +34,11 @@ func (s *SuperCluster) Differences(ctx context.Context, t *Tenant) ([]string, er
 		}
 		c.refer(k, declared[i])
 	}
+	named := func(name string) int { return slices.IndexFunc(kinds, func(k downKind) bool { return k.name == name }) }
 	for i, k := range kinds {
 		c.compare(k, declared[i], copies[i])
 	}
+	c.compareTokens(declared[named("Pod")], copies[named("Secret")])
 	if err := c.compareNodes(ctx, t.Client); err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func downKinds() []downKind {
 		{name: "Namespace", list: &corev1.NamespaceList{}},
 		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}, references: accountReferences},
 		{name: "ConfigMap", list: &corev1.ConfigMapList{}, onDemand: true, copyName: configMapName, facts: of(configMapFacts)},
-		{name: "Secret", list: &corev1.SecretList{}, onDemand: true, facts: of(secretFacts)},
+		{name: "Secret", list: &corev1.SecretList{}, own: isTokens, onDemand: true, facts: of(secretFacts)},
 		{name: "Service", list: &corev1.ServiceList{}, facts: of(serviceFacts)},
 		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
 		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/informer"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// tokensType is what an apiserver knows Secrets as.
+var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
+
+// tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is
+// watched and no token: nobody needs those but the kubelets.
+type tokenKinds struct {
+	of, secrets *kind
+}
+
+// addTokens prepares for the kind that has tokens.
+func (e *Engine) addTokens(mgr mcmanager.Manager) error {
+	for _, k := range e.builtin {
+		if k.down != nil && k.down.tokens != nil {
+			e.tokens.of = k
+		}
+	}
+	if e.tokens.of == nil {
+		return nil
+	}
+	kept, err := cache.New(e.super.GetConfig(), cache.Options{
+		HTTPClient:           e.super.GetHTTPClient(),
+		Scheme:               e.super.GetScheme(),
+		Mapper:               e.super.GetRESTMapper(),
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.Tokens: set}),
+		DefaultTransform:     stripTokens,
+		NewInformer:          informer.New,
+	})
+	if err != nil {
+		return fmt.Errorf("making the cache of tokens: %w", err)
+	}
+	e.tokens.secrets = &kind{
+		name: "Tokens", gvk: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
+		object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, cache: newReader(kept),
+	}
+	return mgr.GetLocalManager().Add(kept)
+}
+
+// stripTokens leaves of a Secret's metadata what is looked at.
+func stripTokens(obj any) (any, error) {
+	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		meta.ManagedFields, meta.Labels = nil, nil
+	}
+	return obj, nil
+}
+
+// watchTokens has a Secret with tokens lead to the object that needs it when it vanishes, and when it comes without having been asked
+// for, as after a write whose answer was lost: the object may be gone.
+func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error) {
+	secrets := e.tokens.secrets
+	opened, err := secrets.cache.open(ctx, secrets, toolscache.Indexers{indexCluster: byTenant()})
+	if err != nil {
+		return nil, fmt.Errorf("watching tokens: %w", err)
+	}
+	review := func(s *session, obj client.Object) { s.enqueue(s.request(e.tokens.of, tokensKey(obj)), priorityLow) }
+	come := func(obj client.Object) {
+		if s := e.owner(obj); s != nil && !s.superRecent.seen(secrets.name, obj) {
+			review(s, obj)
+		}
+	}
+	registration, err := opened.AddEventHandler(handler{
+		add:    func(obj client.Object, _ bool) { come(obj) },
+		update: func(_, obj client.Object) { come(obj) },
+		remove: func(obj client.Object, _ bool) {
+			if s := e.owner(obj); s != nil {
+				s.superRecent.ended(secrets.name, obj)
+				review(s, obj)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching tokens: %w", err)
+	}
+	return registration.HasSyncedChecker(), nil
+}
+
+// eachKeptTokens calls f with each Secret that tokens of the tenant are kept in.
+func (s *session) eachKeptTokens(ctx context.Context, f func(client.Object)) error {
+	return s.tokens.secrets.cache.eachBy(ctx, s.tokens.secrets, indexCluster, s.lane(), f)
+}
+
+// keptTokens is what is known of the Secret with an object's tokens; nil if there is none.
+func (s *session) keptTokens(ctx context.Context, o objects) (client.Object, error) {
+	return s.superObject(ctx, s.tokens.secrets, client.ObjectKey{Namespace: o.superKey.Namespace, Name: names.TokenSecret(o.superKey.Name)})
+}
+
+// tokensKey is the tenant's key of the object that has these tokens.
+func tokensKey(kept client.Object) client.ObjectKey {
+	return client.ObjectKey{Namespace: translate.OriginOf(kept).Namespace, Name: kept.GetAnnotations()[names.TokensOf]}
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// Tokens are what the tenant's apiserver issues for one object: tokens of a service account that are bound to the object, so that they end
+// with it.
+type Tokens struct {
+	// ServiceAccount is the account's name, in the namespace of the object.
+	ServiceAccount string
+	// Wanted are the tokens, by the keys that the Secret has them under.
+	Wanted map[string]Token
+}
+
+// Token is one of an object's.
+type Token struct {
+	// Audience is whom the token is for; empty is the tenant's apiserver.
+	Audience string
+	// ExpirationSeconds is how long it lives at least; nil leaves that to the apiserver.
+	ExpirationSeconds *int64
+}
+
+const (
+	// tokensOwner owns the Secrets with tokens.
+	tokensOwner = client.FieldOwner("vc-syncer")
+	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
+	// the same time, and early enough for the syncer to be away for a while.
+	renewalFrom, renewalSpread = 0.7, 0.14
+)
+
+// ensureTokens makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
+func (s *session) ensureTokens(ctx context.Context, k *kind, o objects) error {
+	due, err := s.tokensDue(ctx, k, o)
+	if err != nil || !due {
+		return err
+	}
+	wanted := k.down.tokens(o.tenant)
+	issued, renewal := map[string][]byte{}, time.Time{}
+	for _, key := range slices.Sorted(maps.Keys(wanted.Wanted)) {
+		token, at, err := s.issue(ctx, k, o, wanted.ServiceAccount, wanted.Wanted[key])
+		if err != nil {
+			return err
+		}
+		issued[key] = []byte(token)
+		if renewal.IsZero() || at.Before(renewal) {
+			renewal = at
+		}
+	}
+	return s.keepTokens(ctx, o, issued, renewal)
+}
+
+// tokensDue says whether tokens have to be issued for a tenant's object, because it has none or because their time has come.
+func (s *session) tokensDue(ctx context.Context, k *kind, o objects) (bool, error) {
+	kept, wanting, err := s.compareTokens(ctx, k, o)
+	return wanting || kept != nil && isPast(kept.GetAnnotations()[names.TokensRenewal]), err
+}
+
+// compareTokens is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
+// about to, has no need of any.
+func (s *session) compareTokens(ctx context.Context, k *kind, o objects) (kept client.Object, wanting bool, err error) {
+	if k.down.tokens == nil || o.super != nil && (stand(o.super) != present || k.down.mirror.ended(o.super)) {
+		return nil, false, nil
+	}
+	kept, err = s.keptTokens(ctx, o)
+	if err != nil || kept != nil && of(translate.OriginOf(kept), o.tenant) {
+		return kept, false, err
+	}
+	return nil, len(k.down.tokens(o.tenant).Wanted) > 0, nil
+}
+
+// enqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
+func (s *session) enqueueRenewals(ctx context.Context) {
+	if s.tokens.of == nil || s.kind(s.tokens.of.name) == nil || !s.begun.Load() {
+		return
+	}
+	err := s.eachKeptTokens(ctx, func(kept client.Object) {
+		if isPast(kept.GetAnnotations()[names.TokensRenewal]) {
+			s.enqueue(s.request(s.tokens.of, tokensKey(kept)), priorityLow)
+		}
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot look for tokens to renew", "tenant", s.lane())
+	}
+}
+
+// isPast says whether a time has come. One that cannot be read has.
+func isPast(text string) bool {
+	at, err := time.Parse(time.RFC3339, text)
+	return err != nil || time.Now().After(at)
+}
+
+// issue has the tenant's apiserver issue a token, and says when it is to be renewed.
+func (s *session) issue(ctx context.Context, k *kind, o objects, account string, want Token) (token string, renewal time.Time, err error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{
+			APIVersion: k.gvk.GroupVersion().String(), Kind: k.gvk.Kind, Name: o.key.Name, UID: o.tenant.GetUID(),
+		},
+	}}
+	if want.ExpirationSeconds != nil {
+		request.Spec.ExpirationSeconds = new(*want.ExpirationSeconds) // the answer is written into the request
+	}
+	if want.Audience != "" {
+		request.Spec.Audiences = []string{want.Audience}
+	}
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: account}}
+	now := time.Now()
+	if err := s.client.SubResource("token").Create(ctx, of, request); err != nil {
+		err = fmt.Errorf("issuing a token of service account %s: %w", account, err)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			err = refusal{err}
+		}
+		return "", now, err
+	}
+	life := request.Status.ExpirationTimestamp.Sub(now)
+	return request.Status.Token, now.Add(wait.Jitter(time.Duration(renewalFrom*float64(life)), renewalSpread)), nil
+}
+
+// keepTokens writes tokens into the Secret beside the copy, whether there is one or not.
+func (s *session) keepTokens(ctx context.Context, o objects, issued map[string][]byte, renewal time.Time) error {
+	t := s.identity()
+	annotations := t.Stamp(o.tenant)
+	annotations[names.TokensOf] = o.key.Name
+	annotations[names.TokensRenewal] = renewal.Format(time.RFC3339)
+	secret := corev1ac.Secret(names.TokenSecret(o.key.Name), o.superKey.Namespace).
+		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: set}).
+		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
+	if err := s.guard.apply(ctx, o.superKey.Namespace, secret); err != nil {
+		return refused(err)
+	}
+	s.superRecent.put(s.tokens.secrets.name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
+	}})
+	return nil
+}
+
+// dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
+func (s *session) dropTokens(ctx context.Context, k *kind, o objects) error {
+	kept, err := s.leftTokens(ctx, k, o)
+	if err != nil || kept == nil {
+		return err
+	}
+	if err := s.guard.remove(ctx, kept, nil); err != nil {
+		return err
+	}
+	s.superRecent.remove(s.tokens.secrets.name, kept)
+	return nil
+}
+
+// leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
+func (s *session) leftTokens(ctx context.Context, k *kind, o objects) (client.Object, error) {
+	if k.down.tokens == nil || o.tenant != nil || o.super != nil {
+		return nil, nil
+	}
+	return s.keptTokens(ctx, o)
+}

@@ -1,0 +1,156 @@
+package integration
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("A service account's token in a pod", Ordered, func() {
+	const ns = "tokens"
+	var red *local.Tenant
+	web := pod(ns, "web")
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		create(ctx, red.Client, namespace(ns))
+		web.Spec.Volumes = []corev1.Volume{{Name: "vault", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: "vault", ExpirationSeconds: new(int64(600)), Path: "token",
+			}}},
+		}}}}
+		create(ctx, red.Client, web)
+		shouldExist(ctx, super.Client, superOf(red, web))
+	})
+
+	// kept are the tokens that the pod's copy reads, by what they are for.
+	kept := func(ctx context.Context) map[string]string {
+		tokens := map[string]string{}
+		down := superOf(red, web)
+		if get(ctx, super.Client, down) != nil {
+			return tokens
+		}
+		for _, v := range down.Spec.Volumes {
+			for _, source := range v.Projected.Sources {
+				if source.Secret == nil || source.Secret.Name != names.TokenSecret(web.Name) {
+					continue
+				}
+				s := secret(down.Namespace, source.Secret.Name, nil)
+				if get(ctx, super.Client, s) == nil {
+					tokens[v.Name] = string(s.Data[source.Secret.Items[0].Key])
+				}
+			}
+		}
+		return tokens
+	}
+	// who says as whom the tenant's apiserver knows the bearer of a token.
+	who := func(ctx context.Context, token string) (string, error) {
+		config := rest.AnonymousClientConfig(red.Config)
+		config.BearerToken = token
+		c, err := client.New(config, client.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		review := &authenticationv1.SelfSubjectReview{}
+		err = c.Create(ctx, review)
+		return review.Status.UserInfo.Username, err
+	}
+	apiserver := func(tokens map[string]string) string {
+		for volume, token := range tokens {
+			if volume != "vault" {
+				return token
+			}
+		}
+		return ""
+	}
+
+	It("is the tenant's apiserver's, bound to the pod, for whom the pod says", func(ctx SpecContext) {
+		tokens := kept(ctx)
+		Expect(tokens).To(HaveLen(2))
+		Expect(who(ctx, apiserver(tokens))).To(Equal("system:serviceaccount:" + ns + ":default"))
+		_, err := who(ctx, tokens["vault"])
+		Expect(err).To(MatchError(apierrors.IsUnauthorized, "unauthorized"))
+		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: tokens["vault"], Audiences: []string{"vault"}}}
+		create(ctx, red.Client, review)
+		Expect(review.Status.Authenticated).To(BeTrue())
+		Expect(review.Status.User.Extra).To(HaveKeyWithValue(
+			"authentication.kubernetes.io/pod-uid", authenticationv1.ExtraValue{string(web.UID)}))
+	})
+
+	It("is nothing that the super cluster knows, and nothing that it shows outside of its Secret", func(ctx SpecContext) {
+		for _, token := range kept(ctx) {
+			config := rest.AnonymousClientConfig(super.Config)
+			config.BearerToken = token
+			c, err := client.New(config, client.Options{})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(c.Create(ctx, &authenticationv1.SelfSubjectReview{})).To(MatchError(apierrors.IsUnauthorized, "unauthorized"))
+		}
+		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
+		shouldExist(ctx, super.Client, s)
+		for _, shown := range slices.Concat(slices.Collect(maps.Values(s.Annotations)), slices.Collect(maps.Values(s.Labels))) {
+			for _, token := range s.Data {
+				Expect(shown).NotTo(ContainSubstring(string(token)))
+			}
+		}
+	})
+
+	It("is renewed in time", func(ctx SpecContext) {
+		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
+		shouldExist(ctx, super.Client, s)
+		due, err := time.Parse(time.RFC3339, s.Annotations[names.TokensRenewal])
+		Expect(err).NotTo(HaveOccurred())
+		// The one for the vault lives ten minutes, which is the shortest of the two.
+		Expect(time.Until(due)).To(And(BeNumerically(">", 5*time.Minute), BeNumerically("<", 8*time.Minute)))
+
+		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
+		was := s.Data
+		edit(ctx, super.Client, s, func(s *corev1.Secret) {
+			s.Annotations[names.TokensRenewal] = time.Now().Add(-time.Minute).Format(time.RFC3339)
+		})
+		Eventually(read(ctx, super.Client, s)).Should(HaveField("Data", Not(Equal(was))))
+		Expect(who(ctx, apiserver(kept(ctx)))).To(Equal("system:serviceaccount:" + ns + ":default"))
+	})
+
+	It("comes back when its Secret is deleted", func(ctx SpecContext) {
+		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
+		Expect(super.Client.Delete(ctx, s)).To(Succeed())
+		Eventually(kept).WithContext(ctx).Should(HaveLen(2))
+	})
+
+	It("ends with the pod, and so does its Secret, also while the syncer is away", func(ctx SpecContext) {
+		token := apiserver(kept(ctx))
+		Expect(red.Client.Delete(ctx, web, client.GracePeriodSeconds(0))).To(Succeed())
+		shouldVanish(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(web.Name), nil))
+		Eventually(func() error { _, err := who(ctx, token); return err }).Should(MatchError(apierrors.IsUnauthorized, "unauthorized"))
+
+		gone := pod(ns, "gone")
+		create(ctx, red.Client, gone)
+		left := secret(red.Super(ns), names.TokenSecret(gone.Name), nil)
+		shouldExist(ctx, super.Client, left)
+		whileStopped(func() {
+			Expect(super.Client.Delete(ctx, superOf(red, gone), client.GracePeriodSeconds(0))).To(Succeed())
+			Expect(red.Client.Delete(ctx, gone, client.GracePeriodSeconds(0))).To(Succeed())
+		})
+		shouldVanish(ctx, super.Client, left)
+	})
+
+	It("is not asked for by a pod that wants none", func(ctx SpecContext) {
+		bare := pod(ns, "bare")
+		bare.Spec.AutomountServiceAccountToken = new(false)
+		create(ctx, red.Client, bare)
+		shouldExist(ctx, super.Client, superOf(red, bare))
+		Expect(get(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(bare.Name), nil))).
+			To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+})
