@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
@@ -26,7 +27,7 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
-	options := Options{Options: process.Defaults(), WebhookPort: webhook.DefaultPort}
+	options := Options{CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Options: process.Defaults()}
 	return process.Command{
 		Name:     name,
 		Short:    "Brings VirtualClusters to life: control planes for tenants of one super cluster",

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 
@@ -35,12 +36,14 @@ func TestCommand(t *testing.T) {
 		want Options
 		err  string
 	}{
-		"Defaults": {nil, Options{ServiceCIDRPrefix: 20, WebhookPort: 9443, Options: process.Defaults()}, ""},
+		"Defaults": {nil, Options{
+			ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: process.Defaults(),
+		}, ""},
 		"All": {
 			[]string{
 				"--default-provisioner=External", "--leader-elect", "--leader-elect-namespace=vc-system",
 				"--metrics-bind-address=:8443", "--health-probe-bind-address=0", "-v=4",
-				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22",
+				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22", "--coredns-image=",
 				"--webhook-cert-dir=certs", "--webhook-port=10250",
 			},
 			Options{

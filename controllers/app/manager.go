@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
+	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/process"
@@ -65,10 +66,24 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
+	if err := addDNS(mgr, options.CoreDNSImage); err != nil {
+		return err
+	}
 	if options.WebhookCertDir == "" {
 		return nil
 	}
 	return admission.SetupWithManager(mgr)
+}
+
+// addDNS has the tenants' DNS kept in place, if they are to have one.
+func addDNS(mgr manager.Manager, image string) error {
+	if image == "" {
+		return nil
+	}
+	if err := (&dns.Reconciler{Client: mgr.GetClient(), Image: image}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up DNS reconciler: %w", err)
+	}
+	return nil
 }
 
 // manager makes controller-runtime's options of ours.

@@ -26,6 +26,8 @@ type Options struct {
 	WebhookCertDir string
 	// WebhookPort is where it listens.
 	WebhookPort int
+	// CoreDNSImage is what tenants with Service addresses of their own run for DNS; empty for no DNS.
+	CoreDNSImage string
 	process.Options
 }
 
@@ -44,6 +46,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
 		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written (default: no webhook)")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
+	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
+		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
 	o.Options.AddFlags(flags)
 }
 

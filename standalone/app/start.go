@@ -11,6 +11,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
+	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
@@ -102,6 +103,9 @@ func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.
 	}
 	here := provisioner.New(crew.ctx, host, kubeletCA)
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
+	if s.opts.Nodes.Real { // pods on other nodes ask nothing
+		options.CoreDNSImage = dns.DefaultImage
+	}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
 		elsewhere := external.New(mgr.GetAPIReader())

@@ -83,8 +83,8 @@ func (t Tenant) Text(text, namespace string) string {
 	return names.TenantText(text, t.Key, t.Name, namespace)
 }
 
-// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if the tenant has none. The first
-// is that of its apiserver, the tenth by convention that of its DNS.
+// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none. The first is
+// that of its apiserver, the tenth by convention that of its DNS.
 func (t Tenant) ServiceAddress(number int) netip.Addr {
 	if !t.ServiceCIDR.IsValid() {
 		return netip.Addr{}
@@ -92,6 +92,9 @@ func (t Tenant) ServiceAddress(number int) netip.Addr {
 	addr := t.ServiceCIDR.Masked().Addr()
 	for range number {
 		addr = addr.Next()
+	}
+	if !t.ServiceCIDR.Contains(addr) {
+		return netip.Addr{}
 	}
 	return addr
 }

@@ -61,6 +61,10 @@ func TestServiceAddress(t *testing.T) {
 	if got := who.ServiceAddress(10).String(); got != "10.104.16.10" {
 		t.Errorf("the tenth address is %s", got)
 	}
+	who.ServiceCIDR = netip.MustParsePrefix("10.104.16.0/29")
+	if got := who.ServiceAddress(10); got.IsValid() {
+		t.Errorf("of eight addresses, the tenth is %s", got)
+	}
 	if got := blue.ServiceAddress(1); got.IsValid() {
 		t.Errorf("without addresses, the first is %s", got)
 	}
