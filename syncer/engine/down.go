@@ -405,7 +405,8 @@ func (s *session) finish(ctx context.Context, k *kind, o objects) error {
 		return err
 	}
 	s.tenantRecent.remove(k.name, o.tenant)
-	return nil
+	// Its last event may have come already.
+	return s.dropTokens(ctx, k, objects{key: o.key, superKey: o.superKey})
 }
 
 // reclaim gives a copy its labels back.
