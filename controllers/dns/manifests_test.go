@@ -35,8 +35,9 @@ func TestVersionsDiffer(t *testing.T) {
 		}
 		return versionOf(objects[4])
 	}
-	if of("a") != of("a") || of("a") == of("b") {
-		t.Error("a version does not tell one Deployment from another")
+	first, again, other := of("a"), of("a"), of("b")
+	if first != again || first == other {
+		t.Errorf("the versions of one Deployment are %s and %s, and %s of another", first, again, other)
 	}
 }
 

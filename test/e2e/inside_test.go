@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -59,7 +58,7 @@ var _ = Describe("A pod finds around it", func() {
 		was := dns.UID
 		Expect(red.Client.Delete(ctx, dns)).To(Succeed())
 		Eventually(read(red, dns)).WithContext(ctx).Should(And(
-			HaveField("UID", Not(Equal(types.UID(was)))), HaveField("Status.ReadyReplicas", BeEquivalentTo(1))))
+			HaveField("UID", Not(Equal(was))), HaveField("Status.ReadyReplicas", BeEquivalentTo(1))))
 	})
 })
 
@@ -74,7 +73,7 @@ func logs(ns, name string) func(context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		defer stream.Close() //nolint:errcheck // nothing depends on it
+		defer stream.Close()
 		var text bytes.Buffer
 		_, err = io.Copy(&text, stream)
 		return text.String(), err
