@@ -112,8 +112,8 @@ test-integration: build ## Run the tests of the whole path, with vc-standalone a
 	$(INTEGRATION) --procs 2 ./test/integration
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages of half a minute, 50 kills, a restart among the objects of 100 tenants
-	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants' ./test/integration
+test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot
+	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot' ./test/integration
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
 

@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		"a file":             {"is a file", []string{"up", "--data-dir", filepath.Join(newer, "vc-standalone.json")}},
 		"no address":         {"--listen is", []string{"up", "--data-dir", "unused", "--listen", "localhost"}},
 		"no port":            {"--port is 70000", []string{"up", "--data-dir", "unused", "--port", "70000"}},
-		"too few nodes":      {"--nodes is -1", []string{"up", "--data-dir", "unused", "--nodes", "-1"}},
+		"too few nodes":      {`"-1" for "--nodes"`, []string{"up", "--data-dir", "unused", "--nodes", "-1"}},
 		"an unknown flag":    {"unknown flag", []string{"up", "--what"}},
 		"an unknown command": {"unknown command", []string{"down"}},
 	} {

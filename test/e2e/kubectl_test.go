@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
+	var (
+		worker *corev1.Pod
+		as     *kubectl
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		worker = pod(newNamespace(ctx, red), "worker", busybox, "sh", "-c", "echo begun; while true; do sleep 1; done")
+		create(ctx, red, worker)
+		shouldBeReady(ctx, red, worker)
+		as = kubectlOf(ctx, red)
+	})
+
+	It("shows what a container writes", Label(smoke), func(ctx SpecContext) {
+		Eventually(as.run).WithContext(ctx).WithArguments("", "logs", "-n", worker.Namespace, worker.Name).Should(Equal("begun\n"))
+	})
+
+	It("runs a command in a container, with its input, its output and its end", Label(smoke), func(ctx SpecContext) {
+		Expect(as.run(ctx, "a line", "exec", "-i", "-n", worker.Namespace, worker.Name, "--", "cat")).To(Equal("a line"))
+		_, err := as.run(ctx, "", "exec", "-n", worker.Namespace, worker.Name, "--", "sh", "-c", "exit 7")
+		Expect(err).To(MatchError(ContainSubstring("exit status 7")))
+	})
+
+	It("copies files there and back", func(ctx SpecContext) {
+		dir := GinkgoT().TempDir()
+		there, back := filepath.Join(dir, "there"), filepath.Join(dir, "back")
+		Expect(os.WriteFile(there, []byte(strings.Repeat("text\n", 1e5)), 0o600)).To(Succeed())
+		in := worker.Namespace + "/" + worker.Name + ":/tmp/file"
+		_, err := as.run(ctx, "", "cp", there, in)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = as.run(ctx, "", "cp", in, back)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.ReadFile(back)).To(Equal([]byte(strings.Repeat("text\n", 1e5))))
+	})
+
+	It("adds a container to look around with", func(ctx SpecContext) {
+		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
+			"--container", "debugger", "--", "sh", "-c", "echo seen")).To(BeEmpty())
+		Eventually(as.run).WithContext(ctx).WithArguments("", "logs", "-n", worker.Namespace, worker.Name, "-c", "debugger").Should(Equal("seen\n"))
+	})
+
+	It("does not reach a pod of another tenant", func(ctx SpecContext) {
+		for _, command := range [][]string{{"logs"}, {"exec"}} {
+			args := append(command, "-n", blue.Super("default"), worker.Name)
+			if command[0] == "exec" {
+				args = append(args, "--", "true")
+			}
+			_, err := as.run(ctx, "", args...)
+			Expect(err).To(MatchError(ContainSubstring("not found")))
+		}
+	})
+})
+
+// kubectl runs kubectl as the admin of a tenant.
+type kubectl struct{ kubeconfig string }
+
+// kubectlOf is that of a tenant, which lasts as long as the container of specs.
+func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
+	GinkgoHelper()
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
+	Expect(super.Client.Get(ctx, key, secret)).To(Succeed())
+	dir, err := os.MkdirTemp("", "vc-e2e-kubectl-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	k := &kubectl{kubeconfig: filepath.Join(dir, "kubeconfig")}
+	Expect(os.WriteFile(k.kubeconfig, secret.Data[names.AdminKubeconfigKey], 0o600)).To(Succeed())
+	return k
+}
+
+// run returns what a command writes. What it says beside that is in its error.
+func (k *kubectl) run(ctx context.Context, input string, args ...string) (string, error) {
+	program := filepath.Join(filepath.Dir(os.Getenv("VC_STANDALONE")), "node", "kubectl")
+	command := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", k.kubeconfig}, args...)...)
+	command.Stdin = strings.NewReader(input)
+	var out, said bytes.Buffer
+	command.Stdout, command.Stderr = &out, &said
+	if err := command.Run(); err != nil {
+		return out.String(), fmt.Errorf("%w: %s", err, said.String())
+	}
+	return out.String(), nil
+}
