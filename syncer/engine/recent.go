@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -12,9 +13,12 @@ import (
 // recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
 // writes and repeats none. An entry lives from the answer to a write until its event arrives; one that was overtaken by its
 // event goes when it is read again, or after a while.
+//
+// The answer to a write can also come after the event of the object's end; so ends are remembered as long.
 type recent struct {
 	mu      sync.Mutex
 	written map[objectKey]write
+	ends    map[objectKey]end
 	swept   time.Time
 }
 
@@ -36,8 +40,14 @@ type write struct {
 	at      time.Time
 }
 
+// end is the last that the cache has seen of an object.
+type end struct {
+	last client.Object // its metadata, as far as they are looked at
+	at   time.Time
+}
+
 func newRecent() *recent {
-	return &recent{written: map[objectKey]write{}}
+	return &recent{written: map[objectKey]write{}, ends: map[objectKey]end{}}
 }
 
 // put remembers the server's answer to a write.
@@ -60,7 +70,16 @@ func (r *recent) remember(kind string, w write) {
 	defer r.mu.Unlock()
 	w.at = time.Now()
 	r.lockedSweep(w.at)
-	r.written[objectKey{kind, client.ObjectKeyFromObject(w.obj)}] = w
+	k := objectKey{kind, client.ObjectKeyFromObject(w.obj)}
+	if e, ok := r.ends[k]; ok && e.after(w.obj) {
+		return
+	}
+	r.written[k] = w
+}
+
+// after says whether an object had ended when this state of it came to be.
+func (e end) after(obj client.Object) bool {
+	return e.last.GetUID() == obj.GetUID() && !newer(obj, e.last)
 }
 
 // sweep drops what is out of date. A tenant that writes nothing more would hold it for ever.
@@ -77,6 +96,7 @@ func (r *recent) lockedSweep(now time.Time) {
 	}
 	r.swept = now
 	maps.DeleteFunc(r.written, func(_ objectKey, w write) bool { return w.outdated(now) })
+	maps.DeleteFunc(r.ends, func(_ objectKey, e end) bool { return now.Sub(e.at) > lifetime })
 }
 
 func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
@@ -113,21 +133,18 @@ func (r *recent) seen(kind string, obj client.Object) bool {
 	return true
 }
 
-// ended drops what was written to this very object, which the cache has seen go.
+// ended drops what was written to this very object, which the cache has seen go, and what is still to be answered.
 func (r *recent) ended(kind string, obj client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now()
+	r.lockedSweep(now)
 	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
 	if w, ok := r.written[k]; ok && w.obj.GetUID() == obj.GetUID() {
 		delete(r.written, k)
 	}
-}
-
-// forget drops what was written to an object that turned out to be gone.
-func (r *recent) forget(kind string, key client.ObjectKey) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.written, objectKey{kind, key})
+	last := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}}
+	r.ends[k] = end{last: last, at: now}
 }
 
 // reached says whether an object is at least as new as the write.

@@ -151,21 +151,13 @@ func TestRecentKeepsObjectsApart(t *testing.T) {
 		t.Errorf("a pod of that name in another namespace is %v", got)
 	}
 	r.seen("Service", version("6"))
-	r.forget("Service", webKey)
-	r.forget("Pod", other)
+	r.ended("Service", version("6"))
+	elsewhere := version("6")
+	elsewhere.Namespace = "other"
+	r.ended("Pod", elsewhere)
 	if got := r.latest("Pod", webKey, nil); got == nil {
 		t.Error("the pod was dropped because of another object")
 	}
-}
-
-func TestRecentForget(t *testing.T) {
-	r := newRecent()
-	r.put("Pod", version("5"))
-	r.forget("Pod", webKey)
-	if got := r.latest("Pod", webKey, nil); got != nil {
-		t.Errorf("after it was forgotten, the object is %v", got)
-	}
-	r.forget("Pod", webKey)
 }
 
 func TestRecentEnded(t *testing.T) {
@@ -185,6 +177,43 @@ func TestRecentEnded(t *testing.T) {
 	r.ended("Pod", of("new"))
 	if len(r.written) != 0 {
 		t.Error("what has gone is still held")
+	}
+}
+
+// TestRecentAnswerAfterTheEnd: the event of an object's end can come before the answer to a write that was made before it.
+func TestRecentAnswerAfterTheEnd(t *testing.T) {
+	of := func(uid types.UID, rv string) *corev1.Pod {
+		pod := version(rv)
+		pod.UID = uid
+		return pod
+	}
+	for name, tt := range map[string]struct {
+		write   func(*recent, string, client.Object)
+		written *corev1.Pod
+		held    bool
+	}{
+		"a change before the end":           {(*recent).put, of("a", "5"), false},
+		"an assumption before the end":      {(*recent).assume, of("a", "5"), false},
+		"the end itself":                    {(*recent).put, of("a", "6"), false},
+		"one that came back":                {(*recent).put, of("a", "7"), true},
+		"another of its name":               {(*recent).put, of("b", "5"), true},
+		"an object that cannot be compared": {(*recent).put, of("a", "opaque"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRecent()
+				r.ended("Pod", of("a", "6"))
+				tt.write(r, "Pod", tt.written)
+				if got := r.latest("Pod", webKey, nil); (got != nil) != tt.held {
+					t.Errorf("afterwards, the object is %v", got)
+				}
+				time.Sleep(2 * lifetime)
+				r.sweep()
+				if len(r.ends)+len(r.written) != 0 {
+					t.Errorf("%d ends and %d writes are held for ever", len(r.ends), len(r.written))
+				}
+			})
+		})
 	}
 }
 
@@ -273,7 +302,7 @@ func TestRecentConcurrently(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	r.forget("Pod", webKey)
+	r.ended("Pod", version("101"))
 	if len(r.written) != 0 {
 		t.Errorf("%d writes are held after all were seen", len(r.written))
 	}

@@ -320,7 +320,7 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 		},
 		remove: func(obj client.Object, missed bool) {
 			s.witness(obj, missed)
-			s.tenantRecent.forget(k.name, client.ObjectKeyFromObject(obj))
+			s.tenantRecent.ended(k.name, obj)
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
 			s.review(obj.GetNamespace(), references(k, obj))
 		},

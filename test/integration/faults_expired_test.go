@@ -52,9 +52,10 @@ func (f *faults) restartElsewhere(ctx context.Context) {
 	again, err := local.Start(ctx, f.elsewhere.Dir, "--syncer=false", "--nodes=0")
 	Expect(err).NotTo(HaveOccurred())
 	f.elsewhere = again
-	Eventually(func(ctx context.Context) error {
-		return f.red.Client.List(ctx, &corev1.NamespaceList{})
-	}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())
+	// An apiserver that has just started has no addresses for Services for a moment, and says that its range is full.
+	probe := service(metav1.NamespaceDefault, "probe")
+	Eventually(f.red.Client.Create).WithContext(ctx).WithArguments(probe).WithTimeout(2 * soon).Should(Succeed())
+	Expect(f.red.Client.Delete(ctx, probe)).To(Succeed())
 }
 
 // resourceVersion is where a watch of a tenant's pods would begin now.
