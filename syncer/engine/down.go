@@ -155,7 +155,7 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 		return err
 	}
 	err = s.guard.create(ctx, desired)
-	if apierrors.IsAlreadyExists(err) {
+	if s.isTaken(ctx, k, o, err) {
 		return s.takeOver(ctx, k, o, desired)
 	}
 	if err != nil {
@@ -166,6 +166,16 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 		s.wake(k, o.tenant)
 	}
 	return nil
+}
+
+// isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
+// before it looks at the name; so a copy that is there already can look like one that asks for what another one has.
+func (s *session) isTaken(ctx context.Context, k *kind, o objects, err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return apierrors.IsAlreadyExists(err)
+	}
+	found, err := s.liveCopy(ctx, k, o.superKey)
+	return err == nil && found != nil
 }
 
 // admit says why no copy may be made of a tenant's object.
