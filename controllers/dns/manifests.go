@@ -13,13 +13,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 )
 
 //go:embed manifests.yaml
 var manifests string
-
-// addressNumber is the number of the DNS service's address among a cluster's Service addresses, by convention.
-const addressNumber = 10
 
 // settings are what differs between tenants.
 type settings struct {
@@ -56,11 +55,8 @@ func serviceAddress(serviceCIDR string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("status.serviceCidr: %w", err)
 	}
-	address := part.Masked().Addr()
-	for range addressNumber {
-		address = address.Next()
-	}
-	if !part.Contains(address) {
+	address := addresses.In(part, addresses.DNS)
+	if !address.IsValid() {
 		return "", fmt.Errorf("status.serviceCidr %s has no tenth address, which is that of the DNS service", part)
 	}
 	return address.String(), nil

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -42,8 +43,6 @@ const (
 	workers  = 4
 	// timeout is how long one tenant may take.
 	timeout = 15 * time.Second
-	// defaultDomain is a cluster's DNS domain if nothing is said.
-	defaultDomain = "cluster.local"
 )
 
 // Reconciler keeps the DNS of tenants in place.
@@ -88,7 +87,7 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	if err != nil {
 		return err
 	}
-	objects, err := render(settings{Image: r.Image, Domain: cmp.Or(vc.Spec.ClusterDomain, defaultDomain), Address: address})
+	objects, err := render(settings{Image: r.Image, Domain: cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain), Address: address})
 	if err != nil {
 		return err
 	}

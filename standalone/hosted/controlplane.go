@@ -15,6 +15,7 @@ import (
 	componentversion "k8s.io/component-base/version"
 
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 )
 
 const startTimeout = 2 * time.Minute
@@ -74,9 +75,9 @@ func (c *ControlPlane) CA() []byte { return c.creds.authority.CertPEM }
 func (c *ControlPlane) PodEndpoint() string { return "https://" + c.inlet.Addr().String() }
 
 // DNSAddress is the ClusterIP that the cluster's DNS has by custom, and
-// ClusterDomain what it answers for.
+// ClusterDomain what it answers for. A very small range has none.
 func (c *ControlPlane) DNSAddress() net.IP {
-	ip, _ := c.spec.serviceIP(dnsIndex) // a range without one is no valid spec
+	ip, _ := c.spec.serviceIP(addresses.DNS) // the range has been validated
 	return ip
 }
 

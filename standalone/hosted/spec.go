@@ -8,16 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	netutils "k8s.io/utils/net"
+
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 )
 
-const (
-	defaultServiceCIDR   = "10.96.0.0/16"
-	defaultClusterDomain = "cluster.local"
-
-	// The positions in the range of ClusterIPs that services have by custom.
-	apiserverIndex = 1
-	dnsIndex       = 10
-)
+const defaultServiceCIDR = "10.96.0.0/16"
 
 // Spec describes one control plane. Only Name has no default.
 type Spec struct {
@@ -56,7 +51,7 @@ func (s Spec) withDefaults() Spec {
 		s.ServiceCIDR = defaultServiceCIDR
 	}
 	if s.ClusterDomain == "" {
-		s.ClusterDomain = defaultClusterDomain
+		s.ClusterDomain = addresses.DefaultDomain
 	}
 	if s.CertificateValidity == 0 {
 		s.CertificateValidity = defaultValidity
@@ -74,7 +69,7 @@ func (s Spec) validate() error {
 	if msgs := validation.IsDNS1123Subdomain(s.ClusterDomain); len(msgs) > 0 {
 		return fmt.Errorf("control plane %q: the cluster domain %q is no DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
 	}
-	if _, err := s.serviceIP(dnsIndex); err != nil {
+	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
 	}
 	return nil
@@ -105,7 +100,7 @@ func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.Clu
 
 // servingNames are the names and addresses in the serving certificate.
 func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, err error) {
-	serviceIP, err := s.serviceIP(apiserverIndex)
+	serviceIP, err := s.serviceIP(addresses.Apiserver)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ func TestSpecIsValidated(t *testing.T) {
 		"a path":                   {Spec{Name: "../a"}, "cannot name a control plane"},
 		"a dot":                    {Spec{Name: "a.b"}, "cannot name a control plane"},
 		"no CIDR":                  {Spec{Name: "a", ServiceCIDR: "10.0.0.1"}, "service CIDR"},
+		"the smallest CIDR":        {Spec{Name: "a", ServiceCIDR: "10.0.0.0/29"}, ""},
 		"a CIDR without room":      {Spec{Name: "a", ServiceCIDR: "10.0.0.1/32"}, "too small"},
 		"no domain":                {Spec{Name: "a", ClusterDomain: "Cluster Local"}, "cluster domain"},
 	} {

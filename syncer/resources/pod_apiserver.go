@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -37,7 +38,7 @@ func apiserverEnvironment(t translate.Tenant) []corev1.EnvVar {
 // apiserverAddress is where pods reach the tenant's apiserver: at its service or, if that has no address in the super cluster, where
 // everybody else does.
 func apiserverAddress(t translate.Tenant) (host, port string) {
-	if service := t.ServiceAddress(1); service.IsValid() {
+	if service := t.ServiceAddress(addresses.Apiserver); service.IsValid() {
 		return service.String(), apiserverPort
 	}
 	endpoint, err := url.Parse(t.Endpoint)

@@ -5,11 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
-
-// dnsServiceNumber is the number of the DNS service's address in a cluster's Service addresses, by convention.
-const dnsServiceNumber = 10
 
 // What an apiserver takes in a pod's DNS configuration (Pod validation).
 const (
@@ -21,7 +19,7 @@ const (
 // have it ask the super cluster's. It does what a kubelet does, which knows the super cluster's namespace alone. Without Service
 // addresses of its own, the tenant has no DNS that pods could ask.
 func translateDNS(v engine.View, spec *corev1.PodSpec) {
-	server := v.Tenant.ServiceAddress(dnsServiceNumber)
+	server := v.Tenant.ServiceAddress(addresses.DNS)
 	if !server.IsValid() || !asksCluster(spec) {
 		return
 	}

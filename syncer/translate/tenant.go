@@ -10,11 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
-
-// defaultClusterDomain is the domain of a cluster of which nothing is said.
-const defaultClusterDomain = "cluster.local"
 
 // Tenant is what translation has to know of a VirtualCluster.
 type Tenant struct {
@@ -52,7 +50,7 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 		Transparent: vc.Spec.TransparentMetaPrefixes,
 		Weight:      max(vc.Spec.Weight, 1),
 
-		ClusterDomain: cmp.Or(vc.Spec.ClusterDomain, defaultClusterDomain),
+		ClusterDomain: cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain),
 		Endpoint:      vc.Status.Endpoint,
 	}
 	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // which the manager wrote; without one, it is invalid
@@ -83,18 +81,5 @@ func (t Tenant) Text(text, namespace string) string {
 	return names.TenantText(text, t.Key, t.Name, namespace)
 }
 
-// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none. The first is
-// that of its apiserver, the tenth by convention that of its DNS.
-func (t Tenant) ServiceAddress(number int) netip.Addr {
-	if !t.ServiceCIDR.IsValid() {
-		return netip.Addr{}
-	}
-	addr := t.ServiceCIDR.Masked().Addr()
-	for range number {
-		addr = addr.Next()
-	}
-	if !t.ServiceCIDR.Contains(addr) {
-		return netip.Addr{}
-	}
-	return addr
-}
+// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none.
+func (t Tenant) ServiceAddress(number int) netip.Addr { return addresses.In(t.ServiceCIDR, number) }
