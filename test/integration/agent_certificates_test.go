@@ -1,14 +1,8 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,24 +17,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// apiserverName is what apiservers are called in the certificates that they show kubelets.
-const apiserverName = "kube-apiserver-kubelet-client"
-
-// pkiFile is a file of the PKI of a hosted control plane.
-func pkiFile(controlPlane, name string) string {
-	return filepath.Join(super.Dir, "controlplanes", controlPlane, "pki", name)
-}
-
 // certificateOf is the certificate by which a tenant's apiserver shows kubelets who it is.
 func certificateOf(t *local.Tenant) tls.Certificate {
 	GinkgoHelper()
-	return pairIn(pkiFile(t.Key(), "kubelet-client.pem"))
+	return pairIn(super.PKIFile(t.Key(), "kubelet-client.pem"))
 }
 
 // pairIn reads a certificate and its key from one file.
 func pairIn(file string) tls.Certificate {
 	GinkgoHelper()
-	pair, err := tls.LoadX509KeyPair(file, file)
+	pair, err := local.ReadPair(file)
 	Expect(err).NotTo(HaveOccurred())
 	return pair
 }
@@ -48,11 +34,9 @@ func pairIn(file string) tls.Certificate {
 // authorityIn reads an authority and its key from one file.
 func authorityIn(file string) pki.Authority {
 	GinkgoHelper()
-	data, err := os.ReadFile(file)
+	ca, err := local.ReadAuthority(file)
 	Expect(err).NotTo(HaveOccurred())
-	key := bytes.Index(data, []byte("-----BEGIN PRIVATE KEY"))
-	Expect(key).To(BeNumerically(">", 0))
-	return pki.Authority{CertPEM: data[:key], KeyPEM: data[key:]}
+	return ca
 }
 
 func newAuthority() pki.Authority {
@@ -65,9 +49,7 @@ func newAuthority() pki.Authority {
 // signedBy is a certificate like that of an apiserver.
 func signedBy(ca pki.Authority, validity time.Duration) tls.Certificate {
 	GinkgoHelper()
-	pair, err := ca.Client(apiserverName, []string{"system:masters"}, validity, time.Now())
-	Expect(err).NotTo(HaveOccurred())
-	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	certificate, err := local.KubeletClient(ca, validity)
 	Expect(err).NotTo(HaveOccurred())
 	return certificate
 }
@@ -101,48 +83,25 @@ func publish(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, ca pki.Aut
 	}
 }
 
-// reply is what the agent says.
-type reply struct {
-	Code int
-	Body string
-}
-
 // answer matches a reply.
 func answer(code int, body gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
 	return And(HaveField("Code", code), HaveField("Body", body))
 }
 
-// clientWith is a client that shows a certificate, whoever is to like it, and takes any server.
-func clientWith(certificate tls.Certificate) *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		InsecureSkipVerify:   true,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
-	}}}
-}
-
 // ask asks the agent for a path as it stands, on a connection of its own. Headers are names and values.
-func ask(ctx context.Context, agent *local.Agent, certificate tls.Certificate, path string, headers ...string) (reply, error) {
-	GinkgoHelper()
-	c := clientWith(certificate)
+func ask(ctx context.Context, agent *local.Agent, certificate tls.Certificate, path string, headers ...string) (local.Reply, error) {
+	c := local.Showing(certificate)
 	defer c.CloseIdleConnections()
-	return askWith(ctx, c, agent, path, headers...)
+	return local.Ask(ctx, c, agent.Address, path, headers...)
 }
 
-func askWith(ctx context.Context, c *http.Client, agent *local.Agent, path string, headers ...string) (reply, error) {
-	GinkgoHelper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+agent.Address, nil)
-	Expect(err).NotTo(HaveOccurred())
-	// Opaque, so that the client leaves it as it is.
-	path, request.URL.RawQuery, _ = strings.Cut(path, "?")
-	request.URL.Opaque = "//" + agent.Address + path
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := c.Do(request)
+// servedBy is the certificate that the agent serves with, at a new connection.
+func servedBy(ctx context.Context, agent *local.Agent) ([]byte, error) {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", agent.Address)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return reply{response.StatusCode, string(body)}, err
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, nil
 }

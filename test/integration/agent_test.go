@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,6 +196,19 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		})
 	}, SpecTimeout(2*soon))
 
+	It("is served with the certificate that is in the file, also when that is renewed", func(ctx SpecContext) {
+		ca := authorityIn(filepath.Join(super.Dir, "vn-agent", "ca.pem"))
+		renewed, err := ca.Server("vn-agent", nil, []net.IP{net.IPv4(127, 0, 0, 1)}, 24*time.Hour, time.Now())
+		Expect(err).NotTo(HaveOccurred())
+		block, _ := pem.Decode(renewed.CertPEM)
+		Expect(servedBy(ctx, agent)).NotTo(Equal(block.Bytes))
+		file := filepath.Join(super.Dir, "vn-agent", "server.pem")
+		Expect(os.WriteFile(file+".new", slices.Concat(renewed.CertPEM, renewed.KeyPEM), 0o600)).To(Succeed())
+		Expect(os.Rename(file+".new", file)).To(Succeed())
+		Eventually(servedBy).WithContext(ctx).WithArguments(agent).Should(Equal(block.Bytes))
+		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{})).To(HavePrefix("first\n"), "the tenant's apiserver takes it")
+	}, SpecTimeout(2*soon))
+
 	Context("asked directly, with a certificate", func() {
 		It("is answered for the tenant's own pods", func(ctx SpecContext) {
 			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main")).To(answer(http.StatusOK, HavePrefix("first")))
@@ -236,9 +253,9 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 
 		It("is refused to whoever the tenant's own authority signs for", func(ctx SpecContext) {
 			for what, minted := range map[string]tls.Certificate{
-				"by the tenant's CA": signedBy(authorityIn(pkiFile(red.Key(), "ca.pem")), time.Hour),
-				"by the super's CA":  signedBy(authorityIn(pkiFile("super", "ca.pem")), time.Hour),
-				"the admin's":        pairIn(pkiFile(red.Key(), "admin.pem")),
+				"by the tenant's CA": signedBy(authorityIn(super.PKIFile(red.Key(), "ca.pem")), time.Hour),
+				"by the super's CA":  signedBy(authorityIn(super.PKIFile("super", "ca.pem")), time.Hour),
+				"the admin's":        pairIn(super.PKIFile(red.Key(), "admin.pem")),
 			} {
 				_, err := ask(ctx, agent, minted, "/containerLogs/default/web/main")
 				Expect(err).To(MatchError(ContainSubstring("bad certificate")), what)
@@ -247,7 +264,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}, SpecTimeout(2*soon))
 
 		It("is refused to a certificate that has expired", func(ctx SpecContext) {
-			short := signedBy(authorityIn(pkiFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
+			short := signedBy(authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
 			Expect(ask(ctx, agent, short, "/healthz")).To(answer(http.StatusOK, Equal("ok")))
 			Eventually(func() error {
 				_, err := ask(ctx, agent, short, "/healthz")
@@ -260,16 +277,16 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			old, renewed := newAuthority(), newAuthority()
 			ghost := ghost(ctx)
 			publish(ctx, ghost, old)
-			open := clientWith(signedBy(old, time.Hour))
+			open := local.Showing(signedBy(old, time.Hour))
 			defer open.CloseIdleConnections()
-			healthz := func() (reply, error) { return askWith(ctx, open, agent, "/healthz") }
+			healthz := func() (local.Reply, error) { return local.Ask(ctx, open, agent.Address, "/healthz") }
 			Eventually(healthz).Should(answer(http.StatusOK, Equal("ok")))
 
 			publish(ctx, ghost, renewed)
 			Eventually(healthz).Should(answer(http.StatusUnauthorized, ContainSubstring("not accepted: unknown")))
 			Expect(ask(ctx, agent, signedBy(renewed, time.Hour), "/healthz")).To(answer(http.StatusOK, Equal("ok")))
 
-			publish(ctx, ghost, authorityIn(pkiFile(red.Key(), "kubelet-client-ca.pem")))
+			publish(ctx, ghost, authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")))
 			asRed := func() error {
 				_, err := ask(ctx, agent, certificateOf(red), "/healthz")
 				return err

@@ -40,11 +40,11 @@ func beOf(t *local.Tenant) gomegatypes.GomegaMatcher {
 func stamps(ctx context.Context, ns string) []map[string]string {
 	GinkgoHelper()
 	var all []map[string]string
-	everything(ctx, super.Config, func(_ schema.GroupVersionResource, obj *unstructured.Unstructured) {
+	Expect(local.EachObject(ctx, super.Config, func(_ schema.GroupVersionResource, obj *unstructured.Unstructured) {
 		if annotations := obj.GetAnnotations(); obj.GetNamespace() == ns && annotations[names.UID] != "" {
 			all = append(all, annotations)
 		}
-	})
+	})).To(Succeed())
 	return all
 }
 
@@ -52,11 +52,11 @@ func stamps(ctx context.Context, ns string) []map[string]string {
 func versions(ctx context.Context, ns string) map[string]string {
 	GinkgoHelper()
 	all := map[string]string{}
-	everything(ctx, super.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {
+	Expect(local.EachObject(ctx, super.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {
 		if obj.GetNamespace() == ns || obj.GetName() == ns {
 			all[of.String()+" "+obj.GetName()] = obj.GetResourceVersion()
 		}
-	})
+	})).To(Succeed())
 	return all
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,9 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -54,7 +50,7 @@ func findings(ctx context.Context, t *local.Tenant, secrets map[string]string) (
 	GinkgoHelper()
 	looked := 0
 	var found []string
-	everything(ctx, t.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {
+	Expect(local.EachObject(ctx, t.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {
 		looked++
 		data, err := json.Marshal(obj)
 		Expect(err).NotTo(HaveOccurred())
@@ -64,34 +60,8 @@ func findings(ctx context.Context, t *local.Tenant, secrets map[string]string) (
 					of.Resource, obj.GetNamespace(), obj.GetName(), what, data[max(at-80, 0):min(at+len(secret)+80, len(data))]))
 			}
 		}
-	})
+	})).To(Succeed())
 	return found, looked
-}
-
-// everything calls f with each object of each resource that an apiserver serves.
-func everything(ctx context.Context, server *rest.Config, f func(schema.GroupVersionResource, *unstructured.Unstructured)) {
-	GinkgoHelper()
-	asks, err := discovery.NewDiscoveryClientForConfig(server)
-	Expect(err).NotTo(HaveOccurred())
-	lists, err := asks.ServerPreferredResources()
-	Expect(err).NotTo(HaveOccurred())
-	reads, err := dynamic.NewForConfig(server)
-	Expect(err).NotTo(HaveOccurred())
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		Expect(err).NotTo(HaveOccurred())
-		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			of := version.WithResource(r.Name)
-			all, err := reads.Resource(of).List(ctx, metav1.ListOptions{})
-			Expect(err).NotTo(HaveOccurred(), "listing %s", of)
-			for i := range all.Items {
-				f(of, &all.Items[i])
-			}
-		}
-	}
 }
 
 // told is a condition, as the super cluster's controllers write them, with its own names in the message.

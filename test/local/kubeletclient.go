@@ -1,0 +1,85 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+)
+
+// kubeletClientName is what apiservers are called in the certificates that they show kubelets.
+const kubeletClientName = "kube-apiserver-kubelet-client"
+
+// PKIFile is a file of the PKI of a hosted control plane, of which the super cluster is one.
+func (s *SuperCluster) PKIFile(controlPlane, name string) string {
+	return filepath.Join(s.Dir, "controlplanes", controlPlane, "pki", name)
+}
+
+// ReadPair reads a certificate and its key from one file.
+func ReadPair(file string) (tls.Certificate, error) { return tls.LoadX509KeyPair(file, file) }
+
+// ReadAuthority reads an authority and its key from one file.
+func ReadAuthority(file string) (pki.Authority, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return pki.Authority{}, err
+	}
+	key := bytes.Index(data, []byte("-----BEGIN PRIVATE KEY"))
+	if key <= 0 {
+		return pki.Authority{}, fmt.Errorf("%s is no certificate with its key", file)
+	}
+	return pki.Authority{CertPEM: data[:key], KeyPEM: data[key:]}, nil
+}
+
+// KubeletClient is a certificate of an authority, like those that apiservers show kubelets.
+func KubeletClient(ca pki.Authority, validity time.Duration) (tls.Certificate, error) {
+	pair, err := ca.Client(kubeletClientName, []string{"system:masters"}, validity, time.Now())
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+}
+
+// Reply is what an agent says.
+type Reply struct {
+	Code int
+	Body string
+}
+
+// Showing is a client that shows a certificate, whoever is to like it, and takes any server.
+func Showing(certificate tls.Certificate) *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		InsecureSkipVerify:   true,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
+	}}}
+}
+
+// Ask asks an agent for a path as it stands. Headers are names and values.
+func Ask(ctx context.Context, c *http.Client, address, path string, headers ...string) (_ Reply, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	// Opaque, so that the client leaves it as it is.
+	path, request.URL.RawQuery, _ = strings.Cut(path, "?")
+	request.URL.Opaque = "//" + address + path
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := c.Do(request)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	body, err := io.ReadAll(response.Body)
+	return Reply{response.StatusCode, string(body)}, err
+}
