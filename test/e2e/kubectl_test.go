@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,8 +92,7 @@ func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
 
 // run returns what a command writes. What it says beside that is in its error.
 func (k *kubectl) run(ctx context.Context, input string, args ...string) (string, error) {
-	program := filepath.Join(filepath.Dir(os.Getenv("VC_STANDALONE")), "node", "kubectl")
-	command := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", k.kubeconfig}, args...)...)
+	command := k.command(ctx, args...)
 	command.Stdin = strings.NewReader(input)
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
@@ -99,4 +100,26 @@ func (k *kubectl) run(ctx context.Context, input string, args ...string) (string
 		return out.String(), fmt.Errorf("%w: %s", err, said.String())
 	}
 	return out.String(), nil
+}
+
+// in runs a command in a pod, and returns what it writes.
+func (k *kubectl) in(ctx context.Context, p *corev1.Pod, command ...string) (string, error) {
+	return k.run(ctx, "", append([]string{"exec", "-n", p.Namespace, p.Name, "--"}, command...)...)
+}
+
+// start runs a command that goes on, with what is typed for it, until the spec ends.
+func (k *kubectl) start(args ...string) (*gexec.Session, io.Writer) {
+	GinkgoHelper()
+	command := k.command(context.Background(), args...)
+	typed, err := command.StdinPipe()
+	Expect(err).NotTo(HaveOccurred())
+	session, err := gexec.Start(command, GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { session.Kill().Wait() })
+	return session, typed
+}
+
+func (k *kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
+	program := filepath.Join(filepath.Dir(os.Getenv("VC_STANDALONE")), "node", "kubectl")
+	return exec.CommandContext(ctx, program, append([]string{"--kubeconfig", k.kubeconfig}, args...)...)
 }
