@@ -64,7 +64,7 @@ var podSpecFates = map[string]fate{
 
 	"TopologySpreadConstraints": translated, // spreadFates
 
-	"SetHostnameAsFQDN": same,
+	"SetHostnameAsFQDN": same, // without a subdomain
 	"OS":                same,
 	"HostUsers":         same,
 	"SchedulingGates":   same,

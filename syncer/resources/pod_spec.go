@@ -34,6 +34,7 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 		addEnvironment(c, environment)
 	}
 	translateDNS(v, spec)
+	translateHostname(v, tenant.Name, spec)
 	// They can only be added to a pod that exists. What they read is on the copy when they are.
 	spec.EphemeralContainers = nil
 
