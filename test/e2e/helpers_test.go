@@ -90,6 +90,7 @@ func job(p *corev1.Pod) *batchv1.Job {
 func shouldReach(ctx context.Context, t *local.Tenant, ns, address string) {
 	GinkgoHelper()
 	caller := job(pod(ns, "caller", agnhost, "connect", "--timeout=2s", address))
+	caller.Name, caller.GenerateName = "", "caller-"
 	create(ctx, t, caller)
 	Eventually(read(t, caller)).WithContext(ctx).Should(HaveField("Status.Succeeded", BeEquivalentTo(1)))
 }

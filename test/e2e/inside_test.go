@@ -3,15 +3,23 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 var _ = Describe("A pod finds around it", func() {
@@ -24,43 +32,78 @@ var _ = Describe("A pod finds around it", func() {
 		Consistently(said).WithContext(ctx).WithTimeout(soon / 30).ShouldNot(ContainSubstring("status=failed"))
 	})
 
-	It("its tenant's names", Label(smoke), func(ctx SpecContext) {
-		ns := newNamespace(ctx, red)
-		web := server(ns, "web")
-		create(ctx, red, web, service(ns, "web"))
-		shouldBeReady(ctx, red, web)
-		shouldReach(ctx, red, ns, "web:80")
-		elsewhere := newNamespace(ctx, red)
-		shouldReach(ctx, red, elsewhere, fmt.Sprintf("web.%s.svc.cluster.local:80", ns))
-	})
+	It("a token for whom it asks, of its tenant's apiserver, which is renewed in the file", func(ctx SpecContext) {
+		const file = "/var/run/secrets/vault/token"
+		p := pod(newNamespace(ctx, red), "client", busybox, "sleep", "3600")
+		p.Spec.Volumes = []corev1.Volume{{Name: "vault", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: "vault", ExpirationSeconds: new(int64(600)), Path: "token",
+			}}},
+		}}}}
+		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "vault", MountPath: filepath.Dir(file)}}
+		create(ctx, red, p)
+		shouldBeReady(ctx, red, p)
+		as := kubectlOf(ctx, red)
+		token, err := as.in(ctx, p, "cat", file)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(claimsIn(token)).To(And(HaveField("Audience", ConsistOf("vault")), HaveField("Issuer", issuerOf(ctx, red))))
+		Expect(knows(ctx, red.Client, token)).To(BeTrue())
+		Expect(knows(ctx, blue.Client, token)).To(BeFalse(), "it is red's")
+		Expect(knows(ctx, super.Client, token)).To(BeFalse(), "it is none of the super cluster's")
 
-	It("the pods of a StatefulSet by their names", func(ctx SpecContext) {
-		ns := newNamespace(ctx, red)
-		headless := service(ns, "db")
-		headless.Spec.ClusterIP = corev1.ClusterIPNone
-		template := server(ns, "db")
-		set := &appsv1.StatefulSet{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"},
-			Spec: appsv1.StatefulSetSpec{
-				ServiceName: "db", Replicas: new(int32(1)),
-				Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels}, Spec: template.Spec},
-			},
-		}
-		create(ctx, red, headless, set)
-		Eventually(read(red, set)).WithContext(ctx).Should(HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
-		shouldReach(ctx, red, ns, fmt.Sprintf("db-0.db:%d", port))
-	})
-
-	It("its tenant's DNS again after somebody deleted it", func(ctx SpecContext) {
-		dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}}
-		Eventually(get).WithContext(ctx).WithArguments(red, dns).Should(Succeed())
-		was := dns.UID
-		Expect(red.Client.Delete(ctx, dns)).To(Succeed())
-		Eventually(read(red, dns)).WithContext(ctx).Should(And(
-			HaveField("UID", Not(Equal(was))), HaveField("Status.ReadyReplicas", BeEquivalentTo(1))))
+		// When it is due cannot be waited for. That its Secret is gone has it issued anew as well.
+		kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(p.Namespace), Name: names.TokenSecret(p.Name)}}
+		Expect(super.Client.Delete(ctx, kept)).To(Succeed())
+		Eventually(super.Client.Get).WithContext(ctx).WithArguments(client.ObjectKeyFromObject(kept), kept).Should(Succeed())
+		was := p.DeepCopy()
+		p.Annotations = map[string]string{"look": "again"} // a kubelet looks once a minute, or when a pod changes
+		Expect(red.Client.Patch(ctx, p, client.MergeFrom(was))).To(Succeed())
+		Eventually(as.in).WithContext(ctx).WithTimeout(2*soon).WithArguments(p, "cat", file).
+			Should(And(Not(Equal(token)), WithTransform(claimsIn, HaveField("Audience", ConsistOf("vault")))))
 	})
 })
+
+// claims are what a token says.
+type claims struct {
+	Issuer   string   `json:"iss"`
+	Audience []string `json:"aud"`
+}
+
+func claimsIn(token string) (claims, error) {
+	said := claims{}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return said, fmt.Errorf("a token has three parts, and this %d", len(parts))
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return said, err
+	}
+	return said, json.Unmarshal(data, &said)
+}
+
+// issuerOf is who a tenant's apiserver says that it is in tokens.
+func issuerOf(ctx context.Context, t *local.Tenant) string {
+	GinkgoHelper()
+	clients, err := kubernetes.NewForConfig(t.Config)
+	Expect(err).NotTo(HaveOccurred())
+	data, err := clients.RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	about := struct {
+		Issuer string `json:"issuer"`
+	}{}
+	Expect(json.Unmarshal(data, &about)).To(Succeed())
+	Expect(about.Issuer).NotTo(BeEmpty())
+	return about.Issuer
+}
+
+// knows says whether an apiserver takes a token for one that is meant for the vault.
+func knows(ctx context.Context, c client.Client, token string) bool {
+	GinkgoHelper()
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"vault"}}}
+	Expect(c.Create(ctx, review)).To(Succeed())
+	return review.Status.Authenticated
+}
 
 // logs are what a pod of the super cluster has written.
 func logs(ns, name string) func(context.Context) (string, error) {

@@ -1,14 +1,8 @@
 package e2e
 
 import (
-	"context"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // Specs that take the node from under others run alone.
@@ -42,35 +36,3 @@ var _ = Describe("A tenant's pods", Serial, func() {
 		shouldReach(ctx, red, ns, after.Status.PodIP+":8080")
 	})
 })
-
-var _ = Describe("A tenant that is deleted while its pods run", func() {
-	It("leaves nothing", func(ctx SpecContext) {
-		leaving := newTenant(ctx, "leaving")
-		for _, name := range []string{"one", "two"} {
-			p := server("default", name)
-			Eventually(leaving.Client.Create).WithContext(ctx).WithArguments(p).Should(Succeed(), "when there is a service account")
-			shouldBeReady(ctx, leaving, p)
-		}
-		before := len(shims())
-		Expect(super.Client.Delete(ctx, leaving.VC)).To(Succeed())
-		Eventually(func(ctx context.Context) error {
-			return super.Client.Get(ctx, client.ObjectKeyFromObject(leaving.VC), leaving.VC)
-		}).WithContext(ctx).WithTimeout(2 * soon).Should(beNotFound)
-		left := &corev1.NamespaceList{}
-		Expect(super.Client.List(ctx, left, client.MatchingLabels{names.VCName: leaving.VC.Name})).To(Succeed())
-		Expect(left.Items).To(BeEmpty())
-		Eventually(func() int { return len(shims()) }).WithContext(ctx).Should(BeNumerically("<=", before-2))
-	})
-})
-
-// shims are the processes that hold pods: one for each.
-func shims() []process {
-	var found []process
-	one := node()
-	for _, p := range processes() {
-		if p.parent == one && p.name == "containerd-shim" {
-			found = append(found, p)
-		}
-	}
-	return found
-}

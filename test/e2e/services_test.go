@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,7 +37,53 @@ var _ = Describe("A tenant's Service", func() {
 		Eventually(read(red, p)).WithContext(ctx).Should(HaveField("Status.Phase", corev1.PodRunning))
 		Consistently(readyEndpoints(red.Client, front)).WithContext(ctx).WithTimeout(soon / 15).Should(BeZero())
 	})
+
+	It("is reached from outside at the port of the node, and by its load balancer's address", func(ctx SpecContext) {
+		ns := newNamespace(ctx, red)
+		web := server(ns, "web")
+		byNode, balanced := service(ns, "web"), service(ns, "web")
+		byNode.Spec.Type = corev1.ServiceTypeNodePort
+		balanced.Name, balanced.Spec.Type = "balanced", corev1.ServiceTypeLoadBalancer
+		create(ctx, red, web, byNode, balanced)
+		shouldBeReady(ctx, red, web)
+
+		url := fmt.Sprintf("http://%s/hostname", net.JoinHostPort(nodeAddress(ctx), fmt.Sprint(byNode.Spec.Ports[0].NodePort)))
+		Eventually(page).WithContext(ctx).WithArguments(url).Should(Equal("web"))
+
+		const address = "198.51.100.7" // where nobody is but a load balancer
+		down := &corev1.Service{}
+		Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: red.Super(ns), Name: balanced.Name}, down)).To(Succeed())
+		down.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address, IPMode: new(corev1.LoadBalancerIPModeVIP)}}
+		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		Eventually(read(red, balanced)).WithContext(ctx).
+			Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", address))))
+		shouldReach(ctx, red, ns, net.JoinHostPort(address, "80"))
+	})
 })
+
+// nodeAddress is where this machine reaches the node.
+func nodeAddress(ctx context.Context) string {
+	GinkgoHelper()
+	nodes := &corev1.NodeList{}
+	Expect(super.Client.List(ctx, nodes)).To(Succeed())
+	Expect(nodes.Items).To(HaveLen(1))
+	return nodes.Items[0].Status.Addresses[0].Address
+}
+
+// page is what a web server answers.
+func page(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
 
 // readyEndpoints counts the ready endpoints of a Service.
 func readyEndpoints(c client.Client, of *corev1.Service) func(context.Context) (int, error) {

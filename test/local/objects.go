@@ -15,6 +15,8 @@ import (
 
 // EachObject calls f with each object of each resource that an apiserver serves.
 func EachObject(ctx context.Context, server *rest.Config, f func(schema.GroupVersionResource, *unstructured.Unstructured)) error {
+	server = rest.CopyConfig(server)
+	server.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
 	asks, err := discovery.NewDiscoveryClientForConfig(server)
 	if err != nil {
 		return err
