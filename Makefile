@@ -58,7 +58,7 @@ NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(sh
 .PHONY: node
 node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/ \
-		k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy k8s.io/kubernetes/cmd/kubectl
+		k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy k8s.io/kubernetes/cmd/kubectl ./nodes/cmd/node-policies
 	cd hack/node && $(GO_BUILD) -ldflags '$(NODE_LDFLAGS)' -tags 'no_btrfs no_devmapper no_zfs' -o $(BIN)/node/ \
 		github.com/containerd/containerd/v2/cmd/containerd github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2 \
 		github.com/containerd/containerd/v2/cmd/ctr

@@ -67,6 +67,9 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	if err := simulated.RemoveAll(ctx, super.RESTConfig()); err != nil {
 		return err
 	}
+	if err := linux.Allow(ctx, super.RESTConfig()); err != nil {
+		return err
+	}
 	started := time.Now()
 	crew.run("the node", func(ctx context.Context) error {
 		return s.node.Run(ctx, linux.Cluster{ControlPlane: super, DNS: super.DNSAddress(), Domain: super.ClusterDomain()})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/inside"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/policies"
 )
 
 const (
@@ -31,6 +32,9 @@ type Node struct {
 // Open finds out whether this machine can run a node, and connects one to it, which is not running yet. Close undoes it.
 func Open(opts Options) (*Node, error) {
 	if err := check(opts.Programs); err != nil {
+		return nil, err
+	}
+	if err := policies.Check(); err != nil {
 		return nil, err
 	}
 	network, err := newNetwork()
@@ -126,9 +130,10 @@ func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
 		ClusterDNS: cluster.DNS, ClusterDomain: cluster.Domain,
 		Server: cluster.ControlPlane.PodEndpoint(), ServerName: cluster.ControlPlane.ServerName(), CA: cluster.ControlPlane.CA(),
 	}
-	var errs [3]error
+	var errs [4]error
 	s.Kubelet, errs[0] = cluster.ControlPlane.NewClientCertificate("system:node:"+Name, []string{"system:nodes"})
 	s.KubeProxy, errs[1] = cluster.ControlPlane.NewClientCertificate("system:kube-proxy", nil)
-	s.Serving, errs[2] = cluster.ControlPlane.NewServingCertificate(Name, []net.IP{n.Address()})
+	s.Policies, errs[2] = cluster.ControlPlane.NewClientCertificate(policiesUser, nil)
+	s.Serving, errs[3] = cluster.ControlPlane.NewServingCertificate(Name, []net.IP{n.Address()})
 	return s, errors.Join(errs[:]...)
 }

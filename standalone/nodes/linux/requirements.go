@@ -49,7 +49,7 @@ func check(programs string) error {
 
 func notBuilt(programs string) []string {
 	var missing []string
-	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "images"} {
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "node-policies", "images"} {
 		if _, err := os.Stat(filepath.Join(programs, name)); errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, name)
 		}

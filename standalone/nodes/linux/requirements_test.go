@@ -10,7 +10,7 @@ import (
 
 func TestNotBuilt(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "kube-proxy", "images"} {
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "kube-proxy", "node-policies", "images"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,9 @@ func writeFiles(settings *Settings) error {
 		}
 		files[each.Name()] = text.Bytes()
 	}
-	for name, identity := range map[string]pki.KeyPair{"kubelet.kubeconfig": settings.Kubelet, "kube-proxy.kubeconfig": settings.KubeProxy} {
+	for name, identity := range map[string]pki.KeyPair{
+		"kubelet.kubeconfig": settings.Kubelet, "kube-proxy.kubeconfig": settings.KubeProxy, "node-policies.kubeconfig": settings.Policies,
+	} {
 		if files[name], err = kubeconfig(settings, identity); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}

@@ -45,6 +45,7 @@ func (s *services) run(ctx context.Context, settings *Settings) error {
 	if err := s.importImages(ctx); err != nil {
 		return err
 	}
+	s.keep(ctx, "node-policies", "--kubeconfig", own+"/node-policies.kubeconfig", "--runtime", "unix://"+runtimeSocket)
 	s.keep(ctx, "kubelet", "--config", own+"/kubelet.yaml", "--kubeconfig", own+"/kubelet.kubeconfig",
 		"--hostname-override", settings.Name, "--node-ip", settings.Address.String())
 	s.keep(ctx, "kube-proxy", "--config", own+"/kube-proxy.yaml")

@@ -1,4 +1,4 @@
-// Package inside is process 1 of a real node. It sets up what is the node's own, starts containerd, kubelet and kube-proxy, starts
+// Package inside is process 1 of a real node. It sets up what is the node's own, starts containerd, kubelet and the others, starts
 // them again when they end, and ends itself, and so the node, when its standard input does.
 package inside
 
@@ -34,8 +34,9 @@ type Settings struct {
 	Server     string `json:"server"`
 	ServerName string `json:"serverName"`
 	CA         []byte `json:"ca"`
-	// Kubelet and KubeProxy are how the two show who they are; Serving is how the kubelet does to the apiserver.
+	// Kubelet, KubeProxy and Policies are how these programs show who they are; Serving is how the kubelet does to the apiserver.
 	Kubelet   pki.KeyPair `json:"kubelet"`
 	KubeProxy pki.KeyPair `json:"kubeProxy"`
+	Policies  pki.KeyPair `json:"policies"`
 	Serving   pki.KeyPair `json:"serving"`
 }

@@ -1,0 +1,43 @@
+//go:build linux
+
+// Command node-policies enforces NetworkPolicies on a node, beside kube-proxy.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/policies"
+)
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "of the cluster whose NetworkPolicies are enforced")
+	runtime := flag.String("runtime", "", "endpoint of the node's container runtime")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	log := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr)))
+	err := run(ctx, *kubeconfig, policies.Options{Runtime: *runtime, Log: log})
+	stop()
+	if err != nil {
+		log.Error(err, "NetworkPolicies are not enforced any more")
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, kubeconfig string, opts policies.Options) error {
+	if kubeconfig == "" || opts.Runtime == "" {
+		return errors.New("--kubeconfig and --runtime are needed")
+	}
+	var err error
+	if opts.Cluster, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		return err
+	}
+	return policies.Run(ctx, opts)
+}

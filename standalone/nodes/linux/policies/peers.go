@@ -1,0 +1,109 @@
+package policies
+
+import (
+	"fmt"
+	"net/netip"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go4.org/netipx"
+)
+
+// everywhere is every address that a pod of this node can have a connection with.
+var everywhere = netip.MustParsePrefix("0.0.0.0/0")
+
+// peers are one end of connections: pods, and addresses of whatever has them.
+type peers struct {
+	pods   []Pod
+	blocks []networkingv1.IPBlock
+}
+
+// peers are those of a rule of a policy in a namespace. No rule about them is one for everybody.
+func (c Cluster) peers(namespace string, list []networkingv1.NetworkPolicyPeer) (peers, error) {
+	if len(list) == 0 {
+		return peers{pods: c.Pods, blocks: []networkingv1.IPBlock{{CIDR: everywhere.String()}}}, nil
+	}
+	var all peers
+	for _, peer := range list {
+		if peer.IPBlock != nil {
+			all.blocks = append(all.blocks, *peer.IPBlock)
+			continue
+		}
+		pods, err := c.peerPods(namespace, peer)
+		if err != nil {
+			return peers{}, err
+		}
+		all.pods = append(all.pods, pods...)
+	}
+	return all, nil
+}
+
+// peerPods are the pods that a peer selects.
+func (c Cluster) peerPods(namespace string, peer networkingv1.NetworkPolicyPeer) ([]Pod, error) {
+	pods := peer.PodSelector
+	if pods == nil {
+		pods = &metav1.LabelSelector{}
+	}
+	if peer.NamespaceSelector == nil {
+		return c.selected(namespace, pods)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)
+	if err != nil {
+		return nil, err
+	}
+	var found []Pod
+	for name, set := range c.Namespaces {
+		if !selector.Matches(set) {
+			continue
+		}
+		inside, err := c.selected(name, pods)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, inside...)
+	}
+	return found, nil
+}
+
+func peersOf(pods []Pod) peers { return peers{pods: pods} }
+
+// addresses are those of the peers, in ranges that neither touch nor overlap.
+func (p peers) addresses() ([]netipx.IPRange, error) {
+	var all netipx.IPSetBuilder
+	for _, pod := range p.pods {
+		all.Add(pod.Address)
+	}
+	for _, block := range p.blocks {
+		set, err := blockSet(block)
+		if err != nil {
+			return nil, err
+		}
+		all.AddSet(set)
+	}
+	set, err := all.IPSet()
+	if err != nil {
+		return nil, err
+	}
+	return set.Ranges(), nil
+}
+
+// blockSet are the addresses of a block. Those of IPv6 are none: pods here have none.
+func blockSet(block networkingv1.IPBlock) (*netipx.IPSet, error) {
+	var b netipx.IPSetBuilder
+	prefix, err := netip.ParsePrefix(block.CIDR)
+	if err != nil {
+		return nil, fmt.Errorf("address block: %w", err)
+	}
+	if prefix.Addr().Is4() {
+		b.AddPrefix(prefix)
+	}
+	for _, except := range block.Except {
+		prefix, err := netip.ParsePrefix(except)
+		if err != nil {
+			return nil, fmt.Errorf("address block: %w", err)
+		}
+		b.RemovePrefix(prefix)
+	}
+	return b.IPSet()
+}
