@@ -20,7 +20,7 @@ type Controller struct {
 // that work on API objects alone. Left out is what deals with nodes, and the
 // collector of pods without a node, which would take a tenant's pods for lost.
 func TenantControllers() []Controller {
-	return slices.Concat(clusterControllers(), workloadControllers(), serviceControllers(), volumeControllers())
+	return slices.Concat(clusterControllers(), certificateControllers(), workloadControllers(), serviceControllers(), volumeControllers())
 }
 
 // SuperControllers are the controllers of the super cluster: the tenant's,

@@ -25,6 +25,8 @@ func TestATenantWorks(t *testing.T) {
 	t.Run("a service account's token works", func(t *testing.T) { tokenWorks(t, client, plane) })
 	t.Run("a claim is bound", func(t *testing.T) { claimIsBound(t, client) })
 	t.Run("a quota counts", func(t *testing.T) { quotaCounts(t, client) })
+	t.Run("a certificate is signed", func(t *testing.T) { certificateIsSigned(t, client, plane) })
+	t.Run("a certificate is for clients", func(t *testing.T) { certificateIsForClients(t, client) })
 	t.Run("custom resources are collected", func(t *testing.T) { customResourcesAreCollected(t, client, plane) })
 }
 

@@ -2,13 +2,22 @@ package integration
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509/pkix"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/certificate/csr"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -50,6 +59,36 @@ func newAuthority() pki.Authority {
 func signedBy(ca pki.Authority, validity time.Duration) tls.Certificate {
 	GinkgoHelper()
 	certificate, err := local.KubeletClient(ca, validity)
+	Expect(err).NotTo(HaveOccurred())
+	return certificate
+}
+
+// mintedBy is a certificate with the name of an apiserver that a tenant's admin asks for and approves, in the tenant's own API.
+func mintedBy(ctx context.Context, t *local.Tenant) tls.Certificate {
+	GinkgoHelper()
+	clients := clientset(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	Expect(err).NotTo(HaveOccurred())
+	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "minted"}}
+	request.Spec.SignerName = certificatesv1.KubeAPIServerClientSignerName
+	request.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
+	// The groups of kubelets and of kubeadm's apiservers. An apiserver refuses system:masters.
+	request.Spec.Request, err = cert.MakeCSR(key, &pkix.Name{
+		CommonName: "kube-apiserver-kubelet-client", Organization: []string{"kubeadm:cluster-admins", "system:nodes"},
+	}, nil, nil)
+	Expect(err).NotTo(HaveOccurred())
+	create(ctx, t.Client, request)
+	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "ByItsAdmin"},
+	}
+	requests := clients.CertificatesV1().CertificateSigningRequests()
+	request, err = requests.UpdateApproval(ctx, request.Name, request, metav1.UpdateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	signed, err := csr.WaitForCertificate(ctx, clients, request.Name, request.UID)
+	Expect(err).NotTo(HaveOccurred())
+	private, err := keyutil.MarshalPrivateKeyToPEM(key)
+	Expect(err).NotTo(HaveOccurred())
+	certificate, err := tls.X509KeyPair(signed, private)
 	Expect(err).NotTo(HaveOccurred())
 	return certificate
 }

@@ -253,14 +253,15 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 
 		It("is refused to whoever the tenant's own authority signs for", func(ctx SpecContext) {
 			for what, minted := range map[string]tls.Certificate{
-				"by the tenant's CA": signedBy(authorityIn(super.PKIFile(red.Key(), "ca.pem")), time.Hour),
-				"by the super's CA":  signedBy(authorityIn(super.PKIFile("super", "ca.pem")), time.Hour),
-				"the admin's":        pairIn(super.PKIFile(red.Key(), "admin.pem")),
+				"by the tenant's API": mintedBy(ctx, red),
+				"by the tenant's CA":  signedBy(authorityIn(super.PKIFile(red.Key(), "ca.pem")), time.Hour),
+				"by the super's CA":   signedBy(authorityIn(super.PKIFile("super", "ca.pem")), time.Hour),
+				"the admin's":         pairIn(super.PKIFile(red.Key(), "admin.pem")),
 			} {
 				_, err := ask(ctx, agent, minted, "/containerLogs/default/web/main")
 				Expect(err).To(MatchError(ContainSubstring("bad certificate")), what)
 			}
-			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "unknown"})).To(BeNumerically(">=", 3))
+			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "unknown"})).To(BeNumerically(">=", 4))
 		}, SpecTimeout(2*soon))
 
 		It("is refused to a certificate that has expired", func(ctx SpecContext) {
