@@ -33,7 +33,10 @@ func (s *standalone) agentHost() string {
 func (s *standalone) startAgent(
 	ctx context.Context, crew *crew, super *rest.Config, certificate *hosted.ServingCertificate,
 ) (address string, err error) {
-	crew.run("the renewal of the certificate of vn-agent", certificate.KeepRenewed)
+	crew.run("the renewal of the certificate of vn-agent", func(ctx context.Context) error {
+		certificate.KeepRenewed(ctx, s.log.WithName("vn-agent"))
+		return nil
+	})
 	if !s.opts.Agent {
 		return "", nil
 	}

@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	componentversion "k8s.io/component-base/version"
+	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
@@ -199,7 +199,8 @@ func (c *ControlPlane) takeTurn(ctx context.Context) (func(), error) {
 	}
 }
 
-// watch waits for the end, and renews certificates meanwhile.
+// watch waits for the end, and renews certificates meanwhile. What keeps it
+// from renewing them is tried again: there is time for it.
 func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers *manager) error {
 	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
@@ -213,7 +214,7 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers
 			return err
 		case now := <-renewal.C:
 			if err := c.creds.renew(now); err != nil {
-				return errors.Join(errors.New("renew certificates"), err)
+				klog.FromContext(ctx).Error(err, "Certificates could not be renewed, and will be tried again")
 			}
 		}
 	}

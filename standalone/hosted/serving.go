@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
 )
 
@@ -41,17 +43,18 @@ func (s *ServingCertificate) CA() []byte { return s.authority.CertPEM }
 // File holds the certificate and its key.
 func (s *ServingCertificate) File() string { return filepath.Join(s.dir, "server.pem") }
 
-// KeepRenewed renews the certificate before it ends, until ctx does.
-func (s *ServingCertificate) KeepRenewed(ctx context.Context) error {
+// KeepRenewed renews the certificate before it ends, until ctx does. What keeps
+// it from that is logged, and has months to pass.
+func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 	ticker := time.NewTicker(longestRenewalInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case now := <-ticker.C:
 			if err := s.renew(now); err != nil {
-				return err
+				log.Error(err, "A serving certificate could not be renewed, and will be tried again", "certificate", s.File())
 			}
 		}
 	}

@@ -1,0 +1,59 @@
+package hosted
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+)
+
+// TestRenewalIsTriedAgain: a disk that is full for a day, while a third of a
+// certificate's life is left, ends nothing.
+func TestRenewalIsTriedAgain(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T, dir string) (file string, keepRenewed func(context.Context)){
+		"of a server beside the control planes": func(t *testing.T, dir string) (string, func(context.Context)) {
+			s, err := LoadServingCertificate(dir, "agent", net.IPv4(127, 0, 0, 1))
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			return s.File(), func(ctx context.Context) { s.KeepRenewed(ctx, logr.Discard()) }
+		},
+		"of a control plane": func(t *testing.T, dir string) (string, func(context.Context)) {
+			c := &ControlPlane{creds: load(t, dir, "a")}
+			return c.creds.path("kubelet-client.pem"), func(ctx context.Context) { _ = c.watch(ctx, &apiServer{}, &manager{}) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				file, keepRenewed := start(t, filepath.Join(t.TempDir(), "pki"))
+				go keepRenewed(t.Context())
+				needsRenewal := func() bool {
+					data, err := os.ReadFile(file)
+					g.Expect(err).NotTo(HaveOccurred())
+					certificate, _ := splitPEM(data)
+					return pki.NeedsRenewal(certificate, time.Now())
+				}
+				time.Sleep(defaultValidity * 6 / 10)
+				g.Expect(needsRenewal()).To(BeFalse())
+
+				was, err := os.ReadFile(file)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.Remove(file)).To(Succeed())
+				g.Expect(os.MkdirAll(filepath.Join(file, "in the way"), 0o700)).To(Succeed())
+				time.Sleep(defaultValidity * 1 / 10)
+				g.Expect(os.RemoveAll(file)).To(Succeed())
+				g.Expect(os.WriteFile(file, was, 0o600)).To(Succeed())
+				g.Expect(needsRenewal()).To(BeTrue())
+				time.Sleep(longestRenewalInterval + time.Second)
+				g.Expect(needsRenewal()).To(BeFalse())
+			})
+		})
+	}
+}
