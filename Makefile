@@ -25,6 +25,8 @@ STANDALONE_RACE ?=
 TEST_TIMEOUT    ?= 10m
 # More flags for the benchmark, such as --scenarios=throughput --throughput=5000/50; bin/vc-bench --help lists them.
 BENCH_FLAGS     ?=
+# The same for make conformance: --focus=sig-network, --on=tenant, --failed.
+CONFORMANCE_FLAGS ?=
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e')
@@ -65,6 +67,19 @@ node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kub
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
 	cd hack/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
 	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
+
+# What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.
+SUITE := $(BIN)/conformance
+
+.PHONY: conformance-suite
+conformance-suite: node ## Build Kubernetes' conformance suite and its images into bin/conformance
+	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
+	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/etcd go.etcd.io/etcd/server/v3
+	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
+	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
+	$(GO_BUILD) -o $(SUITE)/ github.com/onsi/ginkgo/v2/ginkgo
+	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(SUITE)/programs --out $(SUITE)/images \
+		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
 
 .PHONY: generate
 generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the document of the metrics
@@ -124,6 +139,19 @@ e2e: node ## Run the tests with containers, on a real node of this machine: root
 .PHONY: e2e-smoke
 e2e-smoke: node ## Run the quick ones of them
 	$(E2E) --v --label-filter smoke ./test/e2e
+
+CONFORMANCE = go run -buildvcs=false ./test/conformance $(CONFORMANCE_FLAGS)
+
+.PHONY: conformance
+conformance: conformance-suite ## Run Kubernetes' conformance suite directly and through a tenant; hours, goes on where it was stopped
+	$(CONFORMANCE) --document docs/conformance.md
+
+# One or two specs of what a tenant is made of: pods, tokens, DNS, services, webhooks, logs.
+SMOKE := via environment|mount an API token|DNS for the cluster|a basic endpoint from pods|able to deny pod|filter logs
+
+.PHONY: conformance-smoke
+conformance-smoke: conformance-suite ## Run a handful of its specs through a tenant
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --on tenant --focus '$(SMOKE)' --results "$$dir"
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

@@ -20,14 +20,14 @@ import (
 //go:embed manifests.yaml
 var manifests string
 
-// settings are what differs between tenants.
-type settings struct {
+// Settings are what differs between clusters.
+type Settings struct {
 	// Image is that of CoreDNS, Domain what it answers for, and Address the one of its service.
 	Image, Domain, Address string
 }
 
-// render makes the objects of a tenant's DNS, in the order in which they are made.
-func render(s settings) ([]*unstructured.Unstructured, error) {
+// render makes the objects of a cluster's DNS, in the order in which they are made.
+func render(s Settings) ([]*unstructured.Unstructured, error) {
 	parsed, err := template.New("dns").Option("missingkey=error").Parse(manifests)
 	if err != nil {
 		return nil, fmt.Errorf("read the manifests of DNS: %w", err)

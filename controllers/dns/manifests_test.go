@@ -6,7 +6,7 @@ import (
 )
 
 func TestRender(t *testing.T) {
-	objects, err := render(settings{Image: "example/coredns:1", Domain: "my.domain", Address: "10.104.16.10"})
+	objects, err := render(Settings{Image: "example/coredns:1", Domain: "my.domain", Address: "10.104.16.10"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestRender(t *testing.T) {
 
 func TestVersionsDiffer(t *testing.T) {
 	of := func(image string) string {
-		objects, err := render(settings{Image: image})
+		objects, err := render(Settings{Image: image})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,10 +87,6 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	if err != nil {
 		return err
 	}
-	objects, err := render(settings{Image: r.Image, Domain: cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain), Address: address})
-	if err != nil {
-		return err
-	}
 	tenant, closeTenant, err := r.connect(ctx, vc)
 	if err != nil {
 		return err
@@ -99,12 +95,12 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	if own, err := takesCare(ctx, tenant); own || err != nil {
 		return err
 	}
-	for _, obj := range objects {
-		if err := ensureObject(ctx, tenant, obj); err != nil {
-			return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
-		}
+	err = Ensure(ctx, tenant, Settings{Image: r.Image, Domain: cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain), Address: address})
+	if apierrors.IsInvalid(err) {
+		return fmt.Errorf("the tenant has another one, which cannot become the one that is wanted; "+
+			"delete that, or annotate namespace %s with %s=%s: %w", metav1.NamespaceSystem, names.DNS, names.DNSUnmanaged, err)
 	}
-	return nil
+	return err
 }
 
 // connect makes a client of a tenant for this once, and what closes its connections.
@@ -138,13 +134,27 @@ func takesCare(ctx context.Context, tenant dynamic.Interface) (bool, error) {
 	return ns.GetAnnotations()[names.DNS] == names.DNSUnmanaged, nil
 }
 
-// ensureObject applies an object that is not as it was applied last. What a tenant is meant to change, such as the configuration, is
+// Ensure brings the DNS of a cluster to what it should be.
+func Ensure(ctx context.Context, cluster dynamic.Interface, s Settings) error {
+	objects, err := render(s)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		if err := ensureObject(ctx, cluster, obj); err != nil {
+			return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// ensureObject applies an object that is not as it was applied last. What users are meant to change, such as the configuration, is
 // made when it is missing and left alone afterwards.
-func ensureObject(ctx context.Context, tenant dynamic.Interface, obj *unstructured.Unstructured) error {
+func ensureObject(ctx context.Context, cluster dynamic.Interface, obj *unstructured.Unstructured) error {
 	plural, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
-	objects := dynamic.ResourceInterface(tenant.Resource(plural))
+	objects := dynamic.ResourceInterface(cluster.Resource(plural))
 	if obj.GetNamespace() != "" {
-		objects = tenant.Resource(plural).Namespace(obj.GetNamespace())
+		objects = cluster.Resource(plural).Namespace(obj.GetNamespace())
 	}
 	version := versionOf(obj)
 	switch have, err := objects.Get(ctx, obj.GetName(), metav1.GetOptions{}); {
@@ -155,9 +165,5 @@ func ensureObject(ctx context.Context, tenant dynamic.Interface, obj *unstructur
 	}
 	obj.SetAnnotations(map[string]string{names.Applied: version})
 	_, err := objects.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
-	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("the tenant has another one, which cannot become the one that is wanted; "+
-			"delete that, or annotate namespace %s with %s=%s: %w", metav1.NamespaceSystem, names.DNS, names.DNSUnmanaged, err)
-	}
 	return err
 }

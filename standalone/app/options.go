@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -24,6 +25,8 @@ type Options struct {
 	DataDir string
 	// Nodes are what the super cluster has for nodes.
 	Nodes Nodes
+	// NodeImages is a directory with archives of images that a real node has besides its own; empty for none.
+	NodeImages string
 	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
 	Listen string
 	Port   int
@@ -51,6 +54,7 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory for all data, credentials and logs")
 	flags.Var(&o.Nodes, "nodes", "how many simulated nodes the super cluster has, or \"real\" for one that runs containers (root on Linux)")
+	flags.StringVar(&o.NodeImages, "node-images", o.NodeImages, "directory with more archives of images (*.tar) for a real node")
 	flags.StringVar(&o.Listen, "listen", o.Listen, "IP address to serve the apiservers on")
 	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one and keeps it")
 	flags.Lookup("port").DefValue = fmt.Sprintf("the last one, or %d", defaultPort)
@@ -81,6 +85,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.DataDir == "":
 		return fmt.Errorf("--data-dir is missing: name a directory, such as --data-dir=%s", defaultDataDir)
+	case o.NodeImages != "" && !o.Nodes.Real:
+		return errors.New("--node-images is for --nodes real: simulated nodes run no images")
 	case net.ParseIP(o.Listen) == nil:
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+
+	"github.com/virtualcluster/virtualcluster/controllers/dns"
+
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
@@ -29,6 +33,7 @@ func (s *standalone) openNode() error {
 	options := linux.Options{
 		Dir:      s.dir.File("node"),
 		Programs: filepath.Join(filepath.Dir(self), "node"),
+		Images:   s.opts.NodeImages,
 		Command:  []string{nodeCommand},
 		Output:   s.log.file,
 		Log:      s.log.WithName("node"),
@@ -77,9 +82,25 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	if err := linux.AwaitReady(ctx, super.RESTConfig(), started); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
+	if err := serveNames(ctx, super); err != nil {
+		return err
+	}
 	crew.run("the provisioner of volumes", func(ctx context.Context) error {
 		return volumes.Run(ctx, super.RESTConfig(), s.volumes, s.log.WithName("volumes"))
 	})
 	s.progress.step("node", fmt.Sprintf("%s at %s", linux.Name, s.node.Address()))
+	return nil
+}
+
+// serveNames gives the super cluster a DNS for its own pods.
+func serveNames(ctx context.Context, super *hosted.ControlPlane) error {
+	client, err := dynamic.NewForConfig(super.RESTConfig())
+	if err != nil {
+		return err
+	}
+	settings := dns.Settings{Image: dns.DefaultImage, Domain: super.ClusterDomain(), Address: super.DNSAddress().String()}
+	if err := dns.Ensure(ctx, client, settings); err != nil {
+		return fmt.Errorf("set up the super cluster's DNS: %w", err)
+	}
 	return nil
 }

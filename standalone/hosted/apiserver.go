@@ -183,7 +183,8 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	if err != nil {
 		return nil, fmt.Errorf("read the CA in %s: %w", creds.dir, err)
 	}
-	o.AllowPrivileged = true // what may run is decided where it runs
+	o.AllowPrivileged = true         // what may run is decided where it runs
+	o.EnableAggregatorRouting = true // webhooks and further apiservers are pods, and Service addresses lead nowhere from this process
 	o.ServiceClusterIPRanges = spec.ServiceCIDR
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
 	o.SecureServing.BindPort, o.SecureServing.Required = 0, false // the inlet has a port
@@ -208,6 +209,9 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 
 func setKubeletOptions(o *options.ServerRunOptions, spec Spec, creds *credentials) {
 	o.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP", "Hostname"}
+	if spec.SeparateKubeletClientCA { // what answers in the kubelets' place is the host name of their nodes
+		o.KubeletConfig.PreferredAddressTypes = []string{"Hostname", "InternalIP", "ExternalIP"}
+	}
 	o.KubeletConfig.TLSClientConfig.CertFile = creds.kubeletClientFile()
 	o.KubeletConfig.TLSClientConfig.KeyFile = creds.kubeletClientFile()
 	if len(spec.KubeletCA) > 0 {

@@ -164,6 +164,9 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.opts.PodAddress != nil {
+		ips = append(ips, h.opts.PodAddress)
+	}
 	creds, err := loadCredentials(h.pkiDir(spec.Name), spec, dnsNames, ips)
 	if err != nil {
 		return nil, err

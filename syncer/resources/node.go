@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"net"
 	"slices"
 	"strings"
 
@@ -18,8 +17,8 @@ type Agent struct {
 	Port int32
 }
 
-// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on, the address of the agent, and
-// nothing by which one could reach or change the machine.
+// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on, the address of the agent in the
+// place of the kubelet's, and the addresses that its pods show as well.
 func Node(agent Agent) engine.Kind {
 	return engine.Up[*corev1.Node]{
 		Name:    "Node",
@@ -54,7 +53,7 @@ func (a Agent) virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 			},
 			// The tenant's apiserver asks for them before it lets a pod be changed.
 			DeclaredFeatures: slices.Clone(status.DeclaredFeatures),
-			Addresses:        a.addresses(),
+			Addresses:        a.addresses(status.Addresses),
 			DaemonEndpoints:  corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: a.Port}},
 		},
 	}
@@ -66,16 +65,19 @@ func (a Agent) virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
 	return node
 }
 
-// addresses are those of the agent, in the type by which an apiserver connects to it.
-func (a Agent) addresses() []corev1.NodeAddress {
-	switch {
-	case a.Host == "":
+// addresses are the agent's, in the type by which an apiserver connects first, and those at which the node's ports for services are
+// reached. Without an agent there are none: an apiserver would take any for a kubelet's.
+func (a Agent) addresses(super []corev1.NodeAddress) []corev1.NodeAddress {
+	if a.Host == "" {
 		return nil
-	case net.ParseIP(a.Host) != nil:
-		return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: a.Host}}
-	default:
-		return []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: a.Host}}
 	}
+	shown := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: a.Host}}
+	for _, address := range super {
+		if address.Type == corev1.NodeInternalIP || address.Type == corev1.NodeExternalIP {
+			shown = append(shown, address)
+		}
+	}
+	return shown
 }
 
 // timelessConditions leaves out the heartbeats, which would be a request a tenant every few minutes and say nothing.

@@ -11,9 +11,13 @@ import (
 )
 
 // podTokens are the tokens that a pod's volumes show. A kubelet would ask the super cluster for them, which knows nothing of the tenant's
-// accounts; so they are issued by the tenant's apiserver, and the copy's volumes show them out of a Secret, which kubelets follow.
+// accounts; so they are issued by the tenant's apiserver, and the copy's volumes show them out of a Secret, which kubelets follow. They say
+// which node the pod is on, so that there are none before.
 func podTokens(tenant *corev1.Pod) engine.Tokens {
 	tokens := engine.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, "default")}
+	if tenant.Spec.NodeName == "" {
+		return tokens
+	}
 	for i := range tenant.Spec.Volumes {
 		v := &tenant.Spec.Volumes[i]
 		if v.Projected == nil {

@@ -20,10 +20,16 @@ func TestPodTokens(t *testing.T) {
 		change func(*corev1.PodSpec)
 		want   engine.Tokens
 	}{
-		"none": {func(*corev1.PodSpec) {}, engine.Tokens{ServiceAccount: "default"}},
+		"none": {func(s *corev1.PodSpec) { s.NodeName = "node-1" }, engine.Tokens{ServiceAccount: "default"}},
+		"before the pod has a node": {
+			func(s *corev1.PodSpec) {
+				s.Volumes = volumes(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token("", nil)}}})
+			},
+			engine.Tokens{ServiceAccount: "default"},
+		},
 		"for the apiserver and for somebody else": {
 			func(s *corev1.PodSpec) {
-				s.ServiceAccountName = "robot"
+				s.NodeName, s.ServiceAccountName = "node-1", "robot"
 				s.Volumes = volumes(
 					corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{secret, token("", nil)}}},
 					corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}},

@@ -76,8 +76,8 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 	}
 
 	It("is the tenant's apiserver's, bound to the pod, for whom the pod says", func(ctx SpecContext) {
+		Eventually(kept).WithContext(ctx).Should(HaveLen(2))
 		tokens := kept(ctx)
-		Expect(tokens).To(HaveLen(2))
 		Expect(who(ctx, apiserver(tokens))).To(Equal("system:serviceaccount:" + ns + ":default"))
 		_, err := who(ctx, tokens["vault"])
 		Expect(err).To(MatchError(apierrors.IsUnauthorized, "unauthorized"))
@@ -86,6 +86,9 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		Expect(review.Status.Authenticated).To(BeTrue())
 		Expect(review.Status.User.Extra).To(HaveKeyWithValue(
 			"authentication.kubernetes.io/pod-uid", authenticationv1.ExtraValue{string(web.UID)}))
+		Expect(get(ctx, red.Client, web)).To(Succeed())
+		Expect(review.Status.User.Extra).To(HaveKeyWithValue(
+			"authentication.kubernetes.io/node-name", authenticationv1.ExtraValue{web.Spec.NodeName}))
 	})
 
 	It("is nothing that the super cluster knows, and nothing that it shows outside of its Secret", func(ctx SpecContext) {

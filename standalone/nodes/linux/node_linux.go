@@ -31,7 +31,7 @@ type Node struct {
 
 // Open finds out whether this machine can run a node, and connects one to it, which is not running yet. Close undoes it.
 func Open(opts Options) (*Node, error) {
-	if err := check(opts.Programs); err != nil {
+	if err := opts.check(); err != nil {
 		return nil, err
 	}
 	if err := policies.Check(); err != nil {
@@ -124,7 +124,7 @@ func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
 		return nil, err
 	}
 	s := &inside.Settings{
-		Name: Name, Programs: n.opts.Programs, State: state, Cgroup: n.network.name(),
+		Name: Name, Programs: n.opts.Programs, Images: n.opts.Images, State: state, Cgroup: n.network.name(),
 		PluginDirs: pluginDirs, Nameservers: nameservers,
 		Address: n.Address(), PodNetwork: n.network.podNetwork().String(),
 		ClusterDNS: cluster.DNS, ClusterDomain: cluster.Domain,

@@ -11,7 +11,7 @@ import (
 type Node struct{}
 
 // Open says why.
-func Open(opts Options) (*Node, error) { return nil, check(opts.Programs) }
+func Open(opts Options) (*Node, error) { return nil, opts.check() }
 
 // HostAddress is none.
 func (n *Node) HostAddress() net.IP { return nil }

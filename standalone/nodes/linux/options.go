@@ -19,6 +19,8 @@ type Options struct {
 	Dir string
 	// Programs is the directory of what a node runs, which make node fills.
 	Programs string
+	// Images is a directory with archives of images that the node has besides those of Programs; empty for none.
+	Images string
 	// Command are the arguments with which this program is process 1 of a node, and calls inside.Main.
 	Command []string
 	// Output is what that process writes to, and Log where this one tells how the node is.

@@ -27,7 +27,7 @@ var packages = []struct {
 }
 
 // check says all that keeps a node from running on this machine, and how to get it.
-func check(programs string) error {
+func (o Options) check() error {
 	if runtime.GOOS != "linux" {
 		return errors.New("a real node needs Linux: use simulated ones, such as --nodes=3")
 	}
@@ -35,8 +35,13 @@ func check(programs string) error {
 	if os.Geteuid() != 0 {
 		problems = append(problems, errors.New("root's rights are missing: run it with sudo"))
 	}
-	if missing := notBuilt(programs); len(missing) > 0 {
-		problems = append(problems, fmt.Errorf("%s is missing %s: run make node", programs, strings.Join(missing, ", ")))
+	if missing := notBuilt(o.Programs); len(missing) > 0 {
+		problems = append(problems, fmt.Errorf("%s is missing %s: run make node", o.Programs, strings.Join(missing, ", ")))
+	}
+	if o.Images != "" {
+		if _, err := os.ReadDir(o.Images); err != nil {
+			problems = append(problems, fmt.Errorf("the directory of images cannot be read: %w", err))
+		}
 	}
 	if missing := notInstalled(); len(missing) > 0 {
 		problems = append(problems, fmt.Errorf("packages are missing: apt-get install %s", strings.Join(missing, " ")))

@@ -22,9 +22,9 @@ func TestNotBuilt(t *testing.T) {
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	t.Setenv("PATH", "")
-	err := check(t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "make node") {
-		t.Errorf("got %v, and should be told to run make node", err)
+	err := Options{Programs: t.TempDir(), Images: "/not/there"}.check()
+	if err == nil || !strings.Contains(err.Error(), "make node") || !strings.Contains(err.Error(), "/not/there") {
+		t.Errorf("got %v, and should be told to run make node, and that the images are not there", err)
 	}
 }
 

@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"runtime"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -15,26 +16,35 @@ import (
 // image is one image: what it is called, what is in it, and what it runs.
 type image struct {
 	reference string
-	layers    [][]entry
-	config    v1.Config
+	// base is below the layers, and may be that of several images.
+	base   []v1.Layer
+	layers [][]entry
+	config v1.Config
 }
 
-// write makes the archive in a directory. Its name follows from the image's.
-func (i image) write(dir string) error {
-	tag, err := name.NewTag(i.reference, name.StrictValidation)
-	if err != nil {
-		return err
+// file is the name of the image's archive.
+func (i image) file() string { return strings.ReplaceAll(path.Base(i.reference), ":", "-") + ".tar" }
+
+// writeArchive writes images into one archive, in which a layer of several images is once.
+func writeArchive(file string, images ...image) error {
+	archive := map[name.Tag]v1.Image{}
+	for _, i := range images {
+		tag, err := name.NewTag(i.reference, name.StrictValidation)
+		if err != nil {
+			return err
+		}
+		if archive[tag], err = i.build(); err != nil {
+			return fmt.Errorf("image %s: %w", i.reference, err)
+		}
 	}
-	built, err := i.build()
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%s.tar", filepath.Base(tag.RepositoryStr()), tag.TagStr()))
-	return tarball.WriteToFile(path, tag, built)
+	return tarball.MultiWriteToFile(file, archive)
 }
 
 func (i image) build() (v1.Image, error) {
-	built := empty.Image
+	built, err := mutate.AppendLayers(empty.Image, i.base...)
+	if err != nil {
+		return nil, err
+	}
 	for _, entries := range i.layers {
 		layer, err := newLayer(entries)
 		if err != nil {

@@ -22,12 +22,22 @@ type entry struct {
 
 // newLayer packs entries. Times are left out, so that the same files make the same image.
 func newLayer(entries []entry) (v1.Layer, error) {
+	return packLayer(func(writer *tar.Writer) error {
+		for _, e := range entries {
+			if err := e.pack(writer); err != nil {
+				return fmt.Errorf("pack %s: %w", e.path, err)
+			}
+		}
+		return nil
+	})
+}
+
+// packLayer makes a layer of what is written.
+func packLayer(write func(*tar.Writer) error) (v1.Layer, error) {
 	var packed bytes.Buffer
 	writer := tar.NewWriter(&packed)
-	for _, e := range entries {
-		if err := e.pack(writer); err != nil {
-			return nil, fmt.Errorf("pack %s: %w", e.path, err)
-		}
+	if err := write(writer); err != nil {
+		return nil, err
 	}
 	if err := writer.Close(); err != nil {
 		return nil, err

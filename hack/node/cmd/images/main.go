@@ -6,29 +6,38 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
 	programs := flag.String("programs", "", "directory of the programs that were built for images")
+	kubernetes := flag.String("conformance", "", "directory of Kubernetes' module: write the images of its conformance suite, as one archive")
 	out := flag.String("out", "", "directory to write the archives to")
 	flag.Parse()
-	if err := writeAll(context.Background(), *programs, *out); err != nil {
+	if err := writeAll(context.Background(), *programs, *kubernetes, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func writeAll(ctx context.Context, programs, out string) error {
+func writeAll(ctx context.Context, programs, kubernetes, out string) error {
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return fmt.Errorf("make the directory of archives: %w", err)
+	}
+	if kubernetes != "" {
+		images, err := conformance(ctx, programs, kubernetes)
+		if err != nil {
+			return err
+		}
+		return writeArchive(filepath.Join(out, "conformance.tar"), images...)
+	}
 	images, err := catalog(ctx, programs)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o750); err != nil {
-		return fmt.Errorf("make the directory of archives: %w", err)
-	}
 	for _, image := range images {
-		if err := image.write(out); err != nil {
-			return fmt.Errorf("image %s: %w", image.reference, err)
+		if err := writeArchive(filepath.Join(out, image.file()), image); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -16,47 +16,74 @@ const (
 	own = "/run/vc-node"
 	// programs is where the node's programs are seen.
 	programs = own + "/bin"
+	// images is where more archives of images are seen, if there are any.
+	images = own + "/images"
 )
+
+// shown is a directory of this machine, opened, and where the node sees it.
+type shown struct {
+	fd     int
+	target string
+}
 
 // mountAll gives the node a /var, a /run and a /proc of its own.
 func mountAll(settings *Settings) error {
-	// Before anything is hidden: both may be below /var or /run.
-	bin, err := openDir(settings.Programs)
+	// Before anything is hidden: they may be below /var or /run.
+	dirs, err := openAll(settings)
+	defer func() {
+		for _, dir := range dirs {
+			_ = unix.Close(dir.fd) // it is mounted then, or all is lost
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	state, err := openDir(settings.State)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = errors.Join(unix.Close(bin), unix.Close(state)) }() // they are mounted then, or all is lost
-	if err := mountTree(bin, state); err != nil {
+	if err := mountTree(dirs); err != nil {
 		return err
 	}
 	// Pods may have mounts that go both ways, as on any node.
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED)
 }
 
-func mountTree(bin, state int) error {
+// openAll opens what the node sees of this machine. What it returns beside an error is open as well.
+func openAll(settings *Settings) ([]shown, error) {
+	var dirs []shown
+	for target, path := range map[string]string{programs: settings.Programs, images: settings.Images, "/var": settings.State} {
+		if path == "" {
+			continue
+		}
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return dirs, fmt.Errorf("open %s: %w", path, err)
+		}
+		dirs = append(dirs, shown{fd: fd, target: target})
+	}
+	return dirs, nil
+}
+
+func mountTree(dirs []shown) error {
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE); err != nil {
 		return err
 	}
 	if err := mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(programs, 0o755); err != nil { //nolint:gosec // what is secret in it is in files of their own
-		return err
-	}
-	if err := bind(bin, programs); err != nil {
-		return err
-	}
-	if err := bind(state, "/var"); err != nil {
-		return err
+	for _, dir := range dirs {
+		if err := dir.mount(); err != nil {
+			return err
+		}
 	}
 	if err := makeVar(); err != nil {
 		return err
 	}
 	return mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC)
+}
+
+func (s shown) mount() error {
+	if err := os.MkdirAll(s.target, 0o755); err != nil { //nolint:gosec // what is secret in it is in files of their own
+		return err
+	}
+	return mount(filepath.Join("/proc/self/fd", strconv.Itoa(s.fd)), s.target, "", unix.MS_BIND)
 }
 
 // makeVar makes what every program expects below /var.
@@ -70,19 +97,6 @@ func makeVar() error {
 		return err
 	}
 	return nil
-}
-
-func openDir(path string) (int, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", path, err)
-	}
-	return fd, nil
-}
-
-// bind shows an open directory at another place.
-func bind(dir int, target string) error {
-	return mount(filepath.Join("/proc/self/fd", strconv.Itoa(dir)), target, "", unix.MS_BIND)
 }
 
 func mount(source, target, kind string, flags uintptr) error {

@@ -115,9 +115,13 @@ func (s *services) awaitRuntime(ctx context.Context) error {
 
 // importImages brings the images into containerd. What is there already costs little.
 func (s *services) importImages(ctx context.Context) error {
-	archives, err := filepath.Glob(filepath.Join(programs, "images", "*.tar"))
-	if err != nil {
-		return err
+	var archives []string
+	for _, dir := range []string{filepath.Join(programs, "images"), images} {
+		found, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+		if err != nil {
+			return err
+		}
+		archives = append(archives, found...)
 	}
 	for _, archive := range archives {
 		if err := s.once(ctx, "ctr", "--address", runtimeSocket, "--namespace", "k8s.io", "images", "import", archive); err != nil {

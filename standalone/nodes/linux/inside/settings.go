@@ -14,6 +14,8 @@ type Settings struct {
 	Name string `json:"name"`
 	// Programs is the directory of the node's programs and images.
 	Programs string `json:"programs"`
+	// Images is a directory with more archives of images; empty for none.
+	Images string `json:"images,omitempty"`
 	// State is the directory that the node sees as /var.
 	State string `json:"state"`
 	// Cgroup is the name of the cgroup below which the pods are.

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// clusters are a super cluster with a real node, and a tenant in it.
+type clusters struct {
+	opts  *options
+	dir   string
+	super *local.SuperCluster
+}
+
+// startClusters starts a super cluster and makes the tenant.
+func startClusters(ctx context.Context, opts *options) (*clusters, error) {
+	dir, err := os.MkdirTemp("", "vc-conformance-")
+	if err != nil {
+		return nil, err
+	}
+	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone"), dir,
+		"--nodes", "real", "--node-images", opts.file("images"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c := &clusters{opts: opts, dir: dir, super: super}
+	if err := c.makeTenant(ctx); err != nil {
+		return nil, errors.Join(err, super.Stop(), os.RemoveAll(dir))
+	}
+	return c, nil
+}
+
+// makeTenant makes a tenant and writes its kubeconfig.
+func (c *clusters) makeTenant(ctx context.Context) error {
+	vc := &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tenant},
+		// All that the suite's pods ask for.
+		Spec: tenancyv1alpha1.VirtualClusterSpec{Policy: &tenancyv1alpha1.TenantPolicy{
+			PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
+			AllowSystemPriority: true, AllowSystemTolerations: true, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
+		}},
+	}
+	made, err := c.super.NewTenant(ctx, vc)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: made.Key(), Name: names.AdminKubeconfigSecret}
+	if err := c.super.Client.Get(ctx, key, secret); err != nil {
+		return fmt.Errorf("get the tenant's kubeconfig: %w", err)
+	}
+	config, err := clientcmd.Load(secret.Data[names.AdminKubeconfigKey])
+	if err != nil {
+		return fmt.Errorf("read the tenant's kubeconfig: %w", err)
+	}
+	server, err := podEndpoint(ctx, made)
+	if err != nil {
+		return err
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.TLSServerName = server, ""
+	}
+	return clientcmd.WriteToFile(*config, c.kubeconfig(tenant))
+}
+
+// podEndpoint is where pods reach a tenant's apiserver. The suite takes it as well, because it forgets the name that a kubeconfig
+// has a server asked for, by which vc-standalone tells tenants apart that share a port.
+func podEndpoint(ctx context.Context, t *local.Tenant) (string, error) {
+	slice := &discoveryv1.EndpointSlice{}
+	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
+	if err := t.Client.Get(ctx, key, slice); err != nil {
+		return "", fmt.Errorf("get the tenant's EndpointSlice %s: %w", key, err)
+	}
+	if len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
+		return "", fmt.Errorf("the tenant's EndpointSlice %s leads nowhere", key)
+	}
+	host, port := slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port))
+	return "https://" + net.JoinHostPort(host, port), nil
+}
+
+// kubeconfig is the file of a side's.
+func (c *clusters) kubeconfig(side string) string {
+	if side == direct {
+		return filepath.Join(c.dir, "super.kubeconfig")
+	}
+	return filepath.Join(c.dir, side+".kubeconfig")
+}
+
+func (c *clusters) suite(side string) suite {
+	return suite{side: side, kubeconfig: c.kubeconfig(side), opts: c.opts}
+}
+
+func (c *clusters) stop(out console) {
+	if err := errors.Join(c.super.Stop(), os.RemoveAll(c.dir)); err != nil {
+		out.sayf("stopping the clusters: %v", err)
+	}
+}

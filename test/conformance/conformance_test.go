@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+func specReport(name string, state types.SpecState) types.SpecReport {
+	return types.SpecReport{LeafNodeType: types.NodeTypeIt, LeafNodeText: name, State: state}
+}
+
+// kept are results in a directory of a test's.
+func kept(t *testing.T, batches ...[]types.SpecReport) *results {
+	t.Helper()
+	r, err := openResults(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range batches {
+		if err := r.keep(types.Report{SpecReports: batch}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func listed(specs []spec) string {
+	var all []string
+	for _, s := range specs {
+		all = append(all, s.name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestSpecsThatRunAloneComeLast(t *testing.T) {
+	got := batches([]spec{{name: "a", serial: true}, {name: "b"}, {name: "c"}, {name: "d", serial: true}, {name: "e"}}, 2)
+	var all []string
+	for _, batch := range got {
+		all = append(all, listed(batch))
+	}
+	if want := "b c|e a|d"; strings.Join(all, "|") != want {
+		t.Errorf("got %s, want %s", strings.Join(all, "|"), want)
+	}
+}
+
+func TestARunGoesOnWhereItWas(t *testing.T) {
+	specs := []spec{{name: "a"}, {name: "b"}, {name: "c"}}
+	first := kept(t,
+		[]types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStateFailed)},
+		[]types.SpecReport{specReport("a", types.SpecStatePassed)})
+	again, err := openResults(first.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := listed(again.missing(specs, false)); got != "c" {
+		t.Errorf("to run are %q, want c", got)
+	}
+	if got := listed(again.missing(specs, true)); got != "b c" {
+		t.Errorf("with those that failed, to run are %q, want b c", got)
+	}
+}
+
+func TestBrokenResultsAreSaid(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "000.json"), []byte(`{"SuitePath": "half a fi`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openResults(dir); err == nil || !strings.Contains(err.Error(), "000.json") {
+		t.Errorf("got %v, and the file should be named", err)
+	}
+}
+
+func TestWhatDidNotEndIsNoResult(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.json")
+	const said = `[{"SpecReports": [
+		{"LeafNodeType": "It", "LeafNodeText": "passed", "State": "passed"},
+		{"LeafNodeType": "It", "LeafNodeText": "failed", "State": "failed"},
+		{"LeafNodeType": "It", "LeafNodeText": "interrupted", "State": "interrupted"},
+		{"LeafNodeType": "It", "LeafNodeText": "skipped", "State": "skipped"},
+		{"LeafNodeType": "BeforeSuite", "State": "failed"}]}]`
+	if err := os.WriteFile(file, []byte(said), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := readReport(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.SpecReports) != 2 || report.SpecReports[0].LeafNodeText != "passed" || report.SpecReports[1].LeafNodeText != "failed" {
+		t.Errorf("got %v, want passed and failed", report.SpecReports)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	specs := []spec{{name: "fine"}, {name: "known"}, {name: "new"}, {name: "node"}, {name: "odd"}, {name: "not run"}}
+	onDirect := kept(t, []types.SpecReport{
+		specReport("fine", types.SpecStatePassed), specReport("known", types.SpecStatePassed), specReport("new", types.SpecStatePassed),
+		specReport("node", types.SpecStateFailed), specReport("odd", types.SpecStateFailed),
+	})
+	onTenant := kept(t, []types.SpecReport{
+		specReport("fine", types.SpecStatePassed), specReport("known", types.SpecStateFailed), specReport("new", types.SpecStateTimedout),
+		specReport("node", types.SpecStateFailed), specReport("odd", types.SpecStatePassed),
+	})
+	got := compare(specs, onDirect, onTenant, reasons{Tenant: []reason{{"known", "because"}}, Both: []reason{{"node", "one"}}})
+
+	if got.RanDirect != 5 || got.PassedDirect != 3 || got.RanTenant != 5 || got.PassedTenant != 2 {
+		t.Errorf("wrong numbers: %+v", got)
+	}
+	if err := got.err(); err == nil || !strings.Contains(err.Error(), "new") || strings.Contains(err.Error(), "known") {
+		t.Errorf("got %v, and only the spec without a reason should be named", err)
+	}
+	for table, want := range map[string]string{
+		table(got.OnlyTenant): "| known | because |\n| new |  |", table(got.OnlyDirect): "| odd |  |", table(got.Both): "| node | one |",
+	} {
+		if !strings.HasSuffix(table, want) {
+			t.Errorf("got\n%s\nwant at its end\n%s", table, want)
+		}
+	}
+}
+
+func TestOneSideAlone(t *testing.T) {
+	got := compare([]spec{{name: "a"}, {name: "b"}}, nil,
+		kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}), reasons{})
+	if got.RanDirect != 0 || got.PassedTenant != 1 || len(got.OnlyTenant) != 1 {
+		t.Errorf("got %+v, want one that fails through the tenant", got)
+	}
+}
+
+// TestReasonsAreGiven: a reason for nothing, or for everything, explains nothing.
+func TestReasonsAreGiven(t *testing.T) {
+	given, err := readReasons()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range append(given.Tenant, given.Both...) {
+		if len(r.Specs) < 10 || r.Reason == "" {
+			t.Errorf("%+v says too little", r)
+		}
+	}
+}
+
+func TestDocument(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "conformance.md")
+	c := comparison{Specs: 3, RanTenant: 2, OnlyTenant: []failure{{"a | b", "because"}}}
+	if err := c.write(file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`| a \| b | because |`, "| through a tenant | 0 | 2 | 3 |", "None."} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the document does not say %q", want)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// Command conformance runs Kubernetes' conformance suite through a tenant, and directly in the super cluster that the tenant is in,
+// both on one real node of this machine, and writes down what differs. It goes on where it was interrupted.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/virtualcluster/virtualcluster/internal/process"
+)
+
+func main() {
+	opts := defaultOptions()
+	command := &cobra.Command{
+		Use:           "conformance",
+		Short:         "Runs Kubernetes' conformance suite through a tenant and directly, and compares the two",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return run(command.Context(), opts, console{command.OutOrStdout()})
+		},
+	}
+	opts.addFlags(command.Flags())
+	os.Exit(process.Main(command))
+}

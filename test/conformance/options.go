@@ -1,0 +1,51 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the settings of a run.
+type options struct {
+	// binaries is where make puts what is built.
+	binaries string
+	// results is where each spec's result is kept, so that a run can go on.
+	results string
+	// sides are where the suite is run.
+	sides []string
+	// focus restricts the specs to those whose names match.
+	focus string
+	// failed has the specs that failed run again.
+	failed bool
+	// procs is how many specs run at the same time, and batch after how many of them results are kept.
+	procs, batch int
+	// document is the file to write the comparison to; empty for none.
+	document string
+}
+
+// The sides.
+const (
+	direct = "direct"
+	tenant = "tenant"
+)
+
+func defaultOptions() *options {
+	here := filepath.Join("test", "conformance")
+	return &options{
+		binaries: "bin", results: filepath.Join(here, "results"), sides: []string{direct, tenant}, procs: 8, batch: 64,
+	}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.binaries, "binaries", o.binaries, "directory that make conformance-suite built into")
+	flags.StringVar(&o.results, "results", o.results, "directory of results; what is in it is not run again")
+	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster, or tenant; empty to compare what there is")
+	flags.StringVar(&o.focus, "focus", o.focus, "regular expression that the names of specs must match; empty for all")
+	flags.BoolVar(&o.failed, "failed", o.failed, "run those again that failed")
+	flags.IntVar(&o.procs, "procs", o.procs, "how many specs run at the same time")
+	flags.IntVar(&o.batch, "batch", o.batch, "after how many specs results are kept")
+	flags.StringVar(&o.document, "document", o.document, "file to write the comparison to")
+}
+
+func (o *options) file(name string) string { return filepath.Join(o.binaries, "conformance", name) }
