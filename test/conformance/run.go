@@ -15,6 +15,10 @@ func run(ctx context.Context, opts *options, out console) error {
 	if err != nil {
 		return err
 	}
+	// The suite has a working directory of its own.
+	if opts.binaries, err = filepath.Abs(opts.binaries); err != nil {
+		return err
+	}
 	specs, err := chooseSpecs(ctx, opts)
 	if err != nil {
 		return err
