@@ -40,7 +40,7 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		first.Spec.DNSConfig = &corev1.PodDNSConfig{
 			Searches: []string{"corp.example"}, Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: new("2")}, {Name: "edns0"}},
 		}
-		second = member(ns, "second")
+		second = member(ns, "second-in-command") // too long with the namespace of the super cluster
 		second.Spec.SetHostnameAsFQDN = new(true)
 		own = pod(ns, "own", busybox, "sleep", "3600")
 		own.Spec.DNSPolicy = corev1.DNSNone
@@ -93,7 +93,7 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 
 	It("are its own", func(ctx SpecContext) {
 		Expect(as.in(ctx, first, "hostname")).To(Equal("captain\n"))
-		Expect(as.in(ctx, second, "hostname")).To(Equal("second.crew." + ns + ".svc.cluster.local\n"))
+		Expect(as.in(ctx, second, "hostname")).To(Equal("second-in-command.crew." + ns + ".svc.cluster.local\n"))
 	})
 })
 
