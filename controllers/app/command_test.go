@@ -45,11 +45,13 @@ func TestCommand(t *testing.T) {
 				"--metrics-bind-address=:8443", "--health-probe-bind-address=0", "-v=4",
 				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22", "--coredns-image=",
 				"--webhook-cert-dir=certs", "--webhook-port=10250",
+				"--vn-agent-address=agent.example:10550", "--vn-agent-ca-file=agent-ca.crt",
 			},
 			Options{
 				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
 				ServiceCIDRPool:    "10.104.0.0/13", ServiceCIDRPrefix: 22,
 				WebhookCertDir: "certs", WebhookPort: 10250,
+				AgentAddress: "agent.example:10550", AgentCAFile: "agent-ca.crt",
 				Options: process.Options{
 					LeaderElect: true, LeaderElectNamespace: "vc-system",
 					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",

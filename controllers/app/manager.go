@@ -11,8 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/process"
@@ -66,7 +68,7 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	if err := addDNS(mgr, options.CoreDNSImage); err != nil {
+	if err := addAddons(mgr, options); err != nil {
 		return err
 	}
 	if options.WebhookCertDir == "" {
@@ -75,13 +77,24 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	return admission.SetupWithManager(mgr)
 }
 
-// addDNS has the tenants' DNS kept in place, if they are to have one.
-func addDNS(mgr manager.Manager, image string) error {
-	if image == "" {
+// addAddons has kept in place what the tenants' clusters are to have.
+func addAddons(mgr manager.Manager, options Options) error {
+	reconciler := &addons.Reconciler{Client: mgr.GetClient()}
+	if options.CoreDNSImage != "" {
+		reconciler.Addons = append(reconciler.Addons, dns.Addon(options.CoreDNSImage))
+	}
+	if options.AgentAddress != "" {
+		metrics, err := metricsapi.Addon(options.AgentAddress, options.AgentCAFile)
+		if err != nil {
+			return fmt.Errorf("--vn-agent-address and --vn-agent-ca-file: %w", err)
+		}
+		reconciler.Addons = append(reconciler.Addons, metrics)
+	}
+	if len(reconciler.Addons) == 0 {
 		return nil
 	}
-	if err := (&dns.Reconciler{Client: mgr.GetClient(), Image: image}).SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set up DNS reconciler: %w", err)
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the reconciler of addons: %w", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/network"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	WebhookPort int
 	// CoreDNSImage is what tenants with Service addresses of their own run for DNS; empty for no DNS.
 	CoreDNSImage string
+	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes; empty if they do
+	// not. AgentCAFile has the authorities of its serving certificate.
+	AgentAddress, AgentCAFile string
 	process.Options
 }
 
@@ -48,6 +52,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
 		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
+	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
+		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
+	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile,
+		"CA of the serving certificate of vn-agent in PEM, which has to be for the name "+metricsapi.ServerName+", too")
 	o.Options.AddFlags(flags)
 }
 

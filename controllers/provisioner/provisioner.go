@@ -41,7 +41,7 @@ type ControlPlane struct {
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
 	Kubeconfig []byte
 	// KubeletClientCA is the authority of the certificate by which the apiserver shows kubelets who it is, in PEM: one that signs
-	// nothing else. It may be empty; nothing answers in the kubelets' place then.
+	// nothing else; beside it, that of the certificate for aggregated APIs. It may be empty; nothing answers in the kubelets' place then.
 	KubeletClientCA []byte
 	// Message says what is being waited for while Ready is false.
 	Message string

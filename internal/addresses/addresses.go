@@ -1,5 +1,5 @@
 // Package addresses knows the Service addresses and the domain that a cluster has by convention. The manager, the control planes and the
-// syncer have to agree on them.
+// syncer have to agree on them, and on how addresses of servers are written.
 package addresses
 
 import "net/netip"

@@ -57,14 +57,17 @@ const (
 	ConfirmRemoval = Domain + "/confirm-removal"
 	// DNS is an annotation on a tenant's namespace kube-system, by which the tenant opts out of the DNS that is kept in place for it.
 	DNS = Domain + "/dns"
+	// Metrics is an annotation on a tenant's namespace kube-system, by which the tenant opts out of the resource metrics API that is kept
+	// in place for it.
+	Metrics = Domain + "/metrics"
 	// Applied is an annotation on what the manager keeps in place in a tenant: which state of it was applied.
 	Applied = Domain + "/applied"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
 	RestartedAt = Domain + "/restartedAt"
 )
 
-// DNSUnmanaged is the value of the annotation DNS that opts out.
-const DNSUnmanaged = "unmanaged"
+// Unmanaged is the value of the annotations DNS and Metrics that opts out.
+const Unmanaged = "unmanaged"
 
 // The Secret in the root namespace that holds the admin kubeconfig of the tenant, and its key.
 const (

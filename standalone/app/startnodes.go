@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/dns"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -99,7 +100,11 @@ func serveNames(ctx context.Context, super *hosted.ControlPlane) error {
 		return err
 	}
 	settings := dns.Settings{Image: dns.DefaultImage, Domain: super.ClusterDomain(), Address: super.DNSAddress().String()}
-	if err := dns.Ensure(ctx, client, settings); err != nil {
+	objects, err := settings.Objects()
+	if err != nil {
+		return err
+	}
+	if err := addons.Ensure(ctx, client, objects); err != nil {
 		return fmt.Errorf("set up the super cluster's DNS: %w", err)
 	}
 	return nil

@@ -3,15 +3,14 @@ package app
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
@@ -138,10 +137,9 @@ func (o *Options) agent() (resources.Agent, error) {
 	if o.AgentAddress == "" {
 		return resources.Agent{}, nil
 	}
-	host, text, err := net.SplitHostPort(o.AgentAddress)
-	port, portErr := strconv.ParseUint(text, 10, 16)
-	if err != nil || portErr != nil || port == 0 || host == "" {
-		return resources.Agent{}, fmt.Errorf("--vn-agent-address %q must be a host and a port, such as 10.0.0.7:10550", o.AgentAddress)
+	host, port, err := addresses.SplitHostPort(o.AgentAddress)
+	if err != nil {
+		return resources.Agent{}, fmt.Errorf("--vn-agent-address: %w", err)
 	}
-	return resources.Agent{Host: host, Port: int32(port)}, nil
+	return resources.Agent{Host: host, Port: port}, nil
 }

@@ -114,7 +114,7 @@ var _ = Describe("A tenant's DNS", func() {
 	It("stays deleted while the tenant takes care of it", func(ctx SpecContext) {
 		dns := dnsOf()
 		Eventually(get).WithContext(ctx).WithArguments(blue, dns).Should(Succeed())
-		annotate(ctx, blue, names.DNSUnmanaged)
+		annotate(ctx, blue, names.Unmanaged)
 		Expect(blue.Client.Delete(ctx, dns)).To(Succeed())
 		lookAt(ctx, blue)
 		Consistently(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(beNotFound)

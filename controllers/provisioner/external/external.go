@@ -25,7 +25,8 @@ import (
 const (
 	// SecretKey holds the kubeconfig.
 	SecretKey = "kubeconfig"
-	// KubeletClientCAKey holds the authority of the apiserver's kubelet client certificate, if vn-agent is to answer it.
+	// KubeletClientCAKey holds the authorities of the certificates that the apiserver shows kubelets and aggregated APIs, if vn-agent is to
+	// answer it.
 	KubeletClientCAKey = "kubelet-client-ca.crt"
 )
 

@@ -3,10 +3,17 @@ package dns
 import (
 	"strings"
 	"testing"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-func TestRender(t *testing.T) {
-	objects, err := render(Settings{Image: "example/coredns:1", Domain: "my.domain", Address: "10.104.16.10"})
+func TestAddon(t *testing.T) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if objects, err := Addon("example/coredns:1").Objects(vc); err != nil || len(objects) > 0 {
+		t.Errorf("a tenant without Service addresses of its own gets %v (%v)", objects, err)
+	}
+	vc.Status.ServiceCIDR, vc.Spec.ClusterDomain = "10.104.16.0/20", "my.domain"
+	objects, err := Addon("example/coredns:1").Objects(vc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,20 +31,6 @@ func TestRender(t *testing.T) {
 		if err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s is without %q (%v): %s", kind, want, err, data)
 		}
-	}
-}
-
-func TestVersionsDiffer(t *testing.T) {
-	of := func(image string) string {
-		objects, err := render(Settings{Image: image})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return versionOf(objects[4])
-	}
-	first, again, other := of("a"), of("a"), of("b")
-	if first != again || first == other {
-		t.Errorf("the versions of one Deployment are %s and %s, and %s of another", first, again, other)
 	}
 }
 

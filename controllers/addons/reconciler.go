@@ -1,0 +1,158 @@
+// Package addons keeps in place what a tenant's cluster has beside what the tenant runs in it, such as DNS: objects in the tenant's own
+// cluster, which come back when they are deleted, unless the tenant opts out.
+package addons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+const (
+	// fieldOwner owns what is applied.
+	fieldOwner = "vc-manager"
+	// interval is how often a tenant's addons are looked at: nobody watches them.
+	interval = 30 * time.Second
+	workers  = 4
+	// timeout is how long one tenant may take.
+	timeout = 15 * time.Second
+)
+
+// Addon is something that is kept in place in tenants' clusters.
+type Addon struct {
+	// Name is what it is called in errors.
+	Name string
+	// OptOut is the annotation on a tenant's namespace kube-system by which the tenant, with the value names.Unmanaged, takes care of it.
+	OptOut string
+	// Objects are those that a tenant is to have, in the order in which they are made; none if it has no such addon.
+	Objects func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error)
+}
+
+// Reconciler keeps the addons of tenants in place.
+type Reconciler struct {
+	// Client reads from the manager's cache.
+	Client client.Client
+	Addons []Addon
+}
+
+// SetupWithManager adds the reconciler to a manager whose cache has the Secrets with the admin kubeconfigs.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("addons").
+		For(&tenancyv1alpha1.VirtualCluster{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: timeout}).
+		Complete(r)
+}
+
+// Reconcile puts the addons of one tenant in place, and looks again after a while.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, vc); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !vc.DeletionTimestamp.IsZero() || !isReady(vc) {
+		return reconcile.Result{}, nil // a change leads here again
+	}
+	wanted, err := r.wanted(vc)
+	if len(wanted) > 0 {
+		err = errors.Join(err, r.ensure(ctx, vc, wanted))
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("addons of VirtualCluster %s: %w", req, err)
+	}
+	if len(wanted) == 0 {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: wait.Jitter(interval, 0.2)}, nil
+}
+
+func isReady(vc *tenancyv1alpha1.VirtualCluster) bool {
+	return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady)
+}
+
+// filled is an addon with the objects that a tenant is to have of it.
+type filled struct {
+	Addon
+
+	objects []*unstructured.Unstructured
+}
+
+// wanted are the addons that a tenant is to have. One that cannot be made holds up no other.
+func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled, err error) {
+	for _, addon := range r.Addons {
+		objects, failed := addon.Objects(vc)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", addon.Name, failed))
+		} else if len(objects) > 0 {
+			wanted = append(wanted, filled{addon, objects})
+		}
+	}
+	return wanted, err
+}
+
+// ensure brings a tenant's addons to what they should be, but for those that the tenant takes care of.
+func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, wanted []filled) error {
+	tenant, closeTenant, err := r.connect(ctx, vc)
+	if err != nil {
+		return err
+	}
+	defer closeTenant()
+	system, err := tenant.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	var errs []error
+	for _, addon := range wanted {
+		if system.GetAnnotations()[addon.OptOut] == names.Unmanaged {
+			continue
+		}
+		if err := ensureFor(ctx, tenant, addon); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", addon.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// connect makes a client of a tenant for this once, and what closes its connections.
+func (r *Reconciler) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (dynamic.Interface, func(), error) {
+	key := types.NamespacedName{Namespace: vc.Status.ClusterNamespace, Name: names.AdminKubeconfigSecret}
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, key, secret); err != nil {
+		return nil, nil, fmt.Errorf("get Secret %s: %w", key, err)
+	}
+	config, err := kubeconfig.RESTConfig(secret.Data[names.AdminKubeconfigKey])
+	if err != nil {
+		return nil, nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	config.UserAgent = fieldOwner
+	// A transport that is shared would be kept for as long as the process runs. One with a function of its own is not.
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up a client: %w", err)
+	}
+	tenant, err := dynamic.NewForConfigAndClient(config, httpClient)
+	return tenant, func() { utilnet.CloseIdleConnectionsFor(httpClient.Transport) }, err
+}

@@ -1,0 +1,64 @@
+// Package dns gives each tenant that has Service addresses of its own a DNS of its own: CoreDNS in the tenant's cluster, at the
+// address that its pods are told.
+package dns
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/addons"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// DefaultImage is the CoreDNS that belongs to the Kubernetes of this project.
+const DefaultImage = "registry.k8s.io/coredns/coredns:v1.14.2"
+
+//go:embed manifests.yaml
+var manifests string
+
+// Settings are what differs between clusters.
+type Settings struct {
+	// Image is that of CoreDNS, Domain what it answers for, and Address the one of its service.
+	Image, Domain, Address string
+}
+
+// Objects are those of a cluster's DNS, in the order in which they are made.
+func (s Settings) Objects() ([]*unstructured.Unstructured, error) { return addons.Render(manifests, s) }
+
+// Addon is the DNS of tenants, with an image of CoreDNS.
+func Addon(image string) addons.Addon {
+	return addons.Addon{
+		Name:   "DNS",
+		OptOut: names.DNS,
+		Objects: func(vc *tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {
+			if vc.Status.ServiceCIDR == "" {
+				return nil, nil
+			}
+			address, err := serviceAddress(vc.Status.ServiceCIDR)
+			if err != nil {
+				return nil, err
+			}
+			domain := cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain)
+			return Settings{Image: image, Domain: domain, Address: address}.Objects()
+		},
+	}
+}
+
+// serviceAddress is the address of the DNS service in a range of Service addresses.
+func serviceAddress(serviceCIDR string) (string, error) {
+	part, err := netip.ParsePrefix(serviceCIDR)
+	if err != nil {
+		return "", fmt.Errorf("status.serviceCidr: %w", err)
+	}
+	address := addresses.In(part, addresses.DNS)
+	if !address.IsValid() {
+		return "", fmt.Errorf("status.serviceCidr %s has no tenth address, which is that of the DNS service", part)
+	}
+	return address.String(), nil
+}
