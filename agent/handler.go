@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/virtualcluster/virtualcluster/agent/resourcemetrics"
 )
 
 // handler answers the kubelet API.
@@ -20,6 +22,7 @@ type handler struct {
 	pods    pods
 	limit   *limit
 	super   *super
+	usage   resourcemetrics.Server
 	metrics *Metrics
 	log     logr.Logger
 }
@@ -37,7 +40,11 @@ type order struct {
 // ServeHTTP answers a request of a tenant's apiserver.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, known := parseTarget(r.URL)
-	if !known {
+	measured := resourcemetrics.Serves(r.URL)
+	switch {
+	case measured:
+		t.call = callMetrics
+	case !known:
 		t.call = callOther
 	}
 	who, err := h.identify(r)
@@ -46,6 +53,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, t, err)
 	case r.URL.Path == "/healthz":
 		_, _ = w.Write([]byte("ok"))
+	case measured:
+		h.measure(w, r, t, who)
 	case !known:
 		h.refuse(w, t, refusef(http.StatusNotFound, "this node answers containerLogs, exec, attach and portForward of a pod, and nothing else"))
 	case !t.call.allows(r.Method):
@@ -57,16 +66,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer carries out an order within the tenant's limit.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, o order) {
-	giveBack, ok := h.limit.take(o.tenant.uid)
+	done, ok := h.admit(w, o.target, o.tenant)
 	if !ok {
-		h.refuse(w, o.target, refusef(http.StatusTooManyRequests,
-			"this cluster has %d streams open already, which is as many as it may have: end one of them", h.limit.most))
 		return
 	}
-	defer giveBack()
-	open := h.metrics.streams.WithLabelValues(string(o.target.call))
-	open.Inc()
-	defer open.Dec()
+	defer done()
 	var err error
 	if o.query, err = o.target.query(r.URL.Query()); err != nil {
 		h.refuse(w, o.target, refusef(http.StatusBadRequest, "%s", err))
@@ -77,6 +81,33 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, o order) {
 		return
 	}
 	h.forward(w, r, o)
+}
+
+// measure answers what the tenant's pods use, within the tenant's limit.
+func (h *handler) measure(w http.ResponseWriter, r *http.Request, t target, who tenant) {
+	done, ok := h.admit(w, t, who)
+	if !ok {
+		return
+	}
+	defer done()
+	code, err := h.usage.Serve(w, r, resourcemetrics.Tenant{Key: who.key, Namespace: who.namespace, Name: who.name, UID: who.uid})
+	if err != nil && r.Context().Err() == nil {
+		h.log.Error(err, "a request could not be answered", "call", t.call)
+	}
+	h.count(t.call, code)
+}
+
+// admit counts a request that is being answered, unless its tenant has too many. What it returns ends it.
+func (h *handler) admit(w http.ResponseWriter, t target, who tenant) (done func(), ok bool) {
+	giveBack, ok := h.limit.take(who.uid)
+	if !ok {
+		h.refuse(w, t, refusef(http.StatusTooManyRequests,
+			"this cluster has %d streams open already, which is as many as it may have: end one of them", h.limit.most))
+		return nil, false
+	}
+	open := h.metrics.streams.WithLabelValues(string(t.call))
+	open.Inc()
+	return func() { open.Dec(); giveBack() }, true
 }
 
 // refuse says to a tenant why there is no answer. What is not meant for a tenant is logged.

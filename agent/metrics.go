@@ -35,7 +35,8 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vn_agent_requests_total",
-			Help: "Requests of tenants' apiservers, by the kubelet's call and the status code of the answer; 101 is a stream that began.",
+			Help: "Requests of tenants' apiservers, by the kubelet's call (metrics: of the resource metrics API) and the status code " +
+				"of the answer; 101 is a stream that began.",
 		}, []string{labelCall, "code"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vn_agent_streams",

@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/agent/resourcemetrics"
 )
 
 const (
@@ -34,7 +36,7 @@ type Options struct {
 	// Cache holds the VirtualClusters and what vc-manager publishes of them, and Indexer adds an index to it.
 	Cache   client.Reader
 	Indexer client.FieldIndexer
-	// Live reads namespaces and pods of the super cluster around the cache.
+	// Live reads namespaces, pods and their metrics of the super cluster around the cache.
 	Live client.Reader
 	// StreamsPerTenant is how many streams a tenant may have at a time.
 	StreamsPerTenant int
@@ -62,6 +64,7 @@ func NewServer(ctx context.Context, options Options) (*Server, error) {
 		pods:    pods{super: options.Live},
 		limit:   newLimit(options.StreamsPerTenant),
 		super:   way,
+		usage:   resourcemetrics.Server{Super: options.Live},
 		metrics: options.Metrics,
 		log:     options.Logger,
 	}}, nil

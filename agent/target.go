@@ -18,6 +18,8 @@ const (
 	callExec        call = "exec"
 	callAttach      call = "attach"
 	callPortForward call = "portForward"
+	// callMetrics stands for what is asked of the resource metrics API, which is no call of a kubelet.
+	callMetrics call = "metrics"
 	// callOther stands for all that is not answered.
 	callOther call = "other"
 )

@@ -29,9 +29,9 @@ var (
 
 // tenant is who a request is for.
 type tenant struct {
-	// key is the cluster key, name the VirtualCluster's.
-	key, name string
-	uid       types.UID
+	// key is the cluster key, namespace and name the VirtualCluster's.
+	key, namespace, name string
+	uid                  types.UID
 }
 
 // tenants knows tenants' apiservers by the authority that has signed their certificate, and by nothing else: what a certificate says
@@ -133,5 +133,5 @@ func (t tenants) ownerOf(ctx context.Context, published *corev1.ConfigMap) (tena
 	if published.Namespace != vc.Status.ClusterNamespace || published.Annotations[names.VCUID] != string(vc.UID) {
 		return tenant{}, nil
 	}
-	return tenant{key: vc.Status.ClusterNamespace, name: vc.Name, uid: vc.UID}, nil
+	return tenant{key: vc.Status.ClusterNamespace, namespace: vc.Namespace, name: vc.Name, uid: vc.UID}, nil
 }

@@ -43,7 +43,7 @@ func (w *world) tenant(name string, ca []byte, change ...func(*tenancyv1alpha1.V
 		f(vc, published)
 	}
 	w.objects = append(w.objects, vc, published)
-	return tenant{key: "key-of-" + name, name: name, uid: types.UID("uid-of-" + name)}
+	return tenant{key: "key-of-" + name, namespace: vc.Namespace, name: name, uid: types.UID("uid-of-" + name)}
 }
 
 func (w *world) tenants() tenants {

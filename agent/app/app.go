@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,11 +27,13 @@ import (
 // name is the program's, in user agents.
 const name = "vn-agent"
 
-// What it reads, it reads one by one, but for what says who the tenants are.
+// What it reads, it reads one by one, but for what says who the tenants are, and for what their pods use.
 //
 // +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=kubelet-client-ca,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces;pods;pods/log,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces;pods,verbs=list
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=list
 // +kubebuilder:rbac:groups="",resources=pods/exec;pods/attach;pods/portforward,verbs=get;create
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -111,7 +114,9 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 // newManager makes a manager whose cache holds what says who the tenants are, and nothing of what is theirs.
 func newManager(super *rest.Config, options Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, tenancyv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, tenancyv1alpha1.AddToScheme, metricsv1beta1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("set up scheme: %w", err)
 		}
