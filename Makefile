@@ -66,6 +66,7 @@ node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kub
 		github.com/containerd/containerd/v2/cmd/ctr
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
 	cd hack/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
+	cd hack/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
 	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
 
 # What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.

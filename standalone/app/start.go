@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,14 +35,17 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.startManager(ctx, crew, host, super, certificate.CA()); err != nil {
-		return nil, err
-	}
-	address, err := s.startAgent(ctx, crew, super, certificate)
+	listener, agent, err := s.listenForAgent()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.startSyncer(ctx, crew, super, address); err != nil {
+	if err := s.startManager(ctx, crew, host, super, agent, certificate); err != nil {
+		return nil, err
+	}
+	if err := s.startAgent(ctx, crew, super, listener, certificate); err != nil {
+		return nil, err
+	}
+	if err := s.startSyncer(ctx, crew, super, agent); err != nil {
 		return nil, err
 	}
 	instance := &Instance{Super: super, Kubeconfig: s.dir.File(kubeconfigFile), Dir: s.dir}
@@ -96,15 +98,19 @@ func (s *standalone) superSpec() hosted.Spec {
 	return spec
 }
 
-// startManager runs vc-manager with the provisioners that this process can offer.
-func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, kubeletCA []byte) error {
+// startManager runs vc-manager with the provisioners that this process can offer. agent is where tenants' apiservers reach vn-agent, empty
+// if they do not.
+func (s *standalone) startManager(
+	ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, agent string, certificate *hosted.ServingCertificate,
+) error {
 	if !s.opts.Manager {
 		return nil
 	}
-	here := provisioner.New(crew.ctx, host, kubeletCA)
+	here := provisioner.New(crew.ctx, host, certificate.CA())
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
-	if s.opts.Nodes.Real { // pods on other nodes ask nothing
+	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage
+		options.AgentAddress, options.AgentCAFile = agent, certificate.CAFile()
 	}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
@@ -124,14 +130,14 @@ func (s *standalone) startManager(ctx context.Context, crew *crew, host *hosted.
 	return s.await(ctx, "vc-manager", mgr)
 }
 
-// startSyncer runs vc-syncer. agent is the address of the agent in this process, empty if there is none.
+// startSyncer runs vc-syncer. agent is where tenants' apiservers reach vn-agent, empty if they do not.
 func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Config, agent string) error {
 	if !s.opts.Syncer {
 		return nil
 	}
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
-	options.AgentAddress = cmp.Or(options.AgentAddress, agent)
+	options.AgentAddress = agent
 	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/dns"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/metricsserver"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
 	"github.com/virtualcluster/virtualcluster/standalone/volumes"
@@ -60,6 +61,9 @@ func (s *standalone) startNodes(ctx context.Context, crew *crew, super *hosted.C
 	if err := linux.Forget(ctx, super.RESTConfig()); err != nil {
 		return err
 	}
+	if err := metricsserver.Remove(ctx, super.RESTConfig()); err != nil {
+		return err
+	}
 	// They play on after the start, so they get the crew's context, and the start's to be waited for.
 	err := simulated.Run(crew.ctx, super.RESTConfig(), s.opts.Nodes.Simulated, s.log.file)
 	if err != nil {
@@ -89,6 +93,9 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	crew.run("the provisioner of volumes", func(ctx context.Context) error {
 		return volumes.Run(ctx, super.RESTConfig(), s.volumes, s.log.WithName("volumes"))
 	})
+	if err := metricsserver.Install(ctx, super.RESTConfig()); err != nil {
+		return err
+	}
 	s.progress.step("node", fmt.Sprintf("%s at %s", linux.Name, s.node.Address()))
 	return nil
 }

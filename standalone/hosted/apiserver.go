@@ -52,6 +52,10 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the apiserver: %w", err)
 	}
+	if err := watchNoFrontProxyFiles(config, c.creds); err != nil {
+		return nil, err
+	}
+	resolveServices(config)
 	generic := config.KubeAPIs.ControlPlane.Generic
 	s := &apiServer{done: make(chan struct{}), informers: config.KubeAPIs.ControlPlane.VersionedInformers}
 	s.loopback = unlimited(generic.LoopbackClientConfig)
@@ -201,6 +205,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 		o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
 	}
 	setKubeletOptions(o, spec, creds)
+	setFrontProxyOptions(o, creds)
 	setEconomyOptions(o)
 	o.Etcd.StorageConfig.Prefix = prefixOf(spec.Name)
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}

@@ -26,6 +26,7 @@ func workloadControllers() []Controller {
 		{"cronjob-controller", buildCronJobs},
 		{"ttl-after-finished-controller", buildTTLAfterFinished},
 		{"disruption-controller", buildDisruption},
+		{"horizontal-pod-autoscaler-controller", buildAutoscaler},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,9 +97,11 @@ func (c *ControlPlane) NewServingCertificate(name string, ips []net.IP) (pki.Key
 	return c.creds.authority.Server(name, []string{name}, ips, c.spec.CertificateValidity, time.Now())
 }
 
-// KubeletClientCA is the authority, in PEM, of the certificate by which the
-// apiserver shows kubelets who it is.
-func (c *ControlPlane) KubeletClientCA() []byte { return c.creds.kubeletClients.CertPEM }
+// ClientCAs are the authorities, in PEM, of the certificates by which the
+// apiserver shows kubelets and aggregated APIs who it is.
+func (c *ControlPlane) ClientCAs() []byte {
+	return slices.Concat(c.creds.kubeletClients.CertPEM, c.creds.frontProxy.CertPEM)
+}
 
 // AdminKubeconfig is a self-contained kubeconfig of a cluster admin.
 func (c *ControlPlane) AdminKubeconfig() []byte {

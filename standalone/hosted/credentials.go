@@ -29,6 +29,8 @@ const (
 	looksInALife = 12
 
 	mastersGroup = "system:masters"
+	// frontProxyClient is who passes requests on to aggregated APIs.
+	frontProxyClient = "front-proxy-client"
 )
 
 // credentials are the keys and certificates of one control plane, kept under
@@ -40,13 +42,16 @@ type credentials struct {
 	// kubeletClients signs what the apiserver shows to kubelets. It is the
 	// authority itself unless that is to be kept apart.
 	kubeletClients pki.Authority
-	signingKey     []byte
-	dnsNames       []string
-	ips            []net.IP
-	validity       time.Duration
+	// frontProxy signs what the apiserver shows to aggregated APIs, and nothing
+	// else: whoever has a certificate of it may say who the user is.
+	frontProxy pki.Authority
+	signingKey []byte
+	dnsNames   []string
+	ips        []net.IP
+	validity   time.Duration
 
-	mu                     sync.RWMutex
-	admin, server, kubelet pki.KeyPair
+	mu                            sync.RWMutex
+	admin, server, kubelet, proxy pki.KeyPair
 }
 
 // loadCredentials finds the credentials of a control plane in dir, and makes
@@ -66,6 +71,12 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 		if c.kubeletClients, err = loadAuthority(c.path("kubelet-client-ca.pem"), "kubelet-client-ca:"+spec.Name); err != nil {
 			return nil, err
 		}
+	}
+	if c.frontProxy, err = loadAuthority(c.path("front-proxy-ca.pem"), "front-proxy-ca:"+spec.Name); err != nil {
+		return nil, err
+	}
+	if _, err := readOrMake(c.frontProxyCAFile(), func() ([]byte, error) { return c.frontProxy.CertPEM, nil }); err != nil {
+		return nil, err
 	}
 	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
 		return nil, err
@@ -118,6 +129,11 @@ func (c *credentials) verifyingKeyFile() string  { return c.path("sa.pub") }
 func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
 func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem") }
 
+// frontProxyCAFile holds the authority's certificate alone: the apiserver
+// shows all that is in it to everybody.
+func (c *credentials) frontProxyCAFile() string { return c.path("front-proxy-ca.crt") }
+func (c *credentials) frontProxyFile() string   { return c.path(frontProxyClient + ".pem") }
+
 // renew makes the certificates that are missing, near their end, or for other
 // names than they should be.
 func (c *credentials) renew(now time.Time) error {
@@ -136,6 +152,10 @@ func (c *credentials) renew(now time.Time) error {
 	}{
 		{"admin.pem", &c.admin, client(c.authority, "admin"), nil},
 		{"kubelet-client.pem", &c.kubelet, client(c.kubeletClients, "kube-apiserver-kubelet-client"), c.signedForKubelets},
+		// It lives as long as its authority, whose key lies beside its own, so that nobody has to watch the file.
+		{frontProxyClient + ".pem", &c.proxy, func() (pki.KeyPair, error) {
+			return c.frontProxy.Client(frontProxyClient, nil, authorityValidity, now)
+		}, nil},
 		{"server.pem", &c.server, func() (pki.KeyPair, error) {
 			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, c.validity, now)
 		}, c.servesNames},

@@ -108,3 +108,20 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(again.kubeletClients).To(Equal(apart.kubeletClients))
 	g.Expect(again.kubelet).To(Equal(apart.kubelet))
 }
+
+// TestFrontProxy: who may say who the user is has an authority of its own, and the file that everybody is shown holds no key.
+func TestFrontProxy(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "pki")
+	c := load(t, dir, "a")
+	shown := parseCertificate(c.proxy.CertPEM)
+	g.Expect(shown.Subject.CommonName).To(Equal("front-proxy-client"))
+	g.Expect(shown.CheckSignatureFrom(parseCertificate(c.frontProxy.CertPEM))).To(Succeed())
+	g.Expect(shown.CheckSignatureFrom(parseCertificate(c.authority.CertPEM))).NotTo(Succeed())
+	g.Expect(shown.NotAfter).To(Equal(parseCertificate(c.frontProxy.CertPEM).NotAfter), "it needs no renewal while the apiserver runs")
+	g.Expect(os.ReadFile(c.frontProxyCAFile())).To(Equal(c.frontProxy.CertPEM))
+
+	again := load(t, dir, "a")
+	g.Expect(again.frontProxy).To(Equal(c.frontProxy))
+	g.Expect(again.proxy).To(Equal(c.proxy))
+}

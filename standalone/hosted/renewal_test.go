@@ -20,7 +20,7 @@ import (
 func TestRenewalIsTriedAgain(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, dir string) (file string, keepRenewed func(context.Context)){
 		"of a server beside the control planes": func(t *testing.T, dir string) (string, func(context.Context)) {
-			s, err := LoadServingCertificate(dir, "agent", net.IPv4(127, 0, 0, 1))
+			s, err := LoadServingCertificate(dir, "agent", nil, net.IPv4(127, 0, 0, 1))
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			return s.File(), func(ctx context.Context) { s.KeepRenewed(ctx, logr.Discard()) }
 		},

@@ -19,19 +19,23 @@ import (
 // authority of its own, kept under one directory. It is renewed in time.
 type ServingCertificate struct {
 	dir, name string
+	dnsNames  []string
 	ips       []net.IP
 	authority pki.Authority
 }
 
 // LoadServingCertificate finds the certificate of a server in dir, and makes
-// what is missing. It is for the addresses.
-func LoadServingCertificate(dir, name string, ips ...net.IP) (*ServingCertificate, error) {
+// what is missing. It is for the names and addresses.
+func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) (*ServingCertificate, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of %s: %w", name, err)
 	}
-	s := &ServingCertificate{dir: dir, name: name, ips: ips}
+	s := &ServingCertificate{dir: dir, name: name, dnsNames: dnsNames, ips: ips}
 	var err error
 	if s.authority, err = loadAuthority(filepath.Join(dir, "ca.pem"), name+"-ca"); err != nil {
+		return nil, err
+	}
+	if _, err := readOrMake(s.CAFile(), func() ([]byte, error) { return s.CA(), nil }); err != nil {
 		return nil, err
 	}
 	return s, s.renew(time.Now())
@@ -39,6 +43,9 @@ func LoadServingCertificate(dir, name string, ips ...net.IP) (*ServingCertificat
 
 // CA is the authority that clients verify the certificate by, in PEM.
 func (s *ServingCertificate) CA() []byte { return s.authority.CertPEM }
+
+// CAFile holds the authority, and no key.
+func (s *ServingCertificate) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
 
 // File holds the certificate and its key.
 func (s *ServingCertificate) File() string { return filepath.Join(s.dir, "server.pem") }
@@ -61,9 +68,11 @@ func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 }
 
 func (s *ServingCertificate) renew(now time.Time) error {
-	serves := func(cert *x509.Certificate) bool { return slices.EqualFunc(cert.IPAddresses, s.ips, net.IP.Equal) }
+	serves := func(cert *x509.Certificate) bool {
+		return slices.Equal(cert.DNSNames, s.dnsNames) && slices.EqualFunc(cert.IPAddresses, s.ips, net.IP.Equal)
+	}
 	_, err := renewLeaf(s.File(), now, serves, func() (pki.KeyPair, error) {
-		return s.authority.Server(s.name, nil, s.ips, defaultValidity, now)
+		return s.authority.Server(s.name, s.dnsNames, s.ips, defaultValidity, now)
 	})
 	return err
 }

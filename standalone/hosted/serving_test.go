@@ -14,11 +14,11 @@ import (
 func TestServingCertificate(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "agent")
-	made, err := LoadServingCertificate(dir, "agent", net.IPv4(127, 0, 0, 1))
+	made, err := LoadServingCertificate(dir, "agent", []string{"agent.example"}, net.IPv4(127, 0, 0, 1))
 	g.Expect(err).NotTo(HaveOccurred())
 	first := verified(g, made)
 
-	found, err := LoadServingCertificate(dir, "agent", net.IPv4(127, 0, 0, 1))
+	found, err := LoadServingCertificate(dir, "agent", []string{"agent.example"}, net.IPv4(127, 0, 0, 1))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(verified(g, found)).To(Equal(first), "it is found again")
 
@@ -26,10 +26,15 @@ func TestServingCertificate(t *testing.T) {
 	g.Expect(found.CA()).To(Equal(made.CA()))
 	g.Expect(verified(g, found)).NotTo(Equal(first))
 
-	moved, err := LoadServingCertificate(dir, "agent", net.IPv4(127, 0, 0, 2))
+	moved, err := LoadServingCertificate(dir, "agent", []string{"agent.example"}, net.IPv4(127, 0, 0, 2))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(moved.CA()).To(Equal(made.CA()))
 	g.Expect(verified(g, moved).IPAddresses).To(ConsistOf(WithTransform(net.IP.String, Equal("127.0.0.2"))))
+	g.Expect(verified(g, moved).DNSNames).To(ConsistOf("agent.example"))
+
+	renamed, err := LoadServingCertificate(dir, "agent", []string{"other.example"}, net.IPv4(127, 0, 0, 2))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(verified(g, renamed).DNSNames).To(ConsistOf("other.example"))
 }
 
 // verified is the certificate in the file, which its authority has signed.

@@ -111,7 +111,7 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		Kubeconfig: found.AdminKubeconfig(),
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
-		KubeletClientCA: found.KubeletClientCA(),
+		KubeletClientCA: found.ClientCAs(),
 	}, nil
 }
 

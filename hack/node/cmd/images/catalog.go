@@ -39,6 +39,10 @@ func catalog(ctx context.Context, programs string) ([]image, error) {
 			config: v1.Config{Entrypoint: []string{"/coredns"}, WorkingDir: "/"},
 		},
 		{
+			reference: "registry.k8s.io/metrics-server/metrics-server:v0.9.0", layers: [][]entry{accounts(), built(programs, "metrics-server")},
+			config: v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65534:65534"},
+		},
+		{
 			reference: busyboxImage, layers: [][]entry{accounts(), tools},
 			config: v1.Config{Cmd: []string{"sh"}},
 		},
