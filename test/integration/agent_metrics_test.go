@@ -1,0 +1,209 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/controllers/addons"
+	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const metricsRoot = "/apis/metrics.k8s.io/v1beta1"
+
+// All but what measures is real: the tenant's aggregator, the agent with the rights that are shipped, and the super cluster's aggregator.
+var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
+	var (
+		red, blue *local.Tenant
+		agent     *local.Agent
+		source    *local.MetricsServer
+		node      *corev1.Node
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		config, err := super.AgentConfig(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		agent, err = super.StartAgent(config, logger)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(agent.Stop()).To(Succeed()) })
+		useSyncer(account, func(o *app.Options) { o.AgentAddress = agent.Address })
+		source = local.StartMetricsServer()
+		DeferCleanup(source.Stop)
+		red, blue = tenant(ctx), tenant(ctx)
+		node = bareNode(ctx)
+		for i, p := range []struct {
+			of          *local.Tenant
+			name        string
+			cpu, memory string
+		}{{red, "web", "10m", "20Mi"}, {red, "db", "5m", "30Mi"}, {blue, "others", "700m", "1Gi"}} {
+			pod := pod(agentNamespace, p.name, onNode(node), func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": p.name} })
+			create(ctx, p.of.Client, pod)
+			copied := runs(ctx, p.of, pod)
+			if i == 0 { // as a webhook of the super cluster would
+				edit(ctx, super.Client, copied, func(c *corev1.Pod) { c.Labels["injected"] = "yes" })
+			}
+			source.Measure(copied, p.cpu, p.memory)
+		}
+		own := pod(red.Super(agentNamespace), "of-the-super-cluster", onNode(node))
+		create(ctx, super.Client, own)
+		source.Measure(own, "3", "3Gi")
+		serveMetrics(ctx, source)
+		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
+		Expect(err).NotTo(HaveOccurred())
+		for _, t := range []*local.Tenant{red, blue} {
+			objects, err := addon.Objects(nil)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(t.Config), objects)).To(Succeed())
+			// An apiserver looks again whether an API is served after half a minute at most.
+			Eventually(asked(ctx, t.Config, "/pods")).WithTimeout(3*soon).Should(answer(http.StatusOK, Not(BeEmpty())), func() string {
+				own := apiService(0)
+				return fmt.Sprint(get(ctx, t.Client, own), own.Object["status"])
+			})
+		}
+	})
+
+	// used is what is answered of pods.
+	used := func(ctx context.Context, t *local.Tenant, path string) map[string]string {
+		GinkgoHelper()
+		list := &metricsv1beta1.PodMetricsList{}
+		said, err := asked(ctx, t.Config, path)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(said.Code).To(Equal(http.StatusOK), said.Body)
+		Expect(said.Body).NotTo(ContainSubstring(red.Key()))
+		Expect(json.Unmarshal([]byte(said.Body), list)).To(Succeed())
+		Expect(list.Kind).To(Equal("PodMetricsList"))
+		got := map[string]string{}
+		for _, item := range list.Items {
+			got[item.Namespace+"/"+item.Name] = item.Containers[0].Usage.Cpu().String()
+			Expect(item.Labels).To(Equal(map[string]string{"app": item.Name}), "no label of the super cluster is shown")
+		}
+		return got
+	}
+
+	It("is what the tenant's own use, under its names", func(ctx SpecContext) {
+		Expect(used(ctx, red, "/pods")).To(Equal(map[string]string{"default/web": "10m", "default/db": "5m"}))
+		Expect(used(ctx, red, "/namespaces/default/pods")).To(HaveLen(2))
+		Expect(used(ctx, red, "/namespaces/default/pods?labelSelector=app%3Ddb")).To(Equal(map[string]string{"default/db": "5m"}))
+		Expect(used(ctx, red, "/pods?labelSelector=injected")).To(BeEmpty())
+		Expect(used(ctx, blue, "/pods")).To(Equal(map[string]string{"default/others": "700m"}))
+		Expect(asked(ctx, red.Config, "/namespaces/default/pods/web")()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"10m"`)))
+	}, SpecTimeout(2*soon))
+
+	It("is none of another tenant's, or of the super cluster's, however they are named", func(ctx SpecContext) {
+		for _, namespace := range []string{"kube-system", blue.Key(), blue.Super(agentNamespace), red.Super(agentNamespace)} {
+			Expect(used(ctx, red, "/namespaces/"+namespace+"/pods")).To(BeEmpty(), namespace)
+		}
+		for _, pod := range []string{"others", "of-the-super-cluster", "missing"} {
+			Expect(asked(ctx, red.Config, "/namespaces/default/pods/"+pod)()).To(answer(http.StatusNotFound, ContainSubstring(pod)))
+		}
+		shown := pairIn(super.PKIFile(red.Key(), "front-proxy-client.pem"))
+		for _, path := range []string{
+			"/namespaces/default%2f..%2f" + blue.Super(agentNamespace) + "/pods", "/namespaces/../pods", "/pods/", "/secrets",
+		} {
+			Expect(ask(ctx, agent, shown, metricsRoot+path)).To(answer(http.StatusNotFound, ContainSubstring("and nothing else")), path)
+		}
+		Expect(ask(ctx, agent, shown, metricsRoot+"/pods", "X-Remote-User", "admin", "X-Remote-Group", "system:masters")).
+			To(answer(http.StatusOK, Not(ContainSubstring("others"))))
+	}, SpecTimeout(2*soon))
+
+	It("is for a node the sum of the tenant's own", func(ctx SpecContext) {
+		list := &metricsv1beta1.NodeMetricsList{}
+		said, err := asked(ctx, red.Config, "/nodes")()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(json.Unmarshal([]byte(said.Body), list)).To(Succeed())
+		Expect(list.Items).To(HaveLen(1))
+		Expect(list.Items[0].Name).To(Equal(node.Name))
+		Expect(list.Items[0].Usage.Cpu().String()).To(Equal("15m"))
+		Expect(list.Items[0].Usage.Memory().String()).To(Equal("50Mi"))
+		Expect(asked(ctx, blue.Config, "/nodes/"+node.Name)()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"700m"`)))
+		Expect(asked(ctx, red.Config, "/nodes/another")()).To(answer(http.StatusNotFound, ContainSubstring("another")))
+		Expect(asked(ctx, red.Config, "/nodes?labelSelector=a%3Db")()).To(answer(http.StatusBadRequest, ContainSubstring("name the nodes")))
+	}, SpecTimeout(2*soon))
+
+	It("is for those whom the tenant lets see it", func(ctx SpecContext) {
+		alice := rest.CopyConfig(red.Config)
+		alice.Impersonate.UserName = "alice"
+		Expect(asked(ctx, alice, "/pods")()).To(answer(http.StatusForbidden, ContainSubstring("alice")))
+		create(ctx, red.Client, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "alice"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "alice"}},
+		})
+		Eventually(asked(ctx, alice, "/pods")).Should(answer(http.StatusOK, ContainSubstring("web")))
+	}, SpecTimeout(2*soon))
+
+	It("leaves a metrics-server of the tenant's own alone", func(ctx SpecContext) {
+		third := tenant(ctx)
+		own := apiService(443)
+		create(ctx, third.Client, own)
+		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
+		Expect(err).NotTo(HaveOccurred())
+		objects, err := addon.Objects(nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(third.Config), objects)).To(Succeed())
+		Expect(get(ctx, third.Client, own)).To(Succeed())
+		Expect(own.Object).To(HaveKeyWithValue("spec", HaveKeyWithValue("service", HaveKeyWithValue("name", "metrics-server"))))
+	}, SpecTimeout(2*soon))
+
+	It("is not known when nothing is measured, and the API stays, so that namespaces can be deleted", func(ctx SpecContext) {
+		source.Stop()
+		Eventually(asked(ctx, red.Config, "/pods")).Should(answer(http.StatusServiceUnavailable,
+			And(ContainSubstring("the usage of pods and nodes is not known now"), Not(ContainSubstring("127.0.0.1")))))
+		discovery, err := kubernetes.NewForConfigOrDie(red.Config).Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(discovery.APIResources).To(ConsistOf(HaveField("Kind", "PodMetrics"), HaveField("Kind", "NodeMetrics")))
+	}, SpecTimeout(2*soon))
+})
+
+// serveMetrics has the super cluster's apiserver ask a source for the resource metrics API.
+func serveMetrics(ctx context.Context, source *local.MetricsServer) {
+	GinkgoHelper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "metrics-server"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: source.Address().IP.String()},
+	}
+	for _, obj := range []client.Object{service, apiService(source.Address().Port)} {
+		create(ctx, super.Client, obj)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, obj)).To(Succeed()) })
+	}
+}
+
+// apiService says that metrics-server serves the resource metrics API.
+func apiService(port int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
+		"spec": map[string]any{
+			"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"name": "metrics-server", "namespace": metav1.NamespaceSystem, "port": int64(port)},
+		},
+	}}
+}
+
+// asked asks an apiserver for a path of the API, and returns what it says.
+func asked(ctx context.Context, config *rest.Config, path string) func() (local.Reply, error) {
+	return func() (local.Reply, error) {
+		var code int
+		result := kubernetes.NewForConfigOrDie(config).RESTClient().Get().RequestURI(metricsRoot + path).Do(ctx).StatusCode(&code)
+		body, err := result.Raw()
+		if code == 0 {
+			return local.Reply{}, err
+		}
+		return local.Reply{Code: code, Body: string(body)}, nil
+	}
+}
