@@ -74,7 +74,8 @@ SUITE := $(BIN)/conformance
 
 .PHONY: conformance-suite
 conformance-suite: node ## Build Kubernetes' conformance suite and its images into bin/conformance
-	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs k8s.io/sample-apiserver
+	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs
+	cd hack/conformance && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
 	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/etcd go.etcd.io/etcd/server/v3
 	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
 	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e

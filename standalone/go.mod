@@ -277,5 +277,4 @@ tool (
 	k8s.io/kubernetes/cmd/kubelet
 	k8s.io/kubernetes/test/e2e
 	k8s.io/kubernetes/test/images/agnhost
-	k8s.io/sample-apiserver
 )
