@@ -46,6 +46,9 @@ func (s suite) run(ctx context.Context, specs []spec, out console) (report types
 	if err != nil {
 		return report, fmt.Errorf("the suite ended without a report; %s tells more: %w", log.Name(), errors.Join(failed, err))
 	}
+	if len(report.SpecReports) == 0 {
+		return report, errors.Join(fmt.Errorf("no spec ran to its end; %s tells more", log.Name()), ctx.Err(), failed)
+	}
 	return report, nil
 }
 
