@@ -30,7 +30,7 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("give the file to write, and not %q", args)
 	}
-	rules, err := app.Rules(resources.All(resources.Agent{}))
+	rules, err := app.Rules(resources.All(resources.Agent{}, nil))
 	if err != nil {
 		return err
 	}

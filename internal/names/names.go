@@ -42,6 +42,8 @@ const (
 	// TokensOf holds the name of that pod, TokensRenewal the time after which the tokens are to be renewed (RFC 3339).
 	TokensOf      = Domain + "/tokens-of"
 	TokensRenewal = Domain + "/tokens-renewal"
+	// OwnIngress is a label on the copies of pods that the tenant's own NetworkPolicies say about who is let in.
+	OwnIngress = Domain + "/own-ingress"
 	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
 	FromSuper = Domain + "/from-super"
 	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.
@@ -64,6 +66,13 @@ const (
 	Applied = Domain + "/applied"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
 	RestartedAt = Domain + "/restartedAt"
+)
+
+// The NetworkPolicies that are in each namespace of a tenant in the super cluster: one lets nobody in, the other lets in who is no
+// other tenant's pod, where the tenant's own policies say nothing.
+const (
+	IsolationPolicy = "tenant-isolation." + Domain
+	DefaultPolicy   = "tenant-default." + Domain
 )
 
 // Unmanaged is the value of the annotations DNS and Metrics that opts out.

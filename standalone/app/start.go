@@ -138,6 +138,9 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
 	options.AgentAddress = agent
+	if len(options.PodCIDRs) == 0 {
+		options.PodCIDRs = []string{s.podNetwork()}
+	}
 	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)

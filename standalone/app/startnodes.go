@@ -47,6 +47,14 @@ func (s *standalone) openNode() error {
 	return err
 }
 
+// podNetwork is where pods have their addresses.
+func (s *standalone) podNetwork() string {
+	if s.node == nil {
+		return simulated.PodNetwork
+	}
+	return s.node.PodNetwork()
+}
+
 func (s *standalone) closeNode() error {
 	if s.node == nil {
 		return nil

@@ -47,7 +47,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	kinds := resources.All(agent)
+	pods, err := opts.podRanges()
+	if err != nil {
+		return nil, err
+	}
+	kinds := resources.All(agent, pods)
 	tenants := provider.New(scheme, engine.Selectors(kinds), clients.prepare, metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache

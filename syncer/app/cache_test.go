@@ -33,7 +33,7 @@ func TestAnOlderSuperClusterHasACache(t *testing.T) {
 	}))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL}
-	opts := cacheOptions(resources.All(resources.Agent{}))
+	opts := cacheOptions(resources.All(resources.Agent{}, nil))
 	var err error
 	if opts.Scheme, err = newScheme(); err != nil {
 		t.Fatal(err)

@@ -37,6 +37,8 @@ type Options struct {
 	ShareNamespace string
 	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent; empty if they do not.
 	AgentAddress string
+	// PodCIDRs are the ranges of the super cluster's pods.
+	PodCIDRs []string
 	process.Options
 	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
 	QuotaValidation bool
@@ -82,6 +84,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace, "namespace of the Leases of the replicas that share the tenants")
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
 		"host and port at which tenants' apiservers reach vn-agent, for logs and exec; virtual nodes have no address without it")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", o.PodCIDRs,
+		"ranges of the super cluster's pods, all of them; without, NetworkPolicies let tenants' pods be reached from no address outside of it")
 	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
 }
@@ -129,6 +133,9 @@ func (o *Options) Validate() error {
 	if _, err := o.agent(); err != nil {
 		errs = append(errs, err)
 	}
+	if _, err := o.podRanges(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
@@ -142,4 +149,13 @@ func (o *Options) agent() (resources.Agent, error) {
 		return resources.Agent{}, fmt.Errorf("--vn-agent-address: %w", err)
 	}
 	return resources.Agent{Host: host, Port: port}, nil
+}
+
+// podRanges reads the ranges of the super cluster's pods.
+func (o *Options) podRanges() (resources.PodRanges, error) {
+	pods, err := resources.ParsePodRanges(o.PodCIDRs)
+	if err != nil {
+		return nil, fmt.Errorf("--pod-cidr: %w", err)
+	}
+	return pods, nil
 }

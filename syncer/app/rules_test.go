@@ -13,7 +13,7 @@ import (
 
 // TestRulesAreNarrow: nothing is given by a wildcard, and nothing that would make other rights of these.
 func TestRulesAreNarrow(t *testing.T) {
-	rules, err := Rules(resources.All(resources.Agent{}))
+	rules, err := Rules(resources.All(resources.Agent{}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

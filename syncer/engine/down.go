@@ -165,7 +165,7 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if !k.down.onDemand {
 		s.wake(k, o.tenant)
 	}
-	return nil
+	return s.furnish(ctx, k, o)
 }
 
 // isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
@@ -196,6 +196,9 @@ func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool
 	}
 	ready, err := s.ensure(ctx, namespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
 	if err != nil || !ready {
+		return false, err
+	}
+	if err := s.ensureOwn(ctx, obj.GetNamespace()); err != nil {
 		return false, err
 	}
 	for _, ref := range references(k, obj) {
@@ -245,7 +248,7 @@ func (s *session) patch(ctx context.Context, k *kind, desired, tenant client.Obj
 
 // view is what the functions of a kind may look at.
 func (s *session) view(ctx context.Context, namespace string) View {
-	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Offers: s.offers(ctx)}
+	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Copies: s.copiesIn(ctx, namespace), Offers: s.offers(ctx)}
 }
 
 // offers says whether the tenant is offered the class of a kind and name.
@@ -303,7 +306,7 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 		return err
 	}
 	// What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
-	return cmp.Or(s.bringUp(ctx, k, o), err, s.ensureTokens(ctx, k, o))
+	return cmp.Or(s.bringUp(ctx, k, o), err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
 }
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the

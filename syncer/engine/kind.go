@@ -99,6 +99,10 @@ type Down[T client.Object] struct {
 	Held func(tenant T, reason, message string)
 	// Mirror is set for objects that live and die with their copy and sit on a node.
 	Mirror *Mirror[T]
+	// Own are the objects of the kind that the syncer has of its own in each namespace.
+	Own []Own[T]
+	// Affects are the kinds whose copies depend on the copies of this kind that are in their namespace.
+	Affects []string
 }
 
 // Subresource is a part of an object that is written through a path of its own.
@@ -163,6 +167,8 @@ type View struct {
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
 	// object is not the one with this UID. An empty UID is any.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
+	// Copies are the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known.
+	Copies func(kind string) []client.Object
 	// Offers says whether the super cluster shows the tenant the class of this kind and name.
 	Offers func(kind, name string) bool
 }
@@ -185,7 +191,7 @@ func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
 }
 
-// down is a Down with its type erased. Admit, references, tokens, back, status, same, held and mirror may be nil.
+// down is a Down with its type erased. Admit, references, tokens, back, status, same, held, mirror and own may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -202,6 +208,8 @@ type down struct {
 	same         func(a, b client.Object) bool
 	held         func(tenant client.Object, reason, message string)
 	mirror       *mirror
+	own          []own
+	affects      []string
 	onDemand     bool
 	adopt        func(super client.Object) bool
 }
@@ -277,7 +285,10 @@ func (d Down[T]) spec() *kind {
 	for _, sub := range d.Subresources {
 		e.subresources = append(e.subresources, subresource{sub.Name, viewed(sub.Merge)})
 	}
-	e.mirror = d.Mirror.erase()
+	e.mirror, e.affects = d.Mirror.erase(), d.Affects
+	for _, o := range d.Own {
+		e.own = append(e.own, o.erase())
+	}
 	return &kind{name: d.Name, object: d.Object, list: d.List, selector: d.Selector, down: e}
 }
 

@@ -160,6 +160,9 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
 		return true, nil
 	}
+	if unfurnished, err := s.unfurnished(ctx, k, o); unfurnished || err != nil {
+		return unfurnished, err
+	}
 	if _, wanting, err := s.compareTokens(ctx, k, o); wanting || err != nil {
 		return wanting, err
 	}

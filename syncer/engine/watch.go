@@ -98,10 +98,14 @@ func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
 func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object, priority int) *session {
+		if e.reviewOwn(k, obj, func(s *session) { s.superRecent.seen(k.name, obj) }) {
+			return nil
+		}
 		s := e.owner(obj)
 		if s != nil {
 			s.superRecent.seen(k.name, obj)
 			s.enqueue(s.request(k, k.down.tenantKey(obj)), priority)
+			s.affect(k, obj)
 		}
 		return s
 	}
@@ -113,6 +117,9 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 		},
 		remove: func(obj client.Object, _ bool) {
+			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.ended(k.name, obj) }) {
+				return
+			}
 			s := e.owner(obj)
 			if s == nil {
 				return

@@ -31,7 +31,12 @@ var blue = translate.Tenant{
 // view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
 var view = engine.View{
 	Tenant: blue, Namespace: "default",
-	Lookup: lookup(nil), Offers: func(_, name string) bool { return name != "hidden" },
+	Lookup: lookup(nil), Copies: copies(), Offers: func(_, name string) bool { return name != "hidden" },
+}
+
+// copies are what a namespace of the super cluster has of the tenant, of every kind.
+func copies(all ...client.Object) func(string) []client.Object {
+	return func(string) []client.Object { return all }
 }
 
 // offering is a view of a tenant that is offered these classes of a kind, and no others.

@@ -7,24 +7,29 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there. Pods of
-// other tenants are to it what is outside of a cluster: an address block may contain them, and a rule without from or to, which is
-// one for everybody, includes them.
-func NetworkPolicy() engine.Kind {
+// NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and who is
+// let in is never another tenant's pod. Each namespace has policies of the syncer's besides: nobody comes in, but for whom the tenant
+// names and, where it says nothing, who is no other tenant's pod.
+func NetworkPolicy(pods PodRanges) engine.Kind {
 	return engine.Down[*networkingv1.NetworkPolicy]{
 		Name:    "NetworkPolicy",
 		Object:  &networkingv1.NetworkPolicy{},
 		List:    &networkingv1.NetworkPolicyList{},
-		Desired: desiredNetworkPolicy,
+		Desired: pods.desiredNetworkPolicy,
 		Merge:   func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
+		Own: []engine.Own[*networkingv1.NetworkPolicy]{
+			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
+		},
+		Affects: []string{podKind.Kind},
 	}
 }
 
-func desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
+func (r PodRanges) desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
 	spec := tenant.Spec.DeepCopy()
 	if err := checkSelector(v.Tenant, &spec.PodSelector, "podSelector"); err != nil {
 		return nil, err
@@ -39,6 +44,7 @@ func desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*n
 			return nil, err
 		}
 	}
+	spec.Ingress = r.withoutTenants(v.Tenant, spec.Ingress)
 	return &networkingv1.NetworkPolicy{Spec: *spec}, nil
 }
 

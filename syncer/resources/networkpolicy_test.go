@@ -39,7 +39,7 @@ func policy(peer networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 }
 
 func TestNetworkPolicyPeers(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	type peer = networkingv1.NetworkPolicyPeer
 	tests := map[string]struct{ tenant, want peer }{
 		"pods of the same namespace": {
@@ -56,9 +56,9 @@ func TestNetworkPolicyPeers(t *testing.T) {
 			peer{NamespaceSelector: byLabels("kubernetes.io/metadata.name", "shop")},
 			peer{NamespaceSelector: ofBlue("kubernetes.io/metadata.name", "team-71a1c3-blue-shop")},
 		},
-		"addresses": {
-			peer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0", Except: []string{"10.0.0.0/8"}}},
-			peer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0", Except: []string{"10.0.0.0/8"}}},
+		"addresses of nobody's pods": {
+			peer{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.0.0/16", Except: []string{"198.51.100.0/24"}}},
+			peer{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.0.0/16", Except: []string{"198.51.100.0/24"}}},
 		},
 	}
 	for name, tt := range tests {
@@ -75,15 +75,15 @@ func TestNetworkPolicyPeers(t *testing.T) {
 }
 
 func TestNetworkPolicyGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	tenant := &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: *byLabels("app", "web"),
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-		// A rule for everybody stays one.
 		Ingress: []networkingv1.NetworkPolicyIngressRule{{
 			Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(80)), EndPort: new(int32(90))}},
 		}},
 	}}
+	tenant.Spec.Ingress[0].From = []networkingv1.NetworkPolicyPeer{{PodSelector: byLabels("app", "front")}}
 	super := &networkingv1.NetworkPolicy{ObjectMeta: superMeta("web"), Spec: policy(networkingv1.NetworkPolicyPeer{}).Spec}
 	desired, err := k.Desired(view, tenant)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestNetworkPolicyGoesDown(t *testing.T) {
 
 // TestNetworkPolicyThatWouldNotBeEnforced: a policy by labels that are on no copy is worse than none.
 func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	opaque := view
 	opaque.Tenant.Opaque = []string{"internal.example.com/"}
 	forPods := policy(networkingv1.NetworkPolicyPeer{})
@@ -131,7 +131,7 @@ func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
 
 // TestNetworkPolicyKeepsTenantsApart: whichever peer a tenant thinks of, only a pod of its own namespaces is one.
 func TestNetworkPolicyKeepsTenantsApart(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy())
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	green := translate.Tenant{Key: "team-c57de1-green", Name: "green", Namespace: "team"}
 	labelsOf := func(t translate.Tenant, namespace string) labels.Set {
 		ns := Namespace().(engine.Down[*corev1.Namespace])

@@ -15,7 +15,7 @@ import (
 // that the tenant's controllers set as gates of readiness.
 func Pod() engine.Kind {
 	return engine.Down[*corev1.Pod]{
-		Name:       "Pod",
+		Name:       podKind.Kind,
 		Object:     &corev1.Pod{},
 		List:       &corev1.PodList{},
 		Admit:      admitPod,

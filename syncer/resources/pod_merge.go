@@ -4,11 +4,17 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // mergePod takes what can be changed in a pod that exists (Pod update validation): images, a deadline that is nearer, tolerations
-// that are added or last longer, and, while gates keep it from being scheduled, fewer gates and a narrower choice of nodes.
+// that are added or last longer, whether the tenant's policies say who comes in, and, while gates keep it from being scheduled, fewer
+// gates and a narrower choice of nodes.
 func mergePod(super, desired *corev1.Pod) {
+	if _, wanted := desired.Labels[names.OwnIngress]; !wanted {
+		delete(super.Labels, names.OwnIngress)
+	}
 	mergeImages(super.Spec.Containers, desired.Spec.Containers)
 	mergeImages(super.Spec.InitContainers, desired.Spec.InitContainers)
 	mergeDeadline(&super.Spec, &desired.Spec)

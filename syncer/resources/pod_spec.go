@@ -40,6 +40,9 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 
 	labels := networkLabels()
 	labels[names.Cluster] = v.Tenant.Key
+	if saysWhoComesIn(v, tenant.Labels) {
+		labels[names.OwnIngress] = "true"
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: podNotes(tenant, fields)},
 		Spec:       *spec,

@@ -7,8 +7,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// All is every kind that the syncer carries. What is asked of the nodes that tenants are shown goes to the agent.
-func All(agent Agent) []engine.Kind {
+// All is every kind that the syncer carries. What is asked of the nodes that tenants are shown goes to the agent; pods are the
+// addresses of the super cluster's pods.
+func All(agent Agent, pods PodRanges) []engine.Kind {
 	return []engine.Kind{
 		Namespace(),
 		ServiceAccount(),
@@ -18,7 +19,7 @@ func All(agent Agent) []engine.Kind {
 		Endpoints(),
 		EndpointSlice(),
 		Ingress(),
-		NetworkPolicy(),
+		NetworkPolicy(pods),
 		PodDisruptionBudget(),
 		ResourceClaim(),
 		ResourceClaimTemplate(),

@@ -23,7 +23,7 @@ import (
 // TestKindsAreComplete: what the engine relies on without asking.
 func TestKindsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range All(Agent{}) {
+	for _, k := range All(Agent{}, nil) {
 		v := reflect.ValueOf(k)
 		name := v.FieldByName("Name").String()
 		set := func(field string) bool { f := v.FieldByName(field); return f.IsValid() && !f.IsZero() }
@@ -71,7 +71,7 @@ func TestKindsAreComplete(t *testing.T) {
 // TestKindsLeaveSharedObjectsAlone: objects come out of caches that all workers share. No function changes one, and none lets
 // what it returns or writes share memory with one, for the client writes the server's answer into that.
 func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
-	for _, k := range All(Agent{}) {
+	for _, k := range All(Agent{}, nil) {
 		switch k := k.(type) {
 		case engine.Down[*corev1.Namespace]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })

@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -48,6 +49,53 @@ var _ = Describe("A tenant's NetworkPolicy", func() {
 		Expect(connect(ctx, red, jailed)(ctx, address)).To(Succeed())
 		create(ctx, red, policyFor(jailed, networkingv1.PolicyTypeEgress))
 		Eventually(connect(ctx, red, jailed)).WithContext(ctx).WithArguments(address).Should(beRefused)
+	})
+})
+
+var _ = Describe("Two tenants", Ordered, func() {
+	var (
+		here  string
+		web   *corev1.Pod
+		front *corev1.Service
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		here = newNamespace(ctx, red)
+		web, front = server(here, "web"), service(here, "web")
+		create(ctx, red, web, front)
+		web = shouldBeReady(ctx, red, web)
+	})
+
+	// shouldBeApart checks that red reaches its server from another namespace, and that blue does not.
+	shouldBeApart := func(ctx SpecContext) {
+		GinkgoHelper()
+		neighbour, stranger := idle(newNamespace(ctx, red), "neighbour"), idle(newNamespace(ctx, blue), "stranger")
+		create(ctx, red, neighbour)
+		create(ctx, blue, stranger)
+		shouldBeReady(ctx, red, neighbour)
+		shouldBeReady(ctx, blue, stranger)
+		for _, address := range []string{podAddress(web), serviceAddress(front)} {
+			Eventually(connect(ctx, red, neighbour)).WithContext(ctx).WithArguments(address).Should(Succeed())
+			Expect(connect(ctx, blue, stranger)(ctx, address)).To(beRefused)
+		}
+		Expect(connect(ctx, blue, stranger)(ctx, "kubernetes.default:443")).To(Succeed(), "its own apiserver, by its own DNS")
+	}
+
+	It("do not reach each other's pods", Label(smoke), shouldBeApart)
+
+	It("do not though one of them lets everybody in", func(ctx SpecContext) {
+		open := policyFor(web, networkingv1.PolicyTypeIngress, networkingv1.NetworkPolicyIngressRule{})
+		blocks := policyFor(web, networkingv1.PolicyTypeIngress, networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{
+			{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}}, {NamespaceSelector: &metav1.LabelSelector{}},
+		}})
+		blocks.Name = "blocks"
+		create(ctx, red, open, blocks)
+		for _, p := range []*networkingv1.NetworkPolicy{open, blocks} {
+			copied := &networkingv1.NetworkPolicy{}
+			Eventually(super.Client.Get).WithContext(ctx).
+				WithArguments(client.ObjectKey{Namespace: red.Super(here), Name: p.Name}, copied).Should(Succeed())
+		}
+		shouldBeApart(ctx)
 	})
 })
 

@@ -197,7 +197,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 	})
 
 	It("finds events about objects of every kind, and what becomes of them", func(ctx SpecContext) {
-		for _, k := range resources.All(resources.Agent{}) {
+		for _, k := range resources.All(resources.Agent{}, nil) {
 			of := copiesOf(ctx, red, k, ns)
 			if len(of) == 0 {
 				continue // it flows up, or is in no namespace, where events are

@@ -142,7 +142,7 @@ func shouldBePopulated(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	Eventually(super.Differences).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
 	Eventually(waiting).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
-	for _, k := range resources.All(resources.Agent{}) {
+	for _, k := range resources.All(resources.Agent{}, nil) {
 		Eventually(carried).WithContext(ctx).WithArguments(t, k).WithTimeout(2*soon).
 			Should(BeNumerically(">", 0), "of %s nothing is carried: has samples a row for it?", nameOf(k))
 	}

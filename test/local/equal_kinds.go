@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -37,7 +38,7 @@ func downKinds() []downKind {
 		{name: "Service", list: &corev1.ServiceList{}, facts: of(serviceFacts)},
 		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
 		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},
-		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, facts: of(policyFacts)},
+		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, own: isIsolation, facts: of(policyFacts)},
 		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, facts: of(budgetFacts)},
 		{name: "ResourceClaim", list: &resourcev1.ResourceClaimList{}, own: isMadeClaim, onDemand: true, facts: of(claimFacts)},
 		{name: "ResourceClaimTemplate", list: &resourcev1.ResourceClaimTemplateList{}, onDemand: true, facts: of(templateFacts)},
@@ -74,6 +75,11 @@ func configMapName(name string) string {
 func isMadeSlice(obj client.Object) bool {
 	by := obj.GetLabels()[discoveryv1.LabelManagedBy]
 	return by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io"
+}
+
+// isIsolation says whether a policy is the syncer's own, which keeps other tenants away.
+func isIsolation(obj client.Object) bool {
+	return obj.GetName() == names.IsolationPolicy || obj.GetName() == names.DefaultPolicy
 }
 
 // isMadeClaim says whether a claim was made of a template.

@@ -17,6 +17,9 @@ import (
 // nodeLinger is short, so that a test can see it pass.
 const nodeLinger = time.Second
 
+// podNetwork is where the simulated pods of vc-standalone are.
+const podNetwork = "10.128.0.0/9"
+
 // Syncer is a syncer in this process.
 type Syncer struct {
 	registry *prometheus.Registry
@@ -31,6 +34,7 @@ func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Opt
 	opts := app.DefaultOptions()
 	opts.Logger, opts.Registerer = logger, s.registry
 	opts.NodeLinger = nodeLinger
+	opts.PodCIDRs = []string{podNetwork}
 	for _, f := range change {
 		f(&opts)
 	}

@@ -52,6 +52,10 @@ type TenantPolicy struct {
 	// (node-role.kubernetes.io and the like). Without it, they run without such tolerations.
 	// +optional
 	AllowSystemTolerations bool `json:"allowSystemTolerations,omitempty"`
+
+	// allowTrafficFromTenants lets the pods of all tenants connect to this tenant's, where its own NetworkPolicies do not forbid it.
+	// +optional
+	AllowTrafficFromTenants bool `json:"allowTrafficFromTenants,omitempty"`
 }
 
 // PortRange is a range of ports.

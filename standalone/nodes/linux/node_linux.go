@@ -50,6 +50,9 @@ func (n *Node) HostAddress() net.IP { return n.network.hostAddress() }
 // Address is the node's.
 func (n *Node) Address() net.IP { return n.network.nodeAddress() }
 
+// PodNetwork is where the node's pods have their addresses.
+func (n *Node) PodNetwork() string { return n.network.podNetwork().String() }
+
 // Close takes the connection away.
 func (n *Node) Close() error { return n.network.close() }
 

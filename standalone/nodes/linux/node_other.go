@@ -19,6 +19,9 @@ func (n *Node) HostAddress() net.IP { return nil }
 // Address is none.
 func (n *Node) Address() net.IP { return nil }
 
+// PodNetwork is none.
+func (n *Node) PodNetwork() string { return "" }
+
 // Close does nothing.
 func (n *Node) Close() error { return nil }
 

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podNetwork is where pods get their addresses.
-const podNetwork = "10.128.0.0/9"
+// PodNetwork is where pods get their addresses.
+const PodNetwork = "10.128.0.0/9"
 
 const (
 	firstPod    = 10<<24 | 128<<16 // 10.128.0.0, which no pod gets

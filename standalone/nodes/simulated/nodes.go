@@ -62,7 +62,7 @@ func newKwok(ctx context.Context, client kubernetes.Interface) (*controllers.Con
 		TypedClient:                       client,
 		RESTClient:                        client.Discovery().RESTClient(),
 		ManageNodesWithAnnotationSelector: fakeAnnotation + "=" + fakeValue,
-		CIDR:                              podNetwork,
+		CIDR:                              PodNetwork,
 		LocalStages:                       stages,
 		PodPlayStageParallelism:           parallelism,
 		NodePlayStageParallelism:          1,

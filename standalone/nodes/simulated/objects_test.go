@@ -51,7 +51,7 @@ func TestPodAddressesGoOnBehindThoseInUse(t *testing.T) {
 }
 
 func TestPodAddressesStayInTheirNetwork(t *testing.T) {
-	network := netip.MustParsePrefix(podNetwork)
+	network := netip.MustParsePrefix(PodNetwork)
 	free := &addresses{}
 	free.use("10.255.255.250")
 	for range 20 {

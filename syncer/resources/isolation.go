@@ -1,0 +1,144 @@
+package resources
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// PodRanges are all addresses that the super cluster's pods have. What is in none of them is no pod. Of an IP family that has no range
+// here, every address may be a pod's.
+type PodRanges []netip.Prefix
+
+type ingressRule = networkingv1.NetworkPolicyIngressRule
+
+// ParsePodRanges reads ranges.
+func ParsePodRanges(texts []string) (PodRanges, error) {
+	var ranges PodRanges
+	for _, text := range texts {
+		parsed, err := netip.ParsePrefix(text)
+		if err != nil || parsed.Bits() == 0 {
+			return nil, fmt.Errorf("%q must be a range of addresses, such as 10.244.0.0/16", text)
+		}
+		if parsed = parsed.Masked(); !slices.Contains(ranges, parsed) {
+			ranges = append(ranges, parsed)
+		}
+	}
+	slices.SortFunc(ranges, netip.Prefix.Compare)
+	return ranges, nil
+}
+
+// isolation lets nobody in. Policies add to each other, so who comes in is whom another one names, and none names other tenants' pods.
+func isolation(v engine.View) *networkingv1.NetworkPolicy {
+	if v.Tenant.Policy.AllowTrafficFromTenants {
+		return nil
+	}
+	return &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}}
+}
+
+// byDefault lets in everybody but other tenants' pods, where the tenant's own policies say nothing: it would take their effect away.
+func (r PodRanges) byDefault(v engine.View) *networkingv1.NetworkPolicy {
+	policy := isolation(v)
+	if policy == nil {
+		return nil
+	}
+	policy.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{
+		{Key: names.OwnIngress, Operator: metav1.LabelSelectorOpDoesNotExist},
+	}
+	policy.Spec.Ingress = []ingressRule{{From: r.noTenants(v.Tenant)}}
+	return policy
+}
+
+// saysWhoComesIn says whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
+func saysWhoComesIn(v engine.View, pod labels.Set) bool {
+	return slices.ContainsFunc(v.Copies("NetworkPolicy"), func(obj client.Object) bool {
+		policy := obj.(*networkingv1.NetworkPolicy)
+		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+		return err == nil && selector.Matches(pod) && slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
+	})
+}
+
+// noTenants are all peers but other tenants' pods: the tenant's own, those of namespaces that are no tenant's, and what is no pod.
+func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPeer {
+	peers := []networkingv1.NetworkPolicyPeer{
+		{NamespaceSelector: t.NamespaceSelector(&metav1.LabelSelector{})},
+		{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: names.VCName, Operator: metav1.LabelSelectorOpDoesNotExist},
+		}}},
+	}
+	for _, everything := range []string{"0.0.0.0/0", "::/0"} {
+		if block := r.withoutPods(networkingv1.IPBlock{CIDR: everything}); block != nil {
+			peers = append(peers, networkingv1.NetworkPolicyPeer{IPBlock: block})
+		}
+	}
+	return peers
+}
+
+// withoutTenants are a tenant's rules of whom to let in, without other tenants' pods.
+func (r PodRanges) withoutTenants(t translate.Tenant, rules []ingressRule) []ingressRule {
+	if t.Policy.AllowTrafficFromTenants {
+		return rules
+	}
+	var narrowed []ingressRule
+	for _, rule := range rules {
+		rule.From = r.narrow(t, rule.From)
+		if len(rule.From) > 0 { // a rule for nobody would be one for everybody
+			narrowed = append(narrowed, rule)
+		}
+	}
+	return narrowed
+}
+
+// narrow is a list of peers without other tenants' pods. No list is one of everybody.
+func (r PodRanges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
+	if len(peers) == 0 {
+		return r.noTenants(t)
+	}
+	var narrowed []networkingv1.NetworkPolicyPeer
+	for _, peer := range peers {
+		if peer.IPBlock != nil {
+			peer.IPBlock = r.withoutPods(*peer.IPBlock)
+		}
+		if peer.IPBlock != nil || peer.PodSelector != nil || peer.NamespaceSelector != nil {
+			narrowed = append(narrowed, peer)
+		}
+	}
+	return narrowed
+}
+
+// withoutPods is what of an address block is no pod's; nil if that is nothing, or if nobody knows.
+func (r PodRanges) withoutPods(block networkingv1.IPBlock) *networkingv1.IPBlock {
+	all, err := netip.ParsePrefix(block.CIDR)
+	if err != nil {
+		return nil
+	}
+	all, known := all.Masked(), false
+	except := slices.Clone(block.Except)
+	for _, pods := range r {
+		if pods.Addr().Is4() != all.Addr().Is4() {
+			continue
+		}
+		known = true
+		switch {
+		case pods.Bits() <= all.Bits() && pods.Contains(all.Addr()):
+			return nil
+		case all.Contains(pods.Addr()) && !slices.Contains(except, pods.String()):
+			except = append(except, pods.String())
+		}
+	}
+	if !known {
+		return nil
+	}
+	return &networkingv1.IPBlock{CIDR: block.CIDR, Except: except}
+}

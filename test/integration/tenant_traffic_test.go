@@ -1,0 +1,172 @@
+package integration
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// own is a policy of the syncer's own in the super cluster's namespace of a tenant's.
+func own(t *local.Tenant, ns, name string) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(ns), Name: name}}
+}
+
+// beWhole matches a policy that lets in who is no other tenant's pod.
+func beWhole(t *local.Tenant) func(context.Context, *networkingv1.NetworkPolicy) func(Gomega) {
+	return func(ctx context.Context, policy *networkingv1.NetworkPolicy) func(Gomega) {
+		return func(g Gomega) {
+			now := read(ctx, super.Client, policy)()
+			g.Expect(now.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress))
+			g.Expect(now.Spec.Ingress).To(HaveLen(1))
+			g.Expect(now.Spec.Ingress[0].From).To(ConsistOf(
+				HaveField("NamespaceSelector.MatchLabels", Equal(map[string]string{names.VCName: t.VC.Name, names.VCNamespace: t.VC.Namespace})),
+				HaveField("NamespaceSelector.MatchExpressions", ConsistOf(HaveField("Operator", metav1.LabelSelectorOpDoesNotExist))),
+				HaveField("IPBlock", HaveValue(Equal(networkingv1.IPBlock{CIDR: "0.0.0.0/0", Except: []string{"10.128.0.0/9"}}))),
+			))
+		}
+	}
+}
+
+var _ = Describe("Traffic from other tenants", Ordered, func() {
+	const ns = "closed"
+	var red *local.Tenant
+	var closed, policy *networkingv1.NetworkPolicy
+	beClosed := func(ctx context.Context) func(Gomega) {
+		return func(g Gomega) {
+			g.Expect(read(ctx, super.Client, closed)().Spec).To(Equal(networkingv1.NetworkPolicySpec{
+				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			}))
+		}
+	}
+	isMarked := func(p *corev1.Pod) func(context.Context) bool {
+		return func(ctx context.Context) bool {
+			_, marked := read(ctx, super.Client, superOf(red, p))().Labels[names.OwnIngress]
+			return marked
+		}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		closed, policy = own(red, ns, names.IsolationPolicy), own(red, ns, names.DefaultPolicy)
+	})
+
+	It("is refused before the first pod of a namespace is there", func(ctx SpecContext) {
+		create(ctx, red.Client, namespace(ns))
+		first := pod(ns, "first")
+		create(ctx, red.Client, first)
+		shouldExist(ctx, super.Client, superOf(red, first))
+		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
+		Eventually(beClosed(ctx)).Should(Succeed())
+		for _, p := range []*networkingv1.NetworkPolicy{closed, policy} {
+			made, err := resourceversion.CompareResourceVersion(
+				read(ctx, super.Client, p)().ResourceVersion, read(ctx, super.Client, superOf(red, first))().ResourceVersion)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(made).To(Equal(-1), "the policy is older than the pod")
+		}
+	})
+
+	It("is refused again when somebody changes or deletes the policy, or takes its labels", func(ctx SpecContext) {
+		edit(ctx, super.Client, policy.DeepCopy(), func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From = nil })
+		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
+		Expect(super.Client.Delete(ctx, policy.DeepCopy())).To(Succeed())
+		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
+		Expect(super.Client.Delete(ctx, closed.DeepCopy())).To(Succeed())
+		Eventually(beClosed(ctx)).Should(Succeed())
+		edit(ctx, super.Client, closed.DeepCopy(), func(p *networkingv1.NetworkPolicy) {
+			p.Labels, p.Spec.Ingress = nil, []networkingv1.NetworkPolicyIngressRule{{}}
+		})
+		Eventually(beClosed(ctx)).Should(Succeed())
+	})
+
+	It("is refused whatever policy of the name the tenant has, which is told so", func(ctx SpecContext) {
+		theirs := &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.IsolationPolicy},
+			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
+		}
+		create(ctx, red.Client, theirs)
+		Eventually(refusals).WithArguments(ctx, red, ns, theirs).ShouldNot(BeEmpty())
+		Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
+		Consistently(beClosed(ctx)).WithTimeout(soon / 15).Should(Succeed())
+	})
+
+	It("is refused by the tenant's own policies alone where there are some, and by the default again when they go", func(ctx SpecContext) {
+		before, after := pod(ns, "before"), pod(ns, "after")
+		before.Labels, after.Labels = map[string]string{"app": "web"}, map[string]string{"app": "web"}
+		create(ctx, red.Client, before)
+		shouldExist(ctx, super.Client, superOf(red, before))
+		Expect(isMarked(before)(ctx)).To(BeFalse())
+		theirs := &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: before.Labels}},
+		}
+		create(ctx, red.Client, theirs)
+		Eventually(isMarked(before)).WithContext(ctx).Should(BeTrue())
+		create(ctx, red.Client, after)
+		shouldExist(ctx, super.Client, superOf(red, after))
+		Expect(isMarked(after)(ctx)).To(BeTrue(), "from the beginning")
+		edit(ctx, red.Client, theirs, func(p *networkingv1.NetworkPolicy) {
+			p.Spec.PodSelector.MatchLabels = map[string]string{"app": "other"}
+		})
+		Eventually(isMarked(before)).WithContext(ctx).Should(BeFalse())
+		edit(ctx, red.Client, before, func(p *corev1.Pod) { p.Labels["app"] = "other" })
+		Eventually(isMarked(before)).WithContext(ctx).Should(BeTrue())
+		Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
+		Eventually(isMarked(before)).WithContext(ctx).Should(BeFalse())
+	})
+
+	It("is refused by a policy of the tenant's for everybody", func(ctx SpecContext) {
+		theirs := &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"},
+			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
+		}
+		create(ctx, red.Client, theirs)
+		shouldExist(ctx, super.Client, superOf(red, theirs))
+		Eventually(beWhole(red)(ctx, superOf(red, theirs))).Should(Succeed())
+	})
+
+	It("is refused where NetworkPolicies are not carried", func(ctx SpecContext) {
+		off := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{Kinds: []tenancyv1alpha1.KindSync{{Kind: "NetworkPolicy", Mode: tenancyv1alpha1.SyncOff}}}
+		})
+		Eventually(beWhole(off)(ctx, own(off, metav1.NamespaceDefault, names.DefaultPolicy))).Should(Succeed())
+	})
+
+	It("is let in where the tenant's policy says so, and as long as it does", func(ctx SpecContext) {
+		allow := func(allowed bool) {
+			GinkgoHelper()
+			edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+				vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowTrafficFromTenants: allowed}
+			})
+		}
+		open := superOf(red, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"}})
+		allow(true)
+		shouldVanish(ctx, super.Client, policy.DeepCopy())
+		shouldVanish(ctx, super.Client, closed.DeepCopy())
+		Eventually(read(ctx, super.Client, open)).Should(HaveField("Spec.Ingress", ConsistOf(HaveField("From", BeEmpty()))))
+		allow(false)
+		shouldExist(ctx, super.Client, policy.DeepCopy())
+		shouldExist(ctx, super.Client, closed.DeepCopy())
+		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
+		Eventually(beWhole(red)(ctx, open)).Should(Succeed())
+	})
+
+	It("leaves the namespaces of the super cluster alone", func(ctx SpecContext) {
+		list := &networkingv1.NetworkPolicyList{}
+		Expect(super.Client.List(ctx, list)).To(Succeed())
+		for _, p := range list.Items {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}
+			if p.Name == names.IsolationPolicy && get(ctx, super.Client, ns) == nil {
+				Expect(ns.Annotations).To(HaveKey(names.VCUID))
+			}
+		}
+	})
+})
