@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // of is the one object of a kind and name among the manifests, as the type that it is.
@@ -73,7 +74,7 @@ func TestForSyncer(t *testing.T) {
 	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
 }
 
-// TestForAgent: the agent reads one pod at a time, whose it must know, and nothing that is secret.
+// TestForAgent: the agent reads namespaces, pods and what they use, whose it must know, and nothing that is secret.
 func TestForAgent(t *testing.T) {
 	objects, err := For(Agent)
 	if err != nil {
@@ -88,20 +89,22 @@ func TestForAgent(t *testing.T) {
 	got := map[string][]string{}
 	for _, rule := range of[rbacv1.ClusterRole](t, objects, "ClusterRole", Agent).Rules {
 		for _, resource := range rule.Resources {
-			got[resource+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
+			name := schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}.String()
+			got[name+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
 		}
 	}
 	want := map[string][]string{
-		"virtualclusters":             {"list", "watch"},
-		"configmapskubelet-client-ca": {"list", "watch"},
-		"namespaces":                  {"get"},
-		"pods":                        {"get"},
-		"pods/log":                    {"get"},
-		"pods/exec":                   {"create", "get"},
-		"pods/attach":                 {"create", "get"},
-		"pods/portforward":            {"create", "get"},
-		"tokenreviews":                {"create"},
-		"subjectaccessreviews":        {"create"},
+		"virtualclusters.tenancy.x-k8s.io":   {"list", "watch"},
+		"configmapskubelet-client-ca":        {"list", "watch"},
+		"namespaces":                         {"get", "list"},
+		"pods":                               {"get", "list"},
+		"pods.metrics.k8s.io":                {"list"},
+		"pods/log":                           {"get"},
+		"pods/exec":                          {"create", "get"},
+		"pods/attach":                        {"create", "get"},
+		"pods/portforward":                   {"create", "get"},
+		"tokenreviews.authentication.k8s.io": {"create"},
+		"subjectaccessreviews.authorization.k8s.io": {"create"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
