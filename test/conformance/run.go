@@ -90,7 +90,7 @@ func runMissing(ctx context.Context, opts *options, out console, specs []spec, r
 // runBatches runs specs on one side and keeps the results of each batch.
 func runBatches(ctx context.Context, opts *options, out console, suite suite, todo []spec, results *results) error {
 	started, left := time.Now(), len(todo)
-	for _, batch := range batches(todo, opts.batch) {
+	for _, batch := range batches(todo, opts.batch, opts.procs) {
 		out.sayf("%s: %d specs to go, after %s", suite.side, left, time.Since(started).Round(time.Second))
 		report, err := suite.run(ctx, batch, out)
 		if err != nil {

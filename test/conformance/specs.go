@@ -74,18 +74,16 @@ func readReport(file string) (types.Report, error) {
 	return report, nil
 }
 
-// batches divides specs into parts of a size. Those that run alone come last, so that the others need not wait for them.
-func batches(specs []spec, size int) [][]spec {
-	ordered := slices.Clone(specs)
-	slices.SortStableFunc(ordered, func(a, b spec) int {
-		switch {
-		case a.serial == b.serial:
-			return 0
-		case a.serial:
-			return 1
-		default:
-			return -1
+// batches divides specs into parts of a size. Those that run alone come last, so that the others need not wait for them, and in smaller
+// parts: they take as much longer.
+func batches(specs []spec, size, atOnce int) [][]spec {
+	var together, alone []spec
+	for _, s := range specs {
+		if s.serial {
+			alone = append(alone, s)
+		} else {
+			together = append(together, s)
 		}
-	})
-	return slices.Collect(slices.Chunk(ordered, size))
+	}
+	return slices.AppendSeq(slices.Collect(slices.Chunk(together, size)), slices.Chunk(alone, max(1, size/atOnce)))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// patience is how long specs may take to clean up after an interrupt.
-const patience = 2 * time.Minute
+// patience is how long specs may take to end after an interrupt. Some do not look up before their own time is over.
+const patience = 16 * time.Minute
 
 // suite is what runs specs on one side.
 type suite struct {
