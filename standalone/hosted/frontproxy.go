@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -22,9 +23,10 @@ func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
 	}
 }
 
-// watchNoFrontProxyFiles keeps the apiserver from watching the files of the
-// options, which never change: each watch takes one of the few instances of
-// inotify that a user has, and there are many control planes.
+// watchNoFrontProxyFiles keeps the apiserver from watching the authorities'
+// files, which never change: each watch takes one of the few instances of
+// inotify that a user has, and there are many control planes. The file of the
+// client certificate is watched: upstream has no other way to let go of it.
 func watchNoFrontProxyFiles(config *app.Config, creds *credentials) error {
 	users, err := dynamiccertificates.NewStaticCAContent("client CA", creds.authority.CertPEM)
 	if err != nil {
@@ -35,8 +37,17 @@ func watchNoFrontProxyFiles(config *app.Config, creds *credentials) error {
 		return fmt.Errorf("read the front proxy CA in %s: %w", creds.dir, err)
 	}
 	controlPlane := config.KubeAPIs.ControlPlane
+	release(controlPlane.ClusterAuthenticationInfo.RequestHeaderCA)
 	controlPlane.ClusterAuthenticationInfo.RequestHeaderCA = proxies
 	controlPlane.Generic.SecureServing.ClientCA = dynamiccertificates.NewUnionCAContentProvider(users, proxies)
-	controlPlane.Generic.DisabledPostStartHooks.Insert("aggregator-reload-proxy-client-cert")
 	return nil
+}
+
+// release ends what upstream has started for a file that is not watched.
+func release(content dynamiccertificates.CAContentProvider) {
+	if watcher, ok := content.(dynamiccertificates.ControllerRunner); ok {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		watcher.Run(ended, 1)
+	}
 }
