@@ -103,7 +103,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(used(ctx, red, "/pods?labelSelector=injected")).To(BeEmpty())
 		Expect(used(ctx, blue, "/pods")).To(Equal(map[string]string{"default/others": "700m"}))
 		Expect(asked(ctx, red.Config, "/namespaces/default/pods/web")()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"10m"`)))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(8*soon)) // with what is set up before: each tenant may take half a minute to see the API
 
 	It("is none of another tenant's, or of the super cluster's, however they are named", func(ctx SpecContext) {
 		for _, namespace := range []string{"kube-system", blue.Key(), blue.Super(agentNamespace), red.Super(agentNamespace)} {
