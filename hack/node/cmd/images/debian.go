@@ -21,7 +21,7 @@ func debian(ctx context.Context, packages ...string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // it is the system's directory for what nobody needs
 	if err := download(ctx, dir, packages); err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", strings.Join(packages, ", "), err)
 	}
@@ -60,7 +60,7 @@ func download(ctx context.Context, dir string, packages []string) error {
 
 // unpack copies the files of a package. Directories are those of the packages before it.
 func unpack(ctx context.Context, writer *tar.Writer, directories map[string]bool, file string) error {
-	command := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file)
+	command := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file) //nolint:gosec // one that was just fetched
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return err
