@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
 )
@@ -23,7 +24,7 @@ type spec struct {
 	serial bool
 }
 
-// listSpecs asks the suite for its specs, in its order.
+// listSpecs asks the suite for its specs, and sorts them: its own order is another one every time.
 func listSpecs(ctx context.Context, binary string) ([]spec, error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
@@ -44,6 +45,7 @@ func listSpecs(ctx context.Context, binary string) ([]spec, error) {
 	for _, r := range report.SpecReports {
 		specs = append(specs, spec{name: r.FullText(), serial: r.IsSerial})
 	}
+	slices.SortFunc(specs, func(a, b spec) int { return strings.Compare(a.name, b.name) })
 	return specs, nil
 }
 

@@ -57,7 +57,7 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 
 	It("adds a container to look around with", func(ctx SpecContext) {
 		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
-			"--container", "debugger", "--quiet", "--", "sh", "-c", "echo seen")).To(BeEmpty())
+			"--container", "debugger", "--profile", "baseline", "--quiet", "--", "sh", "-c", "echo seen")).To(BeEmpty())
 		Eventually(as.run).WithContext(ctx).WithArguments("", "logs", "-n", worker.Namespace, worker.Name, "-c", "debugger").Should(Equal("seen\n"))
 	})
 
