@@ -123,7 +123,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestOneSideAlone(t *testing.T) {
-	got := compare([]spec{{name: "a"}, {name: "b"}}, nil,
+	got := compare([]spec{{name: "a"}, {name: "b"}}, kept(t),
 		kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}), reasons{})
 	if got.RanDirect != 0 || got.PassedTenant != 1 || len(got.OnlyTenant) != 1 {
 		t.Errorf("got %+v, want one that fails through the tenant", got)

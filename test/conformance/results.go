@@ -77,9 +77,6 @@ func (r *results) missing(specs []spec, failed bool) []spec {
 
 // passed says whether a spec ran, and whether it passed.
 func (r *results) passed(name string) (passed, ran bool) {
-	if r == nil {
-		return false, false
-	}
 	result, ran := r.bySpec[name]
 	return ran && result.State.Is(types.SpecStatePassed), ran
 }

@@ -19,26 +19,25 @@ func conformance(ctx context.Context, programs, kubernetes string) ([]image, err
 	}
 	tests := filepath.Join(kubernetes, "test", "images")
 	// some is an image with the tools of a distribution.
-	some := func(name string, config v1.Config, layers ...[]entry) image {
-		return image{reference: e2e + name, base: base, layers: append([][]entry{accounts(), shell()}, layers...), config: config}
+	some := func(reference string, config v1.Config, layers ...[]entry) image {
+		return image{reference: reference, base: base, layers: append([][]entry{accounts(), shell()}, layers...), config: config}
 	}
-	with := func(name string) []entry { return built(programs, name) }
 	serving := append(agnhost(programs), certificate(tests)...)
 	return []image{
-		{reference: agnhostImage, base: base, layers: [][]entry{accounts(), shell(), serving}, config: agnhostConfig("pause")},
-		{reference: busyboxImage, base: base, layers: [][]entry{accounts(), shell()}, config: v1.Config{Cmd: []string{"sh"}}},
-		some("agnhost:2.55", agnhostConfig("pause"), serving),
-		some("kitten:1.8", agnhostConfig("test-webserver"), serving, pictures(tests, "kitten")),
-		some("nautilus:1.8", agnhostConfig("test-webserver"), serving, pictures(tests, "nautilus")),
-		some("glibc-dns-testing:2.0.0", v1.Config{Cmd: []string{"bash"}}),
-		some("nginx:1.15-4", nginx(), nginxFiles()),
-		some("nginx:1.27-0", nginx(), nginxFiles()),
-		some("nonroot:1.5", v1.Config{User: "1234", Cmd: []string{"bash"}}),
-		some("nonewprivs:1.4", v1.Config{Cmd: []string{"nnp"}}, []entry{
+		some(agnhostImage, agnhostConfig("pause"), serving),
+		some(busyboxImage, v1.Config{Cmd: []string{"sh"}}),
+		some(e2e+"agnhost:2.55", agnhostConfig("pause"), serving),
+		some(e2e+"kitten:1.8", agnhostConfig("test-webserver"), serving, pictures(tests, "kitten")),
+		some(e2e+"nautilus:1.8", agnhostConfig("test-webserver"), serving, pictures(tests, "nautilus")),
+		some(e2e+"glibc-dns-testing:2.0.0", v1.Config{Cmd: []string{"bash"}}),
+		some(e2e+"nginx:1.15-4", nginx(), nginxFiles()),
+		some(e2e+"nginx:1.27-0", nginx(), nginxFiles()),
+		some(e2e+"nonroot:1.5", v1.Config{User: "1234", Cmd: []string{"bash"}}),
+		some(e2e+"nonewprivs:1.4", v1.Config{Cmd: []string{"nnp"}}, []entry{
 			{path: "usr/local/bin", mode: program},
 			{path: "usr/local/bin/nnp", source: filepath.Join(programs, "nonewprivs"), mode: setUID},
 		}),
-		some("sample-apiserver:1.29.2", v1.Config{Entrypoint: []string{"/sample-apiserver"}}, with("sample-apiserver")),
+		some(e2e+"sample-apiserver:1.29.2", v1.Config{Entrypoint: []string{"/sample-apiserver"}}, built(programs, "sample-apiserver")),
 		{
 			reference: "registry.k8s.io/etcd:3.6.8-0", layers: [][]entry{{
 				{path: "usr/local/bin", mode: program},
