@@ -21,7 +21,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
-	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -37,12 +36,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		config, err := super.AgentConfig(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		agent, err = super.StartAgent(config, logger)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(agent.Stop()).To(Succeed()) })
-		useSyncer(account, func(o *app.Options) { o.AgentAddress = agent.Address })
+		agent = useAgent(ctx)
 		source = local.StartMetricsServer()
 		DeferCleanup(source.Stop)
 		red, blue = tenant(ctx), tenant(ctx)

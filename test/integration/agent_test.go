@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"io"
 	"net"
@@ -22,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
-	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -43,12 +43,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		config, err := super.AgentConfig(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		agent, err = super.StartAgent(config, logger, func(o *agentapp.Options) { o.StreamsPerTenant = agentStreams })
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(agent.Stop()).To(Succeed()) })
-		useSyncer(account, func(o *app.Options) { o.AgentAddress = agent.Address })
+		agent = useAgent(ctx, func(o *agentapp.Options) { o.StreamsPerTenant = agentStreams })
 		kubelet = local.StartKubelet()
 		DeferCleanup(kubelet.Stop)
 		red, blue = tenant(ctx), tenant(ctx)
@@ -198,10 +193,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 
 	It("is served with the certificate that is in the file, also when that is renewed", func(ctx SpecContext) {
 		ca := authorityIn(filepath.Join(super.Dir, "vn-agent", "ca.pem"))
-		renewed, err := ca.Server("vn-agent", nil, []net.IP{net.IPv4(127, 0, 0, 1)}, 24*time.Hour, time.Now())
+		served, err := servedBy(ctx, agent)
+		Expect(err).NotTo(HaveOccurred())
+		before, err := x509.ParseCertificate(served)
+		Expect(err).NotTo(HaveOccurred())
+		renewed, err := ca.Server("vn-agent", before.DNSNames, before.IPAddresses, 24*time.Hour, time.Now())
 		Expect(err).NotTo(HaveOccurred())
 		block, _ := pem.Decode(renewed.CertPEM)
-		Expect(servedBy(ctx, agent)).NotTo(Equal(block.Bytes))
+		Expect(served).NotTo(Equal(block.Bytes))
 		file := filepath.Join(super.Dir, "vn-agent", "server.pem")
 		Expect(os.WriteFile(file+".new", slices.Concat(renewed.CertPEM, renewed.KeyPEM), 0o600)).To(Succeed())
 		Expect(os.Rename(file+".new", file)).To(Succeed())

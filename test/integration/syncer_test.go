@@ -1,10 +1,12 @@
 package integration
 
 import (
+	"context"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
+	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -40,6 +42,19 @@ func useSyncer(config *rest.Config, change ...func(*app.Options)) {
 	}
 	use(func() *local.Syncer { return local.StartSyncer(config, logger, change...) })
 	DeferCleanup(func() { use(was) })
+}
+
+// useAgent starts an agent with the rights that are shipped, and a syncer that
+// sends tenants to it, until the container of specs ends.
+func useAgent(ctx context.Context, change ...func(*agentapp.Options)) *local.Agent {
+	GinkgoHelper()
+	config, err := super.AgentConfig(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	agent, err := super.StartAgent(config, logger, change...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(agent.Stop()).To(Succeed()) })
+	useSyncer(account, func(o *app.Options) { o.AgentAddress = agent.Address })
+	return agent
 }
 
 // takeSyncerAway stops the syncer until the container of specs ends, for what does its work meanwhile.
