@@ -31,6 +31,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
+	opts.logGaps()
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/rest"
@@ -92,5 +93,22 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestLogGaps(t *testing.T) {
+	logged := func(podCIDRs ...string) string {
+		var lines strings.Builder
+		o := DefaultOptions()
+		o.PodCIDRs = podCIDRs
+		o.Logger = funcr.New(func(_, args string) { lines.WriteString(args) }, funcr.Options{})
+		o.logGaps()
+		return lines.String()
+	}
+	if got := logged(); strings.Count(got, "No --pod-cidr: ") != 1 {
+		t.Errorf("without ranges of pods, the log has %q", got)
+	}
+	if got := logged("10.244.0.0/16"); got != "" {
+		t.Errorf("with ranges of pods, the log has %q", got)
 	}
 }

@@ -151,6 +151,14 @@ func (o *Options) agent() (resources.Agent, error) {
 	return resources.Agent{Host: host, Port: port}, nil
 }
 
+// logGaps tells the log what does not work with these settings, where tenants would notice it and an admin would look for the cause.
+func (o *Options) logGaps() {
+	if len(o.PodCIDRs) == 0 {
+		o.Logger.Info("No --pod-cidr: what comes from outside the cluster, by node ports and load balancers, does not reach tenants' pods, but " +
+			"through pods of your own, such as an Ingress controller's. Name all ranges of the super cluster's pods to let it in")
+	}
+}
+
 // podRanges reads the ranges of the super cluster's pods.
 func (o *Options) podRanges() (resources.PodRanges, error) {
 	pods, err := resources.ParsePodRanges(o.PodCIDRs)
