@@ -319,12 +319,10 @@ func (s *session) bringChanges(ctx context.Context, k *kind, o objects, desired 
 		return nil, why
 	}
 	for _, sub := range k.down.subresources {
-		changed, err := s.patchSubresource(ctx, k, o, sub)
+		var err error
+		o.super, err = s.patchSubresource(ctx, k, o, sub)
 		if err != nil && !errors.As(err, &refusal{}) {
 			return nil, err
-		}
-		if err == nil {
-			o.super = changed
 		}
 		why = cmp.Or(why, err)
 	}
@@ -359,24 +357,6 @@ func mergedSuper(k *kind, super, desired client.Object) client.Object {
 	k.down.merge(merged, desired)
 	translate.Merge(merged, metav1.ObjectMeta{Labels: desired.GetLabels(), Annotations: desired.GetAnnotations()})
 	return merged
-}
-
-// patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
-// then. What the tenant's object has come to refer to goes first.
-func (s *session) patchSubresource(ctx context.Context, k *kind, o objects, sub subresource) (client.Object, error) {
-	merged := o.super.DeepCopyObject().(client.Object)
-	sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
-	if wire.Equal(merged, o.super) {
-		return o.super, nil
-	}
-	if ready, err := s.prepare(ctx, k, o.tenant); err != nil || !ready {
-		return o.super, err
-	}
-	if err := s.guard.patchSubresource(ctx, sub.name, merged, o.super); err != nil {
-		return nil, refused(err)
-	}
-	s.superRecent.put(k.name, merged)
-	return merged, nil
 }
 
 // retract takes away a copy that should not be there. An object that is to have none any more says nothing of the one that it

@@ -111,6 +111,9 @@ type Subresource[T client.Object] struct {
 	Name string
 	// Merge writes what the tenant's object says into a copy of the super cluster's.
 	Merge func(v View, super, tenant T)
+	// Parts are what Merge has added, one by one: new copies of the super cluster's object that have one of them each. Where the super
+	// cluster refuses all together, each is tried by itself. Nil for what is one thing.
+	Parts func(super, merged T) []T
 }
 
 // Mirror is how an object is tied to its copy: when the one is deleted so is the other, with the tenant's grace period.
@@ -218,6 +221,7 @@ type down struct {
 type subresource struct {
 	name  string
 	merge func(v View, super, tenant client.Object)
+	parts func(super, merged client.Object) []client.Object
 }
 
 // mirror is a Mirror with its type erased.
@@ -283,7 +287,7 @@ func (d Down[T]) spec() *kind {
 		e.held = func(tenant client.Object, reason, message string) { d.Held(tenant.(T), reason, message) }
 	}
 	for _, sub := range d.Subresources {
-		e.subresources = append(e.subresources, subresource{sub.Name, viewed(sub.Merge)})
+		e.subresources = append(e.subresources, sub.erase())
 	}
 	e.mirror, e.affects = d.Mirror.erase(), d.Affects
 	for _, o := range d.Own {
@@ -308,6 +312,19 @@ func pairOf[T client.Object](f func(a, b T)) func(a, b client.Object) {
 // viewed erases the type of a function of two objects that looks around.
 func viewed[T client.Object](f func(v View, a, b T)) func(v View, a, b client.Object) {
 	return func(v View, a, b client.Object) { f(v, a.(T), b.(T)) }
+}
+
+func (sub Subresource[T]) erase() subresource {
+	return subresource{sub.Name, viewed(sub.Merge), func(super, merged client.Object) []client.Object {
+		if sub.Parts == nil {
+			return nil
+		}
+		var parts []client.Object
+		for _, part := range sub.Parts(super.(T), merged.(T)) {
+			parts = append(parts, part)
+		}
+		return parts
+	}}
 }
 
 func (m *Mirror[T]) erase() *mirror {

@@ -280,10 +280,13 @@ func TestDownBackAndSubresources(t *testing.T) {
 	}
 	k.Admit = func(v View, tenant *corev1.Pod) error { return errors.New(tenant.Name + " of " + v.Tenant.Name) }
 	k.Subresources = []Subresource[*corev1.Pod]{
-		{"resize", func(v View, super, tenant *corev1.Pod) {
+		{Name: "resize", Merge: func(v View, super, tenant *corev1.Pod) {
 			super.Spec.Hostname = tenant.Name + " resized by " + v.Tenant.Name
 		}},
-		{"ephemeralcontainers", func(_ View, super, _ *corev1.Pod) { super.Spec.Subdomain = "debugged" }},
+		{
+			Name: "ephemeralcontainers", Merge: func(_ View, super, _ *corev1.Pod) { super.Spec.Subdomain = "debugged" },
+			Parts: func(super, merged *corev1.Pod) []*corev1.Pod { return []*corev1.Pod{super, merged} },
+		},
 	}
 	d := k.spec().down
 
@@ -306,6 +309,9 @@ func TestDownBackAndSubresources(t *testing.T) {
 	}
 	if super.Spec.Hostname != "web resized by blue" || super.Spec.Subdomain != "debugged" {
 		t.Errorf("after the subresources the copy says %q, %q", super.Spec.Hostname, super.Spec.Subdomain)
+	}
+	if one, two := d.subresources[0].parts(super, tenant), d.subresources[1].parts(super, tenant); one != nil || len(two) != 2 {
+		t.Errorf("the parts are %v and %v, want none and two", one, two)
 	}
 }
 

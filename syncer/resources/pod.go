@@ -24,7 +24,7 @@ func Pod() engine.Kind {
 		References: podReferences,
 		Tokens:     podTokens,
 		Subresources: []engine.Subresource[*corev1.Pod]{
-			{Name: "ephemeralcontainers", Merge: mergeEphemeralContainers},
+			{Name: "ephemeralcontainers", Merge: mergeEphemeralContainers, Parts: eachEphemeralContainer},
 			{Name: "resize", Merge: mergeResources},
 			{Name: "status", Merge: mergeGateConditions},
 		},

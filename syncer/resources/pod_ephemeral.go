@@ -22,3 +22,15 @@ func mergeEphemeralContainers(v engine.View, super, tenant *corev1.Pod) {
 		super.Spec.EphemeralContainers = append(super.Spec.EphemeralContainers, *added)
 	}
 }
+
+// eachEphemeralContainer are copies of a pod with one each of the containers that were added to it. One that is refused stays in the
+// tenant's pod for good, since nobody can take it away there, and must not keep out those that come after it.
+func eachEphemeralContainer(super, merged *corev1.Pod) []*corev1.Pod {
+	var each []*corev1.Pod
+	for i := len(super.Spec.EphemeralContainers); i < len(merged.Spec.EphemeralContainers); i++ {
+		one := super.DeepCopy()
+		one.Spec.EphemeralContainers = append(one.Spec.EphemeralContainers, *merged.Spec.EphemeralContainers[i].DeepCopy())
+		each = append(each, one)
+	}
+	return each
+}

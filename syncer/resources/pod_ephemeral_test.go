@@ -49,3 +49,29 @@ func TestEphemeralContainersGoDown(t *testing.T) {
 		})
 	}
 }
+
+func TestEachEphemeralContainer(t *testing.T) {
+	with := func(names ...string) *corev1.Pod {
+		return tenantPod(func(p *corev1.Pod) {
+			for _, name := range names {
+				p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers,
+					corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Stdin: true}})
+			}
+		})
+	}
+	tests := map[string]struct {
+		super, merged *corev1.Pod
+		want          []*corev1.Pod
+	}{
+		"none":                          {with("a"), with("a"), nil},
+		"one":                           {with(), with("a"), []*corev1.Pod{with("a")}},
+		"two, beside one that is there": {with("a"), with("a", "b", "c"), []*corev1.Pod{with("a", "b"), with("a", "c")}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, eachEphemeralContainer(tt.super, tt.merged)); diff != "" {
+				t.Errorf("the pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

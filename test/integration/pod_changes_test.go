@@ -57,6 +57,11 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		return func(p *corev1.Pod) { p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, c) }
 	}
 
+	// tracing asks for what kubectl debug asks for unless it is told otherwise.
+	tracing := func(c *corev1.EphemeralContainer) {
+		c.SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_PTRACE"}}}
+	}
+
 	It("takes containers to look around with, after what they refer to, and shows how they are", func(ctx SpecContext) {
 		p := pod(ns, "debugged", onNode(node))
 		create(ctx, red.Client, p)
@@ -99,6 +104,16 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["tier"] = "front" })
 		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
 		Expect(read(ctx, super.Client, copied)().Spec.EphemeralContainers).To(BeEmpty())
+
+		By("taking those that are allowed, though the tenant cannot take back the one that is not")
+		through(ctx, "ephemeralcontainers", p, debug("allowed"))
+		through(ctx, "ephemeralcontainers", p, func(p *corev1.Pod) { debug("tracing", tracing)(p); debug("later")(p) })
+		Eventually(read(ctx, super.Client, copied)).
+			Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "allowed"), HaveField("Name", "later"))))
+		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(
+			And(ContainSubstring(`container "root"`), ContainSubstring(`container "tracing"`), ContainSubstring("SYS_PTRACE")),
+		))
+		Expect(read(ctx, red.Client, p)().Spec.EphemeralContainers).To(HaveLen(4))
 	})
 
 	It("shows its status also where the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
