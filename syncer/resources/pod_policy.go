@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -27,6 +28,7 @@ func admitPod(v engine.View, tenant *corev1.Pod) error {
 		admitHostPorts(policy, spec),
 		admitRuntimeClass(v, spec),
 		admitDeviceResources(v, spec),
+		admitSources(spec),
 		admitSchedulingGroup(spec),
 		admitFields(v, tenant),
 	} {
@@ -111,6 +113,25 @@ func hostPorts(ranges []tenancyv1alpha1.PortRange) string {
 		texts[i] = fmt.Sprintf("%d-%d", r.Min, r.Max)
 	}
 	return "these ports of their node: " + strings.Join(texts, ", ")
+}
+
+// admitSources refuses what a kubelet asks its own apiserver for, where the tenant's signers and bundles are not known.
+func admitSources(spec *corev1.PodSpec) error {
+	for i, v := range spec.Volumes {
+		if v.Projected == nil {
+			continue
+		}
+		for j, s := range v.Projected.Sources {
+			path := specPath.Child("volumes").Index(i).Child("projected", "sources").Index(j)
+			switch bundle := s.ClusterTrustBundle; {
+			case s.PodCertificate != nil:
+				return field.Forbidden(path.Child("podCertificate"), "pods are not given certificates here; use a Secret")
+			case bundle != nil && !ptr.Deref(bundle.Optional, false):
+				return field.Forbidden(path.Child("clusterTrustBundle"), "pods do not find bundles here; use a ConfigMap, or make it optional")
+			}
+		}
+	}
+	return nil
 }
 
 // admitSchedulingGroup refuses pods that are to be scheduled all or none: groups are not carried, and one by one is not what

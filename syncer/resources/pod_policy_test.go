@@ -31,6 +31,17 @@ func TestPodsAreAdmitted(t *testing.T) {
 			corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log"}},
 		)
 	}
+	sources := func(all ...corev1.VolumeProjection) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Volumes = volumes(
+				corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+				corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: all}},
+			)
+		}
+	}
+	bundle := func(optional *bool) corev1.VolumeProjection {
+		return corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Optional: optional}}
+	}
 	ports := tenancyv1alpha1.TenantPolicy{HostPorts: []tenancyv1alpha1.PortRange{{Min: 80, Max: 90}, {Min: 8080, Max: 8080}}}
 	privileged := tenancyv1alpha1.TenantPolicy{PodSecurity: tenancyv1alpha1.PodSecurityPrivileged}
 	tests := map[string]struct {
@@ -54,6 +65,14 @@ func TestPodsAreAdmitted(t *testing.T) {
 		"its node's namespaces, allowed": {tenancyv1alpha1.TenantPolicy{AllowHostNamespaces: true}, func(p *corev1.Pod) {
 			p.Spec.HostNetwork, p.Spec.HostPID, p.Spec.HostIPC = true, true, true
 		}, ""},
+
+		"a certificate": {
+			pod: sources(corev1.VolumeProjection{}, corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{}}),
+			why: "spec.volumes[1].projected.sources[1].podCertificate: Forbidden",
+		},
+		"a bundle of authorities":       {pod: sources(bundle(nil)), why: "spec.volumes[1].projected.sources[0].clusterTrustBundle: Forbidden"},
+		"a bundle, if there is one":     {pod: sources(bundle(new(true)))},
+		"a bundle that is not optional": {pod: sources(bundle(new(false))), why: "clusterTrustBundle: Forbidden"},
 
 		"a directory of its node":                          {pod: hostPath, why: "spec.volumes[1].hostPath: Forbidden"},
 		"a directory of its node, under another flag":      {tenancyv1alpha1.TenantPolicy{AllowHostNamespaces: true}, hostPath, "spec.volumes[1].hostPath: Forbidden"},

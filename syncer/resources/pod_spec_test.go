@@ -108,7 +108,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 				s.Volumes = projected(kept("a.0"), ca(movedRootCA), secret, kept("a.3"), item(namespaceNote))
 			},
 		},
-		"so are the super cluster's trust bundles and certificates": {
+		"the super cluster's trust bundles and certificates are left out": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = projected(
 					corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "x"}}, secret,

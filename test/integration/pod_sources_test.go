@@ -1,0 +1,34 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+var _ = Describe("A pod that asks for a bundle of authorities and a certificate", func() {
+	It("runs without them, as in any cluster that does not have the features", func(ctx SpecContext) {
+		const ns = "certified"
+		red := tenant(ctx)
+		own := corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "own"}}}
+		p := pod(ns, "web", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "trust", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{
+					{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: new("super"), Path: "bundle.pem"}},
+					{PodCertificate: &corev1.PodCertificateProjection{SignerName: "example.com/s", KeyType: "ED25519", KeyPath: "key.pem"}},
+					own,
+				},
+			}}}}
+		})
+		create(ctx, red.Client, namespace(ns), configMap(ns, "own", map[string]string{"ca.pem": "own"}), p)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
+
+		By("the tenant's apiserver having dropped them")
+		Expect(sourcesOf(p)).To(Equal([]corev1.VolumeProjection{{}, {}, own}))
+		By("the copy having none")
+		Expect(sourcesOf(read(ctx, super.Client, superOf(red, p))())).To(Equal(sourcesOf(p)))
+	})
+})
+
+// sourcesOf are what the first volume of a pod is made of.
+func sourcesOf(p *corev1.Pod) []corev1.VolumeProjection { return p.Spec.Volumes[0].Projected.Sources }
