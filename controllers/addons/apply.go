@@ -37,11 +37,7 @@ func ensureFor(ctx context.Context, tenant dynamic.Interface, addon filled) erro
 }
 
 func ensureObject(ctx context.Context, cluster dynamic.Interface, obj *unstructured.Unstructured) error {
-	plural, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
-	objects := dynamic.ResourceInterface(cluster.Resource(plural))
-	if obj.GetNamespace() != "" {
-		objects = cluster.Resource(plural).Namespace(obj.GetNamespace())
-	}
+	objects := resourceOf(cluster, obj)
 	version := versionOf(obj)
 	switch have, err := objects.Get(ctx, obj.GetName(), metav1.GetOptions{}); {
 	case err == nil && (have.GetAnnotations()[names.Applied] == version || isTenants(have)):
@@ -52,6 +48,15 @@ func ensureObject(ctx context.Context, cluster dynamic.Interface, obj *unstructu
 	obj.SetAnnotations(map[string]string{names.Applied: version})
 	_, err := objects.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
 	return err
+}
+
+// resourceOf is what an object is one of, in its namespace if it has one.
+func resourceOf(cluster dynamic.Interface, obj *unstructured.Unstructured) dynamic.ResourceInterface {
+	plural, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
+	if obj.GetNamespace() != "" {
+		return cluster.Resource(plural).Namespace(obj.GetNamespace())
+	}
+	return cluster.Resource(plural)
 }
 
 // isTenants says whether an object that is there is the tenant's, to be left alone: a ConfigMap, which tenants are meant to change, and an

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,8 @@ type Addon struct {
 	OptOut string
 	// Objects are those that a tenant is to have, in the order in which they are made; none if it has no such addon.
 	Objects func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error)
+	// Retired: the objects are kept in place no more, and those that were made before are taken away. Of these, only the names matter.
+	Retired bool
 }
 
 // Reconciler keeps the addons of tenants in place.
@@ -82,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("addons of VirtualCluster %s: %w", req, err)
 	}
-	if len(wanted) == 0 {
+	if !slices.ContainsFunc(wanted, func(addon filled) bool { return !addon.Retired }) {
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait.Jitter(interval, 0.2)}, nil
@@ -128,7 +131,11 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 		if system.GetAnnotations()[addon.OptOut] == names.Unmanaged {
 			continue
 		}
-		if err := ensureFor(ctx, tenant, addon); err != nil {
+		bring := ensureFor
+		if addon.Retired {
+			bring = retire
+		}
+		if err := bring(ctx, tenant, addon); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", addon.Name, err))
 		}
 	}

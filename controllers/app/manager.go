@@ -83,16 +83,14 @@ func addAddons(mgr manager.Manager, options Options) error {
 	if options.CoreDNSImage != "" {
 		reconciler.Addons = append(reconciler.Addons, dns.Addon(options.CoreDNSImage))
 	}
+	metrics := metricsapi.Retired()
 	if options.AgentAddress != "" {
-		metrics, err := metricsapi.Addon(options.AgentAddress, options.AgentCAFile)
-		if err != nil {
+		var err error
+		if metrics, err = metricsapi.Addon(options.AgentAddress, options.AgentCAFile); err != nil {
 			return fmt.Errorf("--vn-agent-address and --vn-agent-ca-file: %w", err)
 		}
-		reconciler.Addons = append(reconciler.Addons, metrics)
 	}
-	if len(reconciler.Addons) == 0 {
-		return nil
-	}
+	reconciler.Addons = append(reconciler.Addons, metrics)
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up the reconciler of addons: %w", err)
 	}

@@ -48,16 +48,26 @@ func Addon(address, caFile string) (addons.Addon, error) {
 	if err != nil {
 		return addons.Addon{}, fmt.Errorf("the authority of vn-agent: %w", err)
 	}
-	s := settings{
+	return addon(settings{
 		Service: service, Namespace: metav1.NamespaceSystem, Host: host, Port: port, CA: base64.StdEncoding.EncodeToString(ca),
-	}
+	}), nil
+}
+
+// Retired is the API of tenants that nothing serves any more. Left alone, it would not answer, and so keep namespaces from being deleted.
+func Retired() addons.Addon {
+	retired := addon(settings{Service: service, Namespace: metav1.NamespaceSystem})
+	retired.Retired = true
+	return retired
+}
+
+func addon(s settings) addons.Addon {
 	return addons.Addon{
 		Name:   "resource metrics API",
 		OptOut: names.Metrics,
 		Objects: func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {
 			return addons.Render(manifests, s)
 		},
-	}, nil
+	}
 }
 
 // readAuthorities reads certificates. A key beside them, which tenants would be shown, is left out.

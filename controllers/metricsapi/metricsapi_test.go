@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
 )
 
@@ -53,6 +54,33 @@ func TestAddon(t *testing.T) {
 	shown, err := base64.StdEncoding.DecodeString(field("APIService", "spec", "caBundle").(string))
 	if err != nil || string(shown) != string(ca.CertPEM) {
 		t.Errorf("tenants are shown %q (%v), want the certificate alone", shown, err)
+	}
+}
+
+// TestRetired: what is taken away has the names of what was made, and the API itself is the last of it.
+func TestRetired(t *testing.T) {
+	_, file := authority(t)
+	made, err := Addon("agent.example:10550", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namesOf := func(a addons.Addon) (all []string) {
+		objects, err := a.Objects(&tenancyv1alpha1.VirtualCluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range objects {
+			all = append(all, obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName())
+		}
+		return all
+	}
+	retired := Retired()
+	got, want := namesOf(retired), namesOf(made)
+	if !slices.Equal(got, want) || got[len(got)-1] != "APIService /v1beta1.metrics.k8s.io" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if made.Retired || !retired.Retired || retired.OptOut != made.OptOut {
+		t.Errorf("got %v and %v", made, retired)
 	}
 }
 

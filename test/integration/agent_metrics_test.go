@@ -19,8 +19,10 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -61,6 +63,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
 		Expect(err).NotTo(HaveOccurred())
 		for _, t := range []*local.Tenant{red, blue} {
+			keepMetrics(ctx, t)
 			objects, err := addon.Objects(nil)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(t.Config), objects)).To(Succeed())
@@ -163,6 +166,37 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(discovery.APIResources).To(ConsistOf(HaveField("Kind", "PodMetrics"), HaveField("Kind", "NodeMetrics")))
 	}, SpecTimeout(2*soon))
+})
+
+// keepMetrics has the specs take care of a tenant's API, instead of the manager, which is told of no agent here.
+func keepMetrics(ctx context.Context, t *local.Tenant) {
+	GinkgoHelper()
+	edit(ctx, t.Client, namespace(metav1.NamespaceSystem), func(ns *corev1.Namespace) {
+		metav1.SetMetaDataAnnotation(&ns.ObjectMeta, names.Metrics, names.Unmanaged)
+	})
+}
+
+var _ = Describe("What pods use, where the manager has no agent any more", func() {
+	It("is no API of the tenant's then, which nobody would answer, unless the tenant has made that", func(ctx SpecContext) {
+		red, blue := tenant(ctx), tenant(ctx)
+		agent := useAgent(ctx)
+		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
+		Expect(err).NotTo(HaveOccurred())
+		objects, err := addon.Objects(nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(red.Config), objects)).To(Succeed())
+		create(ctx, blue.Client, apiService(443))
+
+		for _, t := range []*local.Tenant{red, blue} {
+			edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { // the manager looks at it as when it starts
+				metav1.SetMetaDataLabel(&vc.ObjectMeta, "looked-at", "again")
+			})
+		}
+		for _, obj := range objects {
+			shouldVanish(ctx, red.Client, obj)
+		}
+		Consistently(get).WithContext(ctx).WithArguments(blue.Client, apiService(443)).Should(Succeed())
+	}, SpecTimeout(4*soon))
 })
 
 // serveMetrics has the super cluster's apiserver ask a source for the resource metrics API.
