@@ -55,7 +55,15 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 		Expect(os.ReadFile(back)).To(Equal([]byte(strings.Repeat("text\n", 1e5))))
 	})
 
-	It("adds a container to look around with", func(ctx SpecContext) {
+	It("adds a container that asks for too much, and says why it does not run", func(ctx SpecContext) {
+		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
+			"--container", "tracer", "--profile", "general", "--quiet", "--", "true")).To(BeEmpty())
+		Eventually(as.run).WithContext(ctx).WithArguments("", "get", "events", "-n", worker.Namespace, "--field-selector",
+			"reason=SyncRefused,involvedObject.name="+worker.Name, "-o", "jsonpath={.items[*].message}").
+			Should(And(ContainSubstring("violates PodSecurity"), ContainSubstring("tracer"), ContainSubstring("SYS_PTRACE")))
+	})
+
+	It("adds a container to look around with, also after one that was refused", func(ctx SpecContext) {
 		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
 			"--container", "debugger", "--profile", "baseline", "--quiet", "--", "sh", "-c", "echo seen")).To(BeEmpty())
 		Eventually(as.run).WithContext(ctx).WithArguments("", "logs", "-n", worker.Namespace, worker.Name, "-c", "debugger").Should(Equal("seen\n"))
