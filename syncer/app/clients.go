@@ -40,6 +40,7 @@ func newClients(super *rest.Config, opts Options, metrics instruments) (*clients
 
 // prepare prepares the configuration of a tenant's clients.
 func (c *clients) prepare(tenant *rest.Config) {
+	tenant.UserAgent = c.super.UserAgent
 	c.guard(tenant)
 	tenant.Wrap(c.metrics.requests.Wrap(requests.Tenant))
 }

@@ -49,7 +49,7 @@ func (f *faults) expiredWatch() {
 func (f *faults) restartElsewhere(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.elsewhere.Stop()).To(Succeed())
-	again, err := local.Start(ctx, f.elsewhere.Dir, "--syncer=false", "--nodes=0")
+	again, err := local.Start(ctx, f.elsewhere.Dir, otherHost...)
 	Expect(err).NotTo(HaveOccurred())
 	f.elsewhere = again
 	// An apiserver that has just started has no addresses for Services for a moment, and says that its range is full.

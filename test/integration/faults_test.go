@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -62,7 +61,9 @@ type faults struct {
 // begin makes all that, and puts a syncer behind the proxies in the place of the one that other specs share.
 func (f *faults) begin(ctx context.Context) {
 	GinkgoHelper()
-	f.elsewhere, f.red = f.tenantBehindProxy(ctx)
+	f.elsewhere = startOtherHost(ctx)
+	DeferCleanup(func() { Expect(f.elsewhere.Stop()).To(Succeed()) })
+	f.red = f.tenantBehindProxy(ctx)
 	f.blue = tenant(ctx)
 	var err error
 	f.copies, err = local.WatchCopies(ctx, super.Config)
@@ -82,31 +83,16 @@ func (f *faults) mend() {
 	}
 }
 
-// tenantBehindProxy makes a tenant whose control plane runs in another process. That is the control plane of a tenant there, for
-// one of a super cluster has a scheduler that would place the pods. The client goes around the proxy.
-func (f *faults) tenantBehindProxy(ctx context.Context) (*local.SuperCluster, *local.Tenant) {
+// tenantBehindProxy makes a tenant whose control plane runs in another process. The client goes around the proxy.
+func (f *faults) tenantBehindProxy(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
-	elsewhere, err := local.Start(ctx, tempDir(), "--syncer=false", "--nodes=0")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(f.elsewhere.Stop()).To(Succeed()) })
-	vc := virtualCluster()
-	create(ctx, elsewhere.Client, vc)
-	Eventually(read(ctx, elsewhere.Client, vc)).WithTimeout(2 * soon). // not Ready: no syncer follows it there
-										Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	there, err := elsewhere.Connect(ctx, read(ctx, elsewhere.Client, vc)())
-	Expect(err).NotTo(HaveOccurred())
+	there := hostedBy(ctx, f.elsewhere)
 	direct := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
-	Expect(get(ctx, elsewhere.Client, direct)).To(Succeed())
-
+	Expect(get(ctx, f.elsewhere.Client, direct)).To(Succeed())
 	f.far = proxy(there.Config.Host)
 	kubeconfig, err := f.far.Kubeconfig(direct.Data[names.AdminKubeconfigKey])
 	Expect(err).NotTo(HaveOccurred())
-	source := secret("default", there.VC.Name, map[string]string{"kubeconfig": string(kubeconfig)})
-	create(ctx, super.Client, source)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
-	t := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
-	t.Client, t.Config = there.Client, there.Config
-	return elsewhere, t
+	return tenantThrough(ctx, there, kubeconfig)
 }
 
 // proxy is a proxy in front of a server.

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,14 @@ import (
 // servedAgain is how long a tenant may have to wait for another replica, on a machine that is not busy.
 const servedAgain = 30 * time.Second
 
-// Each replica is a process whose requests to the super cluster are noted. The tenants are busy throughout.
+// asLong is how long the work on an object may take: what is under way when a replica begins to stand still is not given up meanwhile.
+const asLong = time.Minute
+
+// underWay are pods that a replica is carrying, down and up, when it begins to stand still.
+const underWay = 20
+
+// Each replica is a process whose requests to the super cluster are noted, and so are all requests to the first tenant. The tenants are
+// busy throughout.
 var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, func() {
 	s := &sharing{}
 
@@ -43,6 +51,10 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 
 	It("take over from one that is killed, and from one that stands still, which writes nothing when it goes on, and ends", func(ctx SpecContext) {
 		still := s.owner(ctx, s.tenants[0])
+		began := time.Now()
+		create(ctx, s.tenants[0].Client, deployment("default", "under-way", underWay))
+		Eventually(s.toFirst).WithPolling(time.Millisecond).WithArguments(still, began).
+			Should(ContainElement(HaveField("Path", And(ContainSubstring("under-way"), HaveSuffix("binding")))))
 		i := slices.Index(s.replicas, still)
 		killed := s.replicas[(i+1)%3]
 		s.left = s.replicas[(i+2)%3]
@@ -57,7 +69,8 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		ending, cancel := context.WithTimeout(ctx, soon)
 		defer cancel()
 		Expect(still.Ended(ending)).To(MatchError(ContainSubstring("exit status 1")))
-		Expect(still.writesSince(resumed)).To(BeEmpty(), "writes after the lease is gone")
+		Expect(still.writesSince(resumed)).To(BeEmpty(), "writes to the super cluster after the lease is gone")
+		Expect(s.toFirst(still, resumed)).To(BeEmpty(), "writes to the tenant after the lease is gone")
 	})
 
 	It("have lost nothing and made nothing twice", func(ctx SpecContext) {
@@ -132,9 +145,11 @@ var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
 
 // sharing is what the specs about replicas have in common.
 type sharing struct {
-	dir      string
-	args     []string // of the replicas, beside those that make them replicas
-	tenants  []*local.Tenant
+	dir     string
+	args    []string // of the replicas, beside those that make them replicas
+	tenants []*local.Tenant
+	// first notes what is asked of the first tenant's apiserver.
+	first    *local.Witness
 	loads    []*load
 	copies   *local.Copies
 	replicas []*replica
@@ -163,14 +178,30 @@ func (s *sharing) begin(ctx context.Context) {
 	for range 3 {
 		s.start(ctx)
 	}
-	for range 3 {
-		t := tenant(ctx)
+	for _, t := range []*local.Tenant{s.tenantWithWitness(ctx), tenant(ctx), tenant(ctx)} {
 		l := newLoad(ctx, t, "shared")
 		s.tenants, s.loads = append(s.tenants, t), append(s.loads, l)
 		l.start(ctx)
 		DeferCleanup(l.end)
 	}
 	s.usual = s.shouldServe(ctx, "nothing happened")
+}
+
+// tenantWithWitness makes a tenant whose syncers' requests are noted.
+func (s *sharing) tenantWithWitness(ctx context.Context) *local.Tenant {
+	GinkgoHelper()
+	host := startOtherHost(ctx)
+	DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
+	there := hostedBy(ctx, host)
+	var err error
+	s.first, err = local.NewWitness(there.Config)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(s.first.Close)
+	file := filepath.Join(s.dir, "kubeconfig-first")
+	Expect(s.first.WriteKubeconfig(file)).To(Succeed())
+	kubeconfig, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	return tenantThrough(ctx, there, kubeconfig)
 }
 
 // killAll kills the replicas that have not ended.
@@ -191,7 +222,7 @@ func (s *sharing) start(ctx context.Context) *replica {
 	Expect(witness.WriteKubeconfig(file)).To(Succeed())
 	before, err := s.leases(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	args := append([]string{"--kubeconfig", file, "--share-tenants", "--patrol", noPatrol.String()}, s.args...)
+	args := append([]string{"--kubeconfig", file, "--share-tenants", "--patrol", noPatrol.String(), "--timeout", asLong.String()}, s.args...)
 	process, err := super.StartSyncerProcess(GinkgoWriter, args...)
 	Expect(err).NotTo(HaveOccurred())
 	r := &replica{process, witness}
@@ -261,4 +292,9 @@ func (s *sharing) ownerSince(ctx context.Context, t *local.Tenant, began time.Ti
 // writesSince are what a replica has written after a time, but for its lease.
 func (r *replica) writesSince(t time.Time) []local.Write {
 	return slices.DeleteFunc(r.witness.Since(t), func(w local.Write) bool { return strings.Contains(w.Path, "/leases") })
+}
+
+// toFirst are what a replica has written to the first tenant after a time.
+func (s *sharing) toFirst(r *replica, t time.Time) []local.Write {
+	return slices.DeleteFunc(s.first.Since(t), func(w local.Write) bool { return !strings.HasPrefix(w.Agent, r.Agent+"/") })
 }

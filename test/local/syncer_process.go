@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,8 @@ const SyncerBinary = "VC_SYNCER"
 
 // SyncerProcess is a syncer in a process of its own, which can be killed.
 type SyncerProcess struct {
+	// Agent is what the process calls itself towards apiservers, in front of a slash. No other process does.
+	Agent   string
 	process *exec.Cmd
 	ended   chan error
 }
@@ -35,8 +38,9 @@ func (s *SuperCluster) StartSyncerProcess(log io.Writer, args ...string) (*Synce
 
 // RunSyncer starts the vc-syncer at a path with nothing but the arguments.
 func RunSyncer(binary string, log io.Writer, args ...string) (*SyncerProcess, error) {
-	p := &SyncerProcess{ended: make(chan error, 1)}
+	p := &SyncerProcess{Agent: fmt.Sprint(filepath.Base(binary), "-", rand.Uint32()), ended: make(chan error, 1)}
 	p.process = exec.Command(binary, args...)
+	p.process.Args[0] = p.Agent // user agents begin with it
 	p.process.Stdout, p.process.Stderr = log, log
 	if err := p.process.Start(); err != nil {
 		return nil, fmt.Errorf("starting vc-syncer; make build makes it, and %s names it: %w", SyncerBinary, err)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"crypto/tls"
 	"io"
 	"log"
 	"net"
@@ -11,13 +12,17 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 )
 
-// Witness stands between one client and an apiserver, and notes what the client asks for. Unlike a Proxy it reads the requests: it has
-// the client's credentials, and the client needs none.
+const loopback = "127.0.0.1"
+
+// Witness stands between clients and an apiserver, and notes what the clients ask for. Unlike a Proxy it reads the requests: it has
+// the clients' credentials, and they need none.
 type Witness struct {
-	server  *http.Server
-	address string
+	server *http.Server
+	// config leads to it.
+	config *rest.Config
 
 	mu     sync.Mutex
 	writes []Write
@@ -27,6 +32,8 @@ type Witness struct {
 type Write struct {
 	At           time.Time
 	Method, Path string
+	// Agent is what the client calls itself.
+	Agent string
 }
 
 // NewWitness starts a witness in front of an apiserver.
@@ -39,22 +46,42 @@ func NewWitness(direct *rest.Config) (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	certificate, key, err := cert.GenerateSelfSignedCertKey(loopback, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
 		return nil, err
 	}
 	pass := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Authorization")
+		},
 		Transport:     transport,
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}
-	w := &Witness{address: listener.Addr().String()}
-	w.server = &http.Server{Handler: http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
-		w.note(r)
-		pass.ServeHTTP(answer, r)
-	})}
-	go func() { _ = w.server.Serve(listener) }()
+	w := &Witness{config: &rest.Config{
+		Host: "https://" + listener.Addr().String(), TLSClientConfig: rest.TLSClientConfig{CAData: certificate},
+		BearerToken: "none", // where a kubeconfig has to have credentials
+	}}
+	w.server = &http.Server{
+		Protocols: new(http.Protocols),
+		Handler: http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+			w.note(r)
+			pass.ServeHTTP(answer, r)
+		}),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+		ErrorLog:  pass.ErrorLog,
+	}
+	w.server.Protocols.SetHTTP1(true) // HTTP/2 takes much more time under the race detector
+	go func() { _ = w.server.ServeTLS(listener, "", "") }()
 	return w, nil
 }
 
@@ -64,13 +91,11 @@ func (w *Witness) note(r *http.Request) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writes = append(w.writes, Write{time.Now(), r.Method, r.URL.Path})
+	w.writes = append(w.writes, Write{time.Now(), r.Method, r.URL.Path, r.UserAgent()})
 }
 
 // WriteKubeconfig writes a kubeconfig that leads to the witness.
-func (w *Witness) WriteKubeconfig(file string) error {
-	return writeKubeconfig(file, &rest.Config{Host: "http://" + w.address})
-}
+func (w *Witness) WriteKubeconfig(file string) error { return writeKubeconfig(file, w.config) }
 
 // Since are the writes that came after a time.
 func (w *Witness) Since(t time.Time) []Write {
