@@ -120,7 +120,8 @@ func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object)
 	return w.obj
 }
 
-// seen drops what was written once an event that is as new has arrived, and says whether that was so.
+// seen drops what was written once an event that is as new has arrived. It says whether the event is of that very write: then it
+// tells nothing that the writer did not know.
 func (r *recent) seen(kind string, obj client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +131,7 @@ func (r *recent) seen(kind string, obj client.Object) bool {
 		return false
 	}
 	delete(r.written, k)
-	return true
+	return !w.assumed && !newer(obj, w.obj)
 }
 
 // ended drops what was written to this very object, which the cache has seen go, and what is still to be answered.

@@ -90,22 +90,24 @@ func TestRecentSeen(t *testing.T) {
 	tests := map[string]struct {
 		write          func(*recent, string, client.Object)
 		written, event string
-		dropped        bool
+		dropped, own   bool
 	}{
-		"an older event is not what was written":    {put, "5", "4", false},
-		"the event of the write":                    {put, "5", "5", true},
-		"a later event":                             {put, "5", "6", true},
-		"an event that cannot be compared":          {put, "5", "opaque", true},
-		"the version that an assumption began from": {assume, "5", "5", false},
-		"the event of what was assumed":             {assume, "5", "6", true},
-		"the last version of what is gone":          {gone, "5", "5", false},
-		"a change of what is gone, on its way out":  {gone, "5", "6", false},
+		"an older event is not what was written":    {put, "5", "4", false, false},
+		"the event of the write":                    {put, "5", "5", true, true},
+		"a later event":                             {put, "5", "6", true, false},
+		"an event that cannot be compared":          {put, "5", "opaque", true, false},
+		"the version that an assumption began from": {assume, "5", "5", false, false},
+		"the event of what was assumed":             {assume, "5", "6", true, false},
+		"the last version of what is gone":          {gone, "5", "5", false, false},
+		"a change of what is gone, on its way out":  {gone, "5", "6", false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newRecent()
 			tt.write(r, "Pod", version(tt.written))
-			r.seen("Pod", version(tt.event))
+			if own := r.seen("Pod", version(tt.event)); own != tt.own {
+				t.Errorf("the event is of the write: %t, want %t", own, tt.own)
+			}
 			if dropped := len(r.written) == 0; dropped != tt.dropped {
 				t.Errorf("what was written is dropped: %t, want %t", dropped, tt.dropped)
 			}

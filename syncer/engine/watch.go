@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -318,7 +319,9 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 		},
 		update: func(was, obj client.Object) {
-			s.tenantRecent.seen(k.name, obj)
+			if s.tenantRecent.seen(k.name, obj) && onlyStatus(was, obj) {
+				return // it is the one that was shown
+			}
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
@@ -332,6 +335,13 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.review(obj.GetNamespace(), references(k, obj))
 		},
 	}
+}
+
+// onlyStatus says whether nothing but the status differs between two states of an object, as far as can be told by its metadata.
+func onlyStatus(was, now client.Object) bool {
+	return now.GetUID() == was.GetUID() && now.GetGeneration() != 0 && now.GetGeneration() == was.GetGeneration() &&
+		now.GetDeletionTimestamp().Equal(was.GetDeletionTimestamp()) && slices.Equal(now.GetFinalizers(), was.GetFinalizers()) &&
+		maps.Equal(now.GetLabels(), was.GetLabels()) && maps.Equal(now.GetAnnotations(), was.GetAnnotations())
 }
 
 // initialPriority is the priority of an object that was there before the syncer: what has had no copy yet may have waited for it.
