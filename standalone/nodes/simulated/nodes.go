@@ -87,7 +87,7 @@ func templateFuncs(free *addresses) gotpl.FuncMap {
 	}
 }
 
-// stages are the steps that nodes and pods go through, by kind: kwok's defaults.
+// stages are the steps that nodes and pods go through, by kind: kwok's defaults, but that no pod is deleted twice.
 func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	byKind := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, manifest := range []string{
@@ -98,7 +98,18 @@ func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, er
 		if err != nil {
 			return nil, fmt.Errorf("read a stage: %w", err)
 		}
+		if manifest == podfast.DefaultPodDelete {
+			stage.Spec.Selector.MatchExpressions = append(stage.Spec.Selector.MatchExpressions, hasTimeToEnd())
+		}
 		byKind[stage.Spec.ResourceRef] = append(byKind[stage.Spec.ResourceRef], stage)
 	}
 	return byKind, nil
+}
+
+// hasTimeToEnd leaves out pods that an apiserver is about to drop. On the way it says of each that its time is up; kwok would take that for
+// something to do, and delete as many pods again before it looks at others.
+func hasTimeToEnd() internalversion.MatchExpression {
+	return internalversion.MatchExpression{JQ: &internalversion.SelectorJQ{
+		Key: ".metadata.deletionGracePeriodSeconds | tostring", Operator: internalversion.SelectorOpNotIn, Values: []string{"0"},
+	}}
 }
