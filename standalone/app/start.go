@@ -90,7 +90,7 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 }
 
 func (s *standalone) superSpec() hosted.Spec {
-	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers()}
+	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Profiling: true}
 	if s.opts.Nodes.Real {
 		spec.NodeAuthorization = true
 		spec.Controllers = slices.Concat(spec.Controllers, hosted.KubeletControllers())

@@ -206,6 +206,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	}
 	setKubeletOptions(o, spec, creds)
 	setFrontProxyOptions(o, creds)
+	o.Features.EnableProfiling = spec.Profiling
 	setEconomyOptions(o)
 	o.Etcd.StorageConfig.Prefix = prefixOf(spec.Name)
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
@@ -232,7 +233,6 @@ func setEconomyOptions(o *options.ServerRunOptions) {
 	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
 	o.Etcd.StorageConfig.DBMetricPollInterval = 0
 	o.Features.EnablePriorityAndFairness = false
-	o.Features.EnableProfiling = false
 	o.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchDrain
 }

@@ -41,6 +41,9 @@ type Spec struct {
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string
+	// Profiling serves /debug/pprof to those whom the authorization lets. It
+	// shows the whole process, all control planes in it.
+	Profiling bool
 	// CertificateValidity is how long certificates live, a year by default.
 	// They are renewed before they end; the authority lives ten years.
 	CertificateValidity time.Duration

@@ -35,6 +35,9 @@ type load struct {
 
 // newLoad begins to watch for the pods of a load.
 func (w *world) newLoad(ctx context.Context, p place) (*load, error) {
+	if err := w.collectGarbage(ctx); err != nil {
+		return nil, err
+	}
 	w.loads++
 	l := &load{place: p, world: w, name: fmt.Sprintf("l%d", w.loads), record: newRecord(), broken: make(chan error, len(p.targets)+1)}
 	ctx, l.cancel = context.WithCancel(ctx)

@@ -1,7 +1,12 @@
 package bench
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
@@ -26,16 +31,6 @@ func (o *Options) checkMemory() error {
 	return nil
 }
 
-// collectLate is the environment of a process that holds control planes. All of them are one heap there, and each collection of its garbage
-// would take a core from what is measured, for a second; an apiserver in a process of its own has little to collect.
-func collectLate() ([]string, error) {
-	_, available, err := measure.Memory()
-	if err != nil {
-		return nil, err
-	}
-	return []string{"GOGC=400", fmt.Sprintf("GOMEMLIMIT=%d", available*3/4)}, nil
-}
-
 // fits says whether so many control planes fit into memory.
 func fits(count, availableMiB int) error {
 	if needed := count*controlPlaneMiB + spareMiB; needed > availableMiB {
@@ -43,4 +38,30 @@ func fits(count, availableMiB int) error {
 			count, needed, availableMiB)
 	}
 	return nil
+}
+
+// collectGarbage has the process of the control planes begin without garbage, as package testing does before each run. All of them are one heap
+// there: a collection takes a core for a second, and whether one comes in the middle is chance.
+func (w *world) collectGarbage(ctx context.Context) error {
+	if !w.started {
+		return nil
+	}
+	c, err := rest.HTTPClientFor(w.super.Config)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.super.Config.Host+"/debug/pprof/heap?gc=1", nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.Do(request)
+	if err != nil {
+		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("collecting the garbage of the control planes: %s", response.Status)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }

@@ -115,11 +115,7 @@ func (w *world) controlPlane(ctx context.Context, name string, args ...string) (
 	if err := os.Symlink(kept, filepath.Join(dir, "vc-standalone.log")); err != nil {
 		return nil, err
 	}
-	late, err := collectLate()
-	if err != nil {
-		return nil, err
-	}
-	return local.StartBinary(ctx, filepath.Join(w.opts.Binaries, "vc-standalone"), dir, late, append([]string{"--syncer=false"}, args...)...)
+	return local.StartBinary(ctx, filepath.Join(w.opts.Binaries, "vc-standalone"), dir, append([]string{"--syncer=false"}, args...)...)
 }
 
 // describe notes what everything runs on.

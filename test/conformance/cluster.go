@@ -33,7 +33,7 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 	if err != nil {
 		return nil, err
 	}
-	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone"), dir, nil,
+	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone"), dir,
 		"--nodes", "real", "--node-images", opts.file("images"))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -53,16 +53,15 @@ func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, erro
 	if binary == "" {
 		return nil, fmt.Errorf("set %s to the path of vc-standalone; make test does", Binary)
 	}
-	return StartBinary(ctx, binary, dir, nil, args...)
+	return StartBinary(ctx, binary, dir, args...)
 }
 
-// StartBinary does the same with a vc-standalone at a path, whose environment has these variables too.
-func StartBinary(ctx context.Context, binary, dir string, environment []string, args ...string) (*SuperCluster, error) {
+// StartBinary does the same with a vc-standalone at a path.
+func StartBinary(ctx context.Context, binary, dir string, args ...string) (*SuperCluster, error) {
 	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
 	// The child ends with Stop, by a signal, so that it can clean up; not with a context, which would kill it.
 	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
 	s.process.Stderr = os.Stderr
-	s.process.Env = append(os.Environ(), environment...)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
