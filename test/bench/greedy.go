@@ -74,6 +74,9 @@ func (w *world) besideGreedy(ctx context.Context, p place, greedyPods int) (stag
 		return stages{}, err
 	}
 	defer l.close()
+	if err := l.lead(ctx); err != nil {
+		return stages{}, err
+	}
 	numbers := all(p.targets)
 	loads, loadsCtx := errgroup.WithContext(ctx)
 	loads.Go(func() error {

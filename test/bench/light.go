@@ -7,6 +7,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
+// following is the group of the pods that are measured.
+const following = "following"
+
 // light measures latency when there is little to do.
 func (w *world) light(ctx context.Context) error {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
@@ -47,8 +50,11 @@ func (w *world) trickle(ctx context.Context, p place) (stages, error) {
 		return stages{}, err
 	}
 	defer l.close()
-	if err := l.steady(ctx, all(p.targets), "", w.opts.LightPods, w.opts.Rate); err != nil {
+	if err := l.lead(ctx); err != nil {
 		return stages{}, err
 	}
-	return l.stages(""), l.remove(ctx)
+	if err := l.steady(ctx, all(p.targets), following, w.opts.LightPods, w.opts.Rate); err != nil {
+		return stages{}, err
+	}
+	return l.stages(following), l.remove(ctx)
 }
