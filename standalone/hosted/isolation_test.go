@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -15,7 +16,7 @@ import (
 func TestControlPlanesAreApart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	a := runReady(t, shared, hosted.Spec{Name: "iso"})
+	a := runReady(t, shared, hosted.Spec{Name: "iso", Profiling: true})
 	b := runReady(t, shared, hosted.Spec{Name: "iso-b"})
 	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
 
@@ -37,6 +38,14 @@ func TestControlPlanesAreApart(t *testing.T) {
 	misled.ServerName = b.ServerName()
 	_, err = configMapValue(t, clientOf(t, misled), "same")
 	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
+
+	profile := func(config *rest.Config) error {
+		_, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath("/debug/pprof/cmdline").DoRaw(t.Context())
+		return err
+	}
+	g.Expect(profile(a.RESTConfig())).To(Succeed())
+	g.Expect(profile(rest.AnonymousClientConfig(a.RESTConfig()))).To(Satisfy(apierrors.IsForbidden))
+	g.Expect(profile(b.RESTConfig())).To(Satisfy(apierrors.IsNotFound), "it would show the whole process to a tenant")
 }
 
 func TestConnectionsWithoutAServerNameGoToTheDefault(t *testing.T) {

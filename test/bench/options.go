@@ -64,13 +64,13 @@ func DefaultOptions() Options {
 	return Options{
 		Out:   "test/bench/results",
 		Runs:  3,
-		Nodes: 10,
+		Nodes: 12,
 		Sizes: Sizes{
 			Throughput: []string{"1250/20"},
 			Tenants:    20,
 			Rate:       15,
 			LightPods:  150,
-			GreedyPods: 200, RegularPods: 5, WeightedPods: 30,
+			GreedyPods: 200, RegularPods: 5, WeightedPods: 60,
 			HungPods:    100,
 			RestartPods: 600, ValidationPods: 50,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,

@@ -78,20 +78,20 @@ func TestRatioOfService(t *testing.T) {
 		}
 		return times
 	}
+	type members = [][]time.Time
 	for name, tc := range map[string]struct {
-		a, b               []time.Time
-		membersA, membersB int
-		want               float64
-		served             int
+		a, b   members
+		want   float64
+		served int
 	}{
-		"the same":                       {every(0, 2, 50), every(0, 2, 50), 1, 1, 1, 100},
-		"ten to one, until one is done":  {every(0, 1, 101), every(0, 10, 101), 1, 1, 101.0 / 11, 112},
-		"by members":                     {every(0, 1, 101), every(0, 1, 101), 1, 2, 2, 202},
-		"from when both have begun":      {every(0, 1, 101), every(50, 1, 101), 1, 1, 1, 102},
-		"when the others are not served": {every(0, 1, 11), every(10, 1, 11), 1, 1, 1, 2},
+		"the same":                       {members{every(0, 2, 50)}, members{every(0, 2, 50)}, 1, 100},
+		"ten to one, until one is done":  {members{every(0, 1, 101)}, members{every(0, 10, 101)}, 101.0 / 11, 112},
+		"by members":                     {members{every(0, 1, 101)}, members{every(0, 2, 101), every(0, 2, 101)}, 101.0 / 51, 203},
+		"from when all have begun":       {members{every(0, 1, 101)}, members{every(10, 1, 101), every(50, 1, 101)}, 1, 153},
+		"when the others are not served": {members{every(0, 1, 11)}, members{every(10, 1, 11)}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, served := ratioOfService(tc.a, tc.b, tc.membersA, tc.membersB)
+			got, served := ratioOfService(tc.a, tc.b)
 			if got != tc.want || served != tc.served {
 				t.Errorf("got %v of %d, want %v of %d", got, served, tc.want, tc.served)
 			}

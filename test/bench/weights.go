@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
@@ -16,8 +18,6 @@ const (
 	finest = 100 * time.Microsecond
 	// heavyWeight is the weight of every other tenant, the rest have lightWeight.
 	heavyWeight, lightWeight = 10, 1
-	// heavy and slight are the groups of their pods.
-	heavy, slight = "heavy", "slight"
 )
 
 // weights measures the service that tenants of different weights get while all have work: pods are created while no syncer runs,
@@ -62,18 +62,7 @@ func (w *world) serve(ctx context.Context, p place) (share float64, served int, 
 	if err := w.stopSyncer(); err != nil {
 		return 0, 0, err
 	}
-	var even, odd []int
-	for i := range p.targets {
-		if i%2 == 0 {
-			even = append(even, i)
-		} else {
-			odd = append(odd, i)
-		}
-	}
-	if err := l.pour(ctx, even, heavy, len(even)*w.opts.WeightedPods, len(even)); err != nil {
-		return 0, 0, err
-	}
-	if err := l.pour(ctx, odd, slight, len(odd)*w.opts.WeightedPods, len(odd)); err != nil {
+	if err := l.pourEach(ctx, w.opts.WeightedPods); err != nil {
 		return 0, 0, err
 	}
 	if err := w.startSyncer(ctx); err != nil {
@@ -82,28 +71,53 @@ func (w *world) serve(ctx context.Context, p place) (share float64, served int, 
 	if err := l.await(ctx, "", shown, len(p.targets)*w.opts.WeightedPods); err != nil {
 		return 0, 0, err
 	}
-	share, served = ratioOfService(l.moments(heavy, copied), l.moments(slight, copied), len(even), len(odd))
+	var heavy, slight [][]time.Time
+	for i := range p.targets {
+		if times := l.moments(groupOf(i), copied); i%2 == 0 {
+			heavy = append(heavy, times)
+		} else {
+			slight = append(slight, times)
+		}
+	}
+	share, served = ratioOfService(heavy, slight)
 	return share, served, l.remove(ctx)
 }
 
-// ratioOfService compares how many moments of two groups with so many members came from when both had begun until one was done.
-// The moments are in their order.
-func ratioOfService(a, b []time.Time, membersA, membersB int) (ratio float64, served int) {
-	from, upTo := a[0], a[len(a)-1]
-	if b[0].After(from) {
-		from = b[0]
+// groupOf is the group of the pods of a target.
+func groupOf(target int) string { return fmt.Sprintf("of%d-", target) }
+
+// pourEach creates so many pods in each target, each in a group of its own.
+func (l *load) pourEach(ctx context.Context, pods int) error {
+	streams, ctx := errgroup.WithContext(ctx)
+	for i := range l.targets {
+		streams.Go(func() error { return l.pour(ctx, []int{i}, groupOf(i), pods, 1) })
 	}
-	if last := b[len(b)-1]; last.Before(upTo) {
-		upTo = last
+	return streams.Wait()
+}
+
+// ratioOfService compares how many moments the members of two groups had, on average, from when all members had begun until the first was
+// done: they do not begin together. The moments of each member are in their order.
+func ratioOfService(a, b [][]time.Time) (ratio float64, served int) {
+	all := slices.Concat(a, b)
+	from, upTo := all[0][0], all[0][len(all[0])-1]
+	for _, times := range all {
+		if times[0].After(from) {
+			from = times[0]
+		}
+		if last := times[len(times)-1]; last.Before(upTo) {
+			upTo = last
+		}
 	}
-	within := func(times []time.Time) (n int) {
-		for _, t := range times {
-			if !t.Before(from) && !t.After(upTo) {
-				n++
+	within := func(members [][]time.Time) (n int) {
+		for _, times := range members {
+			for _, t := range times {
+				if !t.Before(from) && !t.After(upTo) {
+					n++
+				}
 			}
 		}
 		return n
 	}
 	inA, inB := within(a), within(b)
-	return float64(inA) / float64(membersA) / (float64(max(inB, 1)) / float64(membersB)), inA + inB
+	return float64(inA) / float64(len(a)) / (float64(max(inB, 1)) / float64(len(b))), inA + inB
 }
