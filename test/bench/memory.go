@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,10 +59,12 @@ func (w *world) collectGarbage(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("collecting the garbage of the control planes: %s", response.Status)
-	}
 	_, err = io.Copy(io.Discard, response.Body)
-	return err
+	if response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
+	}
+	return nil
 }
