@@ -40,7 +40,7 @@ func TestControlPlanesAreApart(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
 
 	profile := func(config *rest.Config) error {
-		_, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath("/debug/pprof/cmdline").DoRaw(t.Context())
+		_, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath("/debug/pprof/heap").DoRaw(t.Context())
 		return err
 	}
 	g.Expect(profile(a.RESTConfig())).To(Succeed())
