@@ -1,0 +1,47 @@
+package simulated
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+)
+
+func TestStagesOfPods(t *testing.T) {
+	all, err := stages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := lifecycle.NewLifecycle(all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}])
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := corev1.PodStatus{
+		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
+	deleted := func(secondsLeft int64) metav1.ObjectMeta {
+		return metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, DeletionGracePeriodSeconds: &secondsLeft}
+	}
+	for name, tt := range map[string]struct {
+		pod  corev1.Pod
+		want string
+	}{
+		"a pod with a node":          {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-ready"},
+		"a pod that runs":            {corev1.Pod{Status: running}, ""},
+		"a pod that is deleted":      {corev1.Pod{ObjectMeta: deleted(30), Status: running}, "pod-delete"},
+		"a pod whose time has ended": {corev1.Pod{ObjectMeta: deleted(0), Status: running}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := pods.Match(t.Context(), &lifecycle.Event{Data: &tt.pod})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got == nil && tt.want != "" || got != nil && got.Name() != tt.want {
+				t.Errorf("the next stage is %v, want %q", got, tt.want)
+			}
+		})
+	}
+}
