@@ -70,7 +70,7 @@ func DefaultOptions() Options {
 			Tenants:    20,
 			Rate:       15,
 			LightPods:  150,
-			GreedyPods: 200, RegularPods: 5, WeightedPods: 60,
+			GreedyPods: 200, RegularPods: 5, WeightedPods: 200,
 			HungPods:    100,
 			RestartPods: 600, ValidationPods: 50,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
