@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -93,8 +94,9 @@ func agentOf(ctx context.Context, t *local.Tenant, p *corev1.Pod) string {
 	GinkgoHelper()
 	node := &corev1.Node{}
 	Expect(t.Client.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, node)).To(Succeed())
-	Expect(node.Status.Addresses).To(HaveLen(1))
-	return net.JoinHostPort(node.Status.Addresses[0].Address, fmt.Sprint(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
+	i := slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName })
+	Expect(i).NotTo(Equal(-1), "%v", node.Status.Addresses)
+	return net.JoinHostPort(node.Status.Addresses[i].Address, fmt.Sprint(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
 }
 
 // apiserverOf is a client that poses as a tenant's apiserver.
