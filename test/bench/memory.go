@@ -2,12 +2,9 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/discovery"
 
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
@@ -47,23 +44,11 @@ func (w *world) collectGarbage(ctx context.Context) error {
 	if !w.started {
 		return nil
 	}
-	c, err := rest.HTTPClientFor(w.super.Config)
+	d, err := discovery.NewDiscoveryClientForConfig(w.super.Config)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.super.Config.Host+"/debug/pprof/heap?gc=1", nil)
-	if err != nil {
-		return err
-	}
-	response, err := c.Do(request)
-	if err != nil {
-		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	if response.StatusCode != http.StatusOK {
-		err = errors.New(response.Status)
-	}
-	if err = errors.Join(err, response.Body.Close()); err != nil {
+	if _, err := d.RESTClient().Get().AbsPath("/debug/pprof/heap").Param("gc", "1").DoRaw(ctx); err != nil {
 		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
 	}
 	return nil
