@@ -2,11 +2,11 @@
 // tenants.
 //
 // Every key belongs to the lane of one tenant. Lanes that have work take turns
-// by deficit round robin: in a round a lane is served as many times as its
-// weight says. At most a fixed number of keys of one tenant are in workers'
-// hands, so that a tenant whose apiserver hangs cannot hold them all. Within a
-// lane, keys of a higher priority go first, and one turn in sixteen goes to
-// those they keep waiting.
+// by stride scheduling: each has a pass, the lane with the lowest is served, and
+// its pass grows by a stride that is the shorter, the higher its weight. At most
+// a fixed number of keys of one tenant are in workers' hands, so that a tenant
+// whose apiserver hangs cannot hold them all. Within a lane, keys of a higher
+// priority go first, and one turn in sixteen goes to those they keep waiting.
 //
 // [Queue] implements controller-runtime's PriorityQueue, so that a controller
 // uses it as it is and keeps its priorities. It starts no goroutine: delays and

@@ -93,7 +93,7 @@ func (p *pair) step(t *testing.T) {
 	case 12:
 		p.wait(time.Duration(p.next(50)) * time.Millisecond)
 	case 13:
-		p.SetWeight(p.tenant(), 1+int32(p.next(maxWeight)))
+		p.weigh(p.tenant(), 1+p.next(maxWeight))
 	default:
 		p.rare()
 	}
@@ -166,12 +166,17 @@ func (p *pair) pause(tenant string, paused bool) {
 	p.model.settle()
 }
 
+func (p *pair) weigh(tenant string, weight int) {
+	p.SetWeight(tenant, int32(weight))
+	p.model.weights[tenant] = weight
+}
+
 // finish lets everything come out, and looks for what is left.
 func (p *pair) finish(t *testing.T) {
 	t.Helper()
 	for _, tenant := range tenants() {
 		p.pause(tenant, false)
-		p.SetWeight(tenant, 1)
+		p.weigh(tenant, 1)
 	}
 	for _, key := range keys() {
 		p.Done(key)

@@ -13,7 +13,7 @@ func (q *Queue[T]) Get() (key T, shutdown bool) {
 // the queue is shut down there are no more keys.
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
-	for q.turns.empty() && q.phase != stopped {
+	for len(q.seats) == 0 && q.phase != stopped {
 		q.work.Wait()
 	}
 	if q.phase == stopped {
@@ -34,14 +34,7 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 
 // lockedTake moves the next item into flight. There must be one.
 func (q *Queue[T]) lockedTake() *item[T] {
-	l := q.turns.front()
-	if l.credit == 0 {
-		l.credit = l.weight
-	}
-	if l.credit--; l.credit == 0 {
-		q.turns.remove(&l.turn)
-		q.turns.pushBack(&l.turn)
-	}
+	l := q.lockedTurn()
 	it := l.take()
 	q.ready--
 	q.inFlight++

@@ -1,7 +1,7 @@
 package fairqueue
 
-// The levels of priority in a lane. Few levels keep every operation O(1), and
-// nobody needs more: deletions and first creations, changes, periodic checks.
+// The levels of priority in a lane. Few levels keep a lane's operations O(1),
+// and nobody needs more: deletions and first creations, changes, periodic checks.
 const (
 	high = iota
 	normal
@@ -35,14 +35,19 @@ type lane[T comparable] struct {
 	// ready counts the items in waiting.
 	ready    int
 	inFlight int
-	// passed counts the turns taken from those waiting at a lower level.
-	passed int
-	// credit is how many more items the lane may have in its turn.
-	credit int32
+	// skipped counts the turns taken from those waiting at a lower level.
+	skipped int
 	// offered is how many items workers have been woken for.
 	offered int
-	// turn is the place in Queue.turns.
-	turn element[*lane[T]]
+	// pass tells when the lane's turn is: the lowest of all seated is served.
+	pass int64
+	// joined is set while items are ready and the tenant is not paused, whether
+	// its cap lets the lane have a seat or not.
+	joined bool
+	// seat is the number of the seat, 0 for none. slot is its place in
+	// Queue.seats.
+	seat uint64
+	slot int
 }
 
 // open returns how many items could be handed out at once.
@@ -90,9 +95,9 @@ func (l *lane[T]) pick() int {
 	if below < 0 {
 		return top
 	}
-	if l.passed++; l.passed < share {
+	if l.skipped++; l.skipped < share {
 		return top
 	}
-	l.passed = 0
+	l.skipped = 0
 	return below
 }

@@ -5,7 +5,6 @@ package fairqueue
 type element[V any] struct {
 	value      V
 	prev, next *element[V]
-	linked     bool
 }
 
 // list is doubly linked; its zero value is empty.
@@ -24,23 +23,13 @@ func (l *list[V]) front() (v V) {
 }
 
 func (l *list[V]) pushBack(e *element[V]) {
-	e.linked, e.prev, e.next = true, l.tail, nil
+	e.prev, e.next = l.tail, nil
 	if l.tail == nil {
 		l.head = e
 	} else {
 		l.tail.next = e
 	}
 	l.tail = e
-}
-
-func (l *list[V]) pushFront(e *element[V]) {
-	e.linked, e.prev, e.next = true, nil, l.head
-	if l.head == nil {
-		l.tail = e
-	} else {
-		l.head.prev = e
-	}
-	l.head = e
 }
 
 func (l *list[V]) remove(e *element[V]) {
@@ -54,7 +43,7 @@ func (l *list[V]) remove(e *element[V]) {
 	} else {
 		e.next.prev = e.prev
 	}
-	e.linked, e.prev, e.next = false, nil, nil
+	e.prev, e.next = nil, nil
 }
 
 // spares bounds what a pool keeps, so that a burst does not hold its memory

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// maxWeight bounds the weights in randomised tests.
-const maxWeight = 4
+// maxWeight bounds the weights in randomised tests. All of them divide whole.
+const maxWeight, whole = 4, 12
 
 // model is what the queue should do, written for obviousness: plain maps, and
 // loops over everything. It does not predict which key comes next; it says
@@ -22,8 +22,10 @@ const maxWeight = 4
 //  3. its tenant is not paused and below its cap;
 //  4. no key of the tenant at the same level was ready before it;
 //  5. its level is the tenant's highest, but for one turn in share;
-//  6. no other tenant that could have been served waited for more than this
-//     one's weight since it was served itself.
+//  6. no other tenant that could have been served all the while waited for more
+//     than two rounds of this one and a key since it was served itself: one
+//     round until its turn, and one that this one may make up for. A key is a
+//     round divided by the weight.
 //
 // After each step the sizes must agree, and the queue must have something to
 // hand out just when the model has: nothing is lost, and nothing comes twice.
@@ -36,8 +38,10 @@ type model struct {
 	paused   map[string]bool
 	// passed counts a tenant's turns since a lower level was served.
 	passed map[string]int
-	// waited counts, for a tenant that can be served, how often each other was.
-	waited map[string]map[string]int
+	// waited holds, for a tenant that can be served, what each other got, a
+	// round being the whole.
+	waited  map[string]map[string]int
+	weights map[string]int
 	// clock orders what becomes ready.
 	clock int
 }
@@ -54,7 +58,7 @@ func newModel(limit int) *model {
 	return &model{
 		limit: limit, now: time.Now(),
 		asks: map[string]*ask{}, inFlight: map[string]bool{}, failures: map[string]int{},
-		paused: map[string]bool{}, passed: map[string]int{}, waited: map[string]map[string]int{},
+		paused: map[string]bool{}, passed: map[string]int{}, waited: map[string]map[string]int{}, weights: map[string]int{},
 	}
 }
 
@@ -222,13 +226,14 @@ func (m *model) order(key string, a *ask) error {
 
 // fairness checks that others were not kept waiting too long.
 func (m *model) fairness(tenant string) error {
+	key := whole / max(m.weights[tenant], 1)
 	for _, other := range m.open() {
 		if other == tenant {
 			continue
 		}
-		m.waited[other][tenant]++
-		if n := m.waited[other][tenant]; n > maxWeight {
-			return fmt.Errorf("%s was served %d times while %s waited", tenant, n, other)
+		m.waited[other][tenant] += key
+		if got := m.waited[other][tenant]; got > 2*whole+key {
+			return fmt.Errorf("%s got %d/%d of a round while %s waited", tenant, got, whole, other)
 		}
 	}
 	m.waited[tenant] = map[string]int{}
@@ -248,6 +253,7 @@ func (m *model) drop(tenant string) {
 		}
 	}
 	delete(m.paused, tenant)
+	delete(m.weights, tenant)
 	m.settle()
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultCap         = 8
+	DefaultCap         = 4
 	DefaultBackoffBase = 5 * time.Millisecond
 	DefaultBackoffMax  = time.Minute
 )
@@ -63,8 +63,12 @@ type Queue[T comparable] struct {
 	lanes map[string]*lane[T]
 	// configs holds what differs from the default, by tenant.
 	configs map[string]config
-	// turns are the lanes with something to hand out; the first has the turn.
-	turns list[*lane[T]]
+	// seats are the lanes with something to hand out.
+	seats seats[T]
+	// pass is the highest pass at which a lane was served.
+	pass int64
+	// seated counts how often a lane took a seat.
+	seated uint64
 	// ready and inFlight are the sums over all lanes.
 	ready, inFlight int
 
@@ -132,13 +136,12 @@ func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 	}
 	l := q.spareLanes.get()
 	l.tenant, l.config = tenant, q.lockedConfig(tenant)
-	l.turn.value = l
 	q.lanes[tenant] = l
 	return l
 }
 
 // lockedSettle must follow every change of a lane: it wakes one worker for
-// each item that has become available, lets the lane join or leave the turns,
+// each item that has become available, lets the lane take or leave its seat,
 // and gives it back when it is empty.
 func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	open := l.open(q.opts.Cap)
@@ -153,23 +156,5 @@ func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	if l.items.empty() {
 		delete(q.lanes, l.tenant)
 		q.spareLanes.put(l)
-	}
-}
-
-// lockedSeat lets a lane join or leave the turns. A lane that only its cap
-// interrupts keeps its credit and its place: else a small cap would undo the
-// weights.
-func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
-	if l.ready == 0 || l.paused {
-		l.credit = 0
-	}
-	switch {
-	case open == l.turn.linked:
-	case !open:
-		q.turns.remove(&l.turn)
-	case l.credit > 0:
-		q.turns.pushFront(&l.turn)
-	default:
-		q.turns.pushBack(&l.turn)
 	}
 }

@@ -26,13 +26,12 @@ func (q *Queue[T]) lockedConfigure(tenant string, c config) {
 	}
 	if l := q.lanes[tenant]; l != nil {
 		l.config = c
-		l.credit = min(l.credit, c.weight)
 		q.lockedSettle(l)
 	}
 }
 
-// SetWeight sets how many keys a tenant gets in a round; less than 1 counts
-// as 1, which is the default.
+// SetWeight sets how many keys a tenant gets for one of a tenant of weight 1,
+// once its next key is handed out. Less than 1 counts as 1, the default.
 func (q *Queue[T]) SetWeight(tenant string, weight int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

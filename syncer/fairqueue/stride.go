@@ -1,0 +1,96 @@
+package fairqueue
+
+import "container/heap"
+
+// round is the stride of weight 1, and so the stretch of passes in which a lane
+// that always waits is served as many times as its weight says.
+//
+// All weights up to 16 divide it, so that these share exactly; of those up to
+// 1000, rounding down takes less than two thousandths of a round. A pass is at
+// most a round above the highest that was served, so a key adds no more than a
+// round to that: an int64 lasts for 2^63/720,720 of them, which is 40 years at
+// 10,000 a second.
+const round = 720_720
+
+// stride is how far a lane's passes are apart. It is never 0, or a lane of a huge
+// weight would keep the lowest pass for ever.
+func (l *lane[T]) stride() int64 {
+	return max(1, round/int64(l.weight))
+}
+
+// lockedTurn takes the lane that has the turn from its seat; there must be one.
+// lockedSettle gives it the next.
+func (q *Queue[T]) lockedTurn() *lane[T] {
+	l := q.seats[0]
+	q.lockedUnseat(l)
+	q.pass = max(q.pass, l.pass)
+	l.pass += l.stride()
+	return l
+}
+
+// lockedSeat lets a lane take or leave its seat.
+//
+// A lane that begins to wait stands one stride behind, as if it had just been
+// served: whoever comes and goes gains nothing over those that wait all the
+// time. A lane that only its cap interrupted keeps its pass, or a small cap
+// would undo its weight. It makes up for one round at most, so that a tenant
+// whose keys were in flight for long does not keep others waiting as long.
+func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
+	waits := l.ready > 0 && !l.paused
+	if waits && !l.joined {
+		l.pass = max(l.pass, q.pass+l.stride())
+	}
+	l.joined = waits
+	switch {
+	case open == (l.seat > 0):
+	case open:
+		l.pass = max(l.pass, q.pass-round)
+		q.seated++
+		l.seat = q.seated
+		heap.Push(&q.seats, l)
+	default:
+		q.lockedUnseat(l)
+	}
+}
+
+func (q *Queue[T]) lockedUnseat(l *lane[T]) {
+	heap.Remove(&q.seats, l.slot)
+	l.seat = 0
+}
+
+// seats is a heap of the open lanes. On top is the one with the lowest pass, of
+// those the one that was seated first.
+type seats[T comparable] []*lane[T]
+
+var _ heap.Interface = (*seats[string])(nil)
+
+// Len implements heap.Interface.
+func (s seats[T]) Len() int { return len(s) }
+
+// Less implements heap.Interface.
+func (s seats[T]) Less(i, j int) bool {
+	a, b := s[i], s[j]
+	return a.pass < b.pass || (a.pass == b.pass && a.seat < b.seat)
+}
+
+// Swap implements heap.Interface.
+func (s seats[T]) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].slot, s[j].slot = i, j
+}
+
+// Push implements heap.Interface.
+func (s *seats[T]) Push(x any) {
+	l, _ := x.(*lane[T])
+	l.slot = len(*s)
+	*s = append(*s, l)
+}
+
+// Pop implements heap.Interface.
+func (s *seats[T]) Pop() any {
+	last := len(*s) - 1
+	l := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	return l
+}
