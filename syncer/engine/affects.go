@@ -37,8 +37,8 @@ func (s *session) affect(k *kind, copied client.Object) {
 		if to == nil {
 			continue
 		}
-		_ = s.cache.eachBy(s.ctx, to, toolscache.NamespaceIndex, translate.OriginOf(copied).Namespace, func(obj client.Object) {
-			s.enqueue(s.request(to, client.ObjectKeyFromObject(obj)), priorityNormal)
+		_ = s.cache.eachKeyBy(s.ctx, to, toolscache.NamespaceIndex, translate.OriginOf(copied).Namespace, func(key client.ObjectKey) {
+			s.enqueue(s.request(to, key), priorityNormal)
 		})
 	}
 }

@@ -92,7 +92,8 @@ func TestWaitsAreCountedByPriority(t *testing.T) {
 	queue := fairqueue.New(Request.Lane, fairqueue.Options{Observe: m.observeWait()})
 	for i, priority := range []int{priorityHigh, priorityHigh, priorityNormal, priorityLow, priorityLow - 1} {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, Request{Cluster: "red", Kind: fmt.Sprint(i)})
-		queue.Get()
+		request, _ := queue.Get()
+		queue.Done(request)
 	}
 	counts := map[string]uint64{}
 	families, err := registry.Gather()

@@ -99,7 +99,7 @@ func (s *session) mend(ctx context.Context, found differences) {
 func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey], error) {
 	keys := sets.New[client.ObjectKey]()
 	if !s.asleep(k) {
-		err := s.cache.each(ctx, k, func(obj client.Object) { keys.Insert(client.ObjectKeyFromObject(obj)) })
+		err := s.cache.eachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 		if err != nil {
 			return nil, err
 		}

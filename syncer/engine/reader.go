@@ -98,13 +98,26 @@ func (r *reader) get(ctx context.Context, k *kind, key client.ObjectKey) (client
 	return asObject(found)
 }
 
-// each calls f with each object of a kind.
-func (r *reader) each(ctx context.Context, k *kind, f func(client.Object)) error {
+// eachKey calls f with the key of each object of a kind.
+func (r *reader) eachKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
 	}
-	return eachObject(index.List(), f)
+	return eachKey(index.ListKeys(), f)
+}
+
+// eachKeyBy calls f with the key of each object of a kind that is found by this value in one of its indexes.
+func (r *reader) eachKeyBy(ctx context.Context, k *kind, name, value string, f func(client.ObjectKey)) error {
+	index, err := r.index(ctx, k)
+	if err != nil {
+		return err
+	}
+	found, err := index.IndexKeys(name, value)
+	if err != nil {
+		return err
+	}
+	return eachKey(found, f)
 }
 
 // eachBy calls f with each object of a kind that is found by this value in one of its indexes.
@@ -117,7 +130,14 @@ func (r *reader) eachBy(ctx context.Context, k *kind, name, value string, f func
 	if err != nil {
 		return err
 	}
-	return eachObject(found, f)
+	for _, one := range found {
+		obj, err := asObject(one)
+		if err != nil {
+			return err
+		}
+		f(obj)
+	}
+	return nil
 }
 
 // has says whether an object of a kind is found by this value in one of its indexes.
@@ -126,17 +146,17 @@ func (r *reader) has(ctx context.Context, k *kind, name, value string) (bool, er
 	if err != nil {
 		return false, err
 	}
-	found, err := index.ByIndex(name, value)
+	found, err := index.IndexKeys(name, value)
 	return len(found) > 0, err
 }
 
-func eachObject(found []any, f func(client.Object)) error {
-	for _, one := range found {
-		obj, err := asObject(one)
+func eachKey(keys []string, f func(client.ObjectKey)) error {
+	for _, one := range keys {
+		key, err := toolscache.ParseObjectName(one)
 		if err != nil {
 			return err
 		}
-		f(obj)
+		f(client.ObjectKey{Namespace: key.Namespace, Name: key.Name})
 	}
 	return nil
 }

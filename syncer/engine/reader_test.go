@@ -121,7 +121,8 @@ func TestReader(t *testing.T) {
 		t.Errorf("got %v, %v of what is not there", got, err)
 	}
 	var found []string
-	note := func(obj client.Object) { found = append(found, client.ObjectKeyFromObject(obj).String()) }
+	noteKey := func(key client.ObjectKey) { found = append(found, key.String()) }
+	note := func(obj client.Object) { noteKey(client.ObjectKeyFromObject(obj)) }
 	expect := func(what string, err error, want ...string) {
 		t.Helper()
 		slices.Sort(found)
@@ -130,16 +131,22 @@ func TestReader(t *testing.T) {
 		}
 		found = nil
 	}
-	expect("all", r.each(t.Context(), k, note), "default/db", "default/web", "other/web")
+	expect("all", r.eachKey(t.Context(), k, noteKey), "default/db", "default/web", "other/web")
 	expect("of a namespace", r.eachBy(t.Context(), k, toolscache.NamespaceIndex, "default", note), "default/db", "default/web")
-	expect("by what they refer to", r.eachBy(t.Context(), k, indexReferences, referenceValue("other", "Secret", "web"), note), "other/web")
+	expect("by what they refer to",
+		r.eachKeyBy(t.Context(), k, indexReferences, referenceValue("other", "Secret", "web"), noteKey), "other/web")
 	for namespace, want := range map[string]bool{"default": true, "other": true, "none": false} {
 		if has, err := r.has(t.Context(), k, toolscache.NamespaceIndex, namespace); err != nil || has != want {
 			t.Errorf("it has something in namespace %s: %t, %v", namespace, has, err)
 		}
 	}
-	if err := r.eachBy(t.Context(), k, "no such index", "", note); err == nil {
-		t.Error("no error for an index that is not there")
+	for what, err := range map[string]error{
+		"objects": r.eachBy(t.Context(), k, "no such index", "", note),
+		"keys":    r.eachKeyBy(t.Context(), k, "no such index", "", noteKey),
+	} {
+		if err == nil {
+			t.Errorf("%s were found by an index that is not there", what)
+		}
 	}
 }
 

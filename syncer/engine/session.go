@@ -196,8 +196,8 @@ func (s *session) referred(ctx context.Context, kind string, key client.ObjectKe
 // eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
 func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
 	for k := range s.referrers() {
-		err := s.cache.eachBy(ctx, k, indexReferences, referenceValue(key.Namespace, name, key.Name), func(obj client.Object) {
-			f(s.request(k, client.ObjectKeyFromObject(obj)))
+		err := s.cache.eachKeyBy(ctx, k, indexReferences, referenceValue(key.Namespace, name, key.Name), func(key client.ObjectKey) {
+			f(s.request(k, key))
 		})
 		if err != nil {
 			return err

@@ -207,15 +207,15 @@ func (e *Engine) viewer(k *kind, obj client.Object) (*session, client.ObjectKey)
 		return nil, client.ObjectKey{}
 	}
 	origin := translate.OriginOf(ns)
-	return e.session(multicluster.ClusterName(origin.Cluster)), tenantKeyIn(origin.Namespace, obj)
+	return e.session(multicluster.ClusterName(origin.Cluster)), tenantKeyIn(origin.Namespace, client.ObjectKeyFromObject(obj))
 }
 
 // tenantKeyIn is the tenant's key of an object of the super cluster that belongs to one of its namespaces.
-func tenantKeyIn(namespace string, obj client.Object) client.ObjectKey {
-	if obj.GetNamespace() == "" {
+func tenantKeyIn(namespace string, superKey client.ObjectKey) client.ObjectKey {
+	if superKey.Namespace == "" {
 		namespace = ""
 	}
-	return client.ObjectKey{Namespace: namespace, Name: obj.GetName()}
+	return client.ObjectKey{Namespace: namespace, Name: superKey.Name}
 }
 
 // run watches the tenant, hands out its requests once both sides are known, and ends with the engagement.
@@ -381,8 +381,8 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 		if k.down == nil || k.name == namespaceKind {
 			continue
 		}
-		_ = s.cache.eachBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(obj client.Object) {
-			f(s.request(k, client.ObjectKeyFromObject(obj)))
+		_ = s.cache.eachKeyBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
+			f(s.request(k, key))
 		})
 	}
 }
@@ -424,9 +424,7 @@ func (s *session) enqueueSuper() error {
 
 // enqueueAll enqueues the objects of a kind on both sides.
 func (s *session) enqueueAll(k *kind) error {
-	err := s.cache.each(s.ctx, k, func(obj client.Object) {
-		s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityLow)
-	})
+	err := s.cache.eachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects: %w", k.name, err)
 	}
@@ -453,7 +451,7 @@ func (s *session) eachSuperKey(ctx context.Context, k *kind, f func(client.Objec
 	case k.up.node:
 		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
 	case k.up.class:
-		return k.cache.each(ctx, k, func(obj client.Object) { f(client.ObjectKeyFromObject(obj)) })
+		return k.cache.eachKey(ctx, k, f)
 	}
 	return s.eachShown(ctx, k, f)
 }
@@ -486,8 +484,8 @@ func (s *session) eachShown(ctx context.Context, k *kind, f func(client.ObjectKe
 	spaces := s.builtin[namespaceKind]
 	var failed error
 	err := spaces.cache.eachBy(ctx, spaces, indexCluster, s.lane(), func(ns client.Object) {
-		err := k.cache.eachBy(ctx, k, indexNamespace, ns.GetName(), func(obj client.Object) {
-			f(tenantKeyIn(translate.OriginOf(ns).Namespace, obj))
+		err := k.cache.eachKeyBy(ctx, k, indexNamespace, ns.GetName(), func(superKey client.ObjectKey) {
+			f(tenantKeyIn(translate.OriginOf(ns).Namespace, superKey))
 		})
 		failed = errors.Join(failed, err)
 	})

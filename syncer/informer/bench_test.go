@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -96,4 +97,63 @@ func BenchmarkEvent(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkHeld measures what an informer holds of a pod.
+func BenchmarkHeld(b *testing.B) {
+	for _, kind := range kinds {
+		b.Run(kind.name, func(b *testing.B) {
+			const pods = 5000
+			for b.Loop() {
+				i := kind.over(nil)
+				before := held()
+				for n := range pods {
+					// A source would hold what it knows, so the index is given it directly.
+					if err := i.GetIndexer().Add(podOf(fmt.Sprint(n))); err != nil {
+						b.Fatal(err)
+					}
+				}
+				after := held()
+				b.ReportMetric(float64(after.heap-before.heap)/pods, "heap-B/pod")
+				runtime.KeepAlive(i)
+			}
+		})
+	}
+}
+
+// BenchmarkPack measures what an event more costs that keeps an object packed, and a reader that finds it unpacked no more.
+func BenchmarkPack(b *testing.B) {
+	pod := podOf("web")
+	b.Run("pack", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := pack(pod, ignore); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("unpack", func(b *testing.B) {
+		kept, err := pack(pod, ignore)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := kept.(*packed)
+		b.ReportAllocs()
+		for b.Loop() {
+			p.recent = weak.Pointer[unpacked]{}
+			unpack(p)
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		kept, err := pack(pod, ignore)
+		if err != nil {
+			b.Fatal(err)
+		}
+		obj := unpack(kept)
+		b.ReportAllocs()
+		for b.Loop() {
+			unpack(kept)
+		}
+		runtime.KeepAlive(obj)
+	})
 }

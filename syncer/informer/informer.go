@@ -22,7 +22,7 @@ import (
 type Informer struct {
 	source  cache.ListerWatcher
 	example runtime.Object
-	indexer cache.Indexer
+	indexer index
 	// transform changes every object before it is kept; what it made it leaves as it is.
 	transform cache.TransformFunc
 	// mutations panics when a kept object is changed, in tests that ask for that.
@@ -56,11 +56,12 @@ func New(source cache.ListerWatcher, example runtime.Object, _ time.Duration, in
 }
 
 func newInformer(source cache.ListerWatcher, example runtime.Object, indexers cache.Indexers) *Informer {
+	mutations := cache.NewCacheMutationDetector(fmt.Sprintf("%T", example))
 	return &Informer{
 		source:    source,
 		example:   example,
-		indexer:   cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexers),
-		mutations: cache.NewCacheMutationDetector(fmt.Sprintf("%T", example)),
+		indexer:   newIndex(indexers, mutations.AddObject),
+		mutations: mutations,
 		synced:    make(chan struct{}),
 	}
 }

@@ -11,8 +11,16 @@ type store struct{ *Informer }
 
 var _ cache.TransformingStore = (*store)(nil)
 
-// Transformer lets the reflector transform objects while it collects them.
-func (s *store) Transformer() cache.TransformFunc { return s.transform }
+// Transformer lets the reflector transform and pack objects while it collects them: a list is never in memory as it came.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		obj, err := s.transformed(obj)
+		if err != nil {
+			return nil, err
+		}
+		return s.indexer.pack(obj)
+	}
+}
 
 // Add keeps an object. The watch may begin with some that are known.
 func (s *store) Add(obj any) error { return s.Update(obj) }
@@ -63,10 +71,10 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := make(map[string]any, len(list))
+	was := make(map[string]any, len(list)) // still packed
 	for _, key := range s.indexer.ListKeys() {
 		// What ListKeys lists is there: nobody else writes.
-		was[key], _, _ = s.indexer.GetByKey(key)
+		was[key], _, _ = s.indexer.kept(key)
 	}
 	kept := make([]any, len(list))
 	for n, l := range list {
@@ -91,14 +99,14 @@ func (s *store) lockedReplaced(was map[string]any, list []listed) {
 	}
 	for key, obj := range was {
 		if !there[key] {
-			s.lockedDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: obj})
+			s.lockedDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: unpack(obj)})
 		}
 	}
 	for _, l := range list {
 		if before, known := was[l.key]; known {
-			s.lockedUpdated(before, l.obj)
+			s.lockedUpdated(unpack(before), unpack(l.obj))
 		} else {
-			s.lockedAdded(l.obj, initial)
+			s.lockedAdded(unpack(l.obj), initial)
 		}
 	}
 }
@@ -106,31 +114,31 @@ func (s *store) lockedReplaced(was map[string]any, list []listed) {
 // Resync does nothing: the reflector is not asked to call it.
 func (*store) Resync() error { return nil }
 
-// listed is an object of a list, with its key in the index.
+// listed is an object of a list, packed, with its key in the index.
 type listed struct {
 	key string
 	obj any
 }
 
-// listed transforms the objects of a list.
+// listed transforms and packs the objects of a list.
 func (s *store) listed(objects []any) ([]listed, error) {
 	list := make([]listed, len(objects))
 	for n, obj := range objects {
-		obj, err := s.transformed(obj)
+		kept, err := s.Transformer()(obj)
 		if err != nil {
 			return nil, err
 		}
-		key, err := cache.MetaNamespaceKeyFunc(obj)
+		key, err := keyOf(kept)
 		if err != nil {
 			return nil, err
 		}
-		list[n] = listed{key, obj}
+		list[n] = listed{key, kept}
 	}
 	return list, nil
 }
 
 func (s *store) transformed(obj any) (any, error) {
-	if s.transform == nil {
+	if _, done := obj.(*packed); done || s.transform == nil {
 		return obj, nil
 	}
 	changed, err := s.transform(obj)
