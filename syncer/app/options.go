@@ -56,10 +56,11 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// DefaultOptions are the settings of a syncer of which nothing else is known.
+// DefaultOptions are the settings of a syncer of which nothing else is known. What is in flight beyond what apiservers can do at a time
+// waits in them, where nobody is fair: so there are few workers, and a tenant that hangs or wants much has few of them.
 func DefaultOptions() Options {
 	return Options{
-		Workers:    32,
+		Workers:    16,
 		TenantCap:  fairqueue.DefaultCap,
 		Timeout:    10 * time.Second,
 		NodeLinger: time.Minute,

@@ -18,24 +18,25 @@ import (
 type scenario struct {
 	name string
 	run  func(*world, context.Context) error
-	// controlPlanes is how many of tenants run at a time.
-	controlPlanes func(*Sizes) int
+	// most is what there is at a time.
+	most func(*Sizes) demand
 }
+
+// demand is what takes memory: tenants, each with a control plane, and the pods of all of them together.
+type demand struct{ tenants, pods int }
 
 // scenarios are all of them. Those with few tenants come first, since a control plane costs more than a scenario.
 func scenarios() []scenario {
-	one := func(*Sizes) int { return 1 }
-	all := func(s *Sizes) int { return s.Tenants }
 	return []scenario{
-		{"idle", (*world).idle, one},
-		{"churn", (*world).churn, func(s *Sizes) int { return s.ChurnTenants + 1 }},
-		{"requests", (*world).requests, one},
-		{"throughput", (*world).throughput, (*Sizes).throughputTenants},
-		{"light", (*world).light, all},
-		{"greedy", (*world).greedy, all},
-		{"hung", (*world).hung, func(s *Sizes) int { return s.Tenants + 1 }},
-		{"restart", (*world).restart, all},
-		{"validation", (*world).validation, all},
+		{"idle", (*world).idle, func(*Sizes) demand { return demand{1, 0} }},
+		{"churn", (*world).churn, func(s *Sizes) demand { return demand{s.ChurnTenants + 1, s.ChurnTenants} }},
+		{"requests", (*world).requests, func(*Sizes) demand { return demand{1, 1} }},
+		{"throughput", (*world).throughput, (*Sizes).mostThroughput},
+		{"light", (*world).light, func(s *Sizes) demand { return demand{s.Tenants, s.LightPods} }},
+		{"greedy", (*world).greedy, (*Sizes).mostGreedy},
+		{"hung", (*world).hung, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + s.HungPods} }},
+		{"restart", (*world).restart, func(s *Sizes) demand { return demand{s.Tenants, s.RestartPods} }},
+		{"validation", (*world).validation, func(s *Sizes) demand { return demand{s.Tenants, s.Tenants * s.ValidationPods} }},
 	}
 }
 

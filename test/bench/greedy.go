@@ -74,18 +74,17 @@ func (w *world) besideGreedy(ctx context.Context, p place, greedyPods int) (stag
 		return stages{}, err
 	}
 	defer l.close()
-	if err := l.lead(ctx); err != nil {
+	numbers := all(p.targets)
+	others := numbers[greedyTenants:]
+	regularPods := len(others) * w.opts.RegularPods
+	if err := l.lead(ctx, lasting(regularPods, w.opts.Rate)); err != nil {
 		return stages{}, err
 	}
-	numbers := all(p.targets)
 	loads, loadsCtx := errgroup.WithContext(ctx)
 	loads.Go(func() error {
 		return l.burst(loadsCtx, numbers[:greedyTenants], greedy, greedyTenants*greedyPods, greedyTenants*greedyStreams)
 	})
-	loads.Go(func() error {
-		others := numbers[greedyTenants:]
-		return l.steady(loadsCtx, others, regular, len(others)*w.opts.RegularPods, w.opts.Rate)
-	})
+	loads.Go(func() error { return l.steady(loadsCtx, others, regular, regularPods, w.opts.Rate) })
 	if err := loads.Wait(); err != nil {
 		return stages{}, err
 	}

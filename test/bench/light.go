@@ -50,7 +50,7 @@ func (w *world) trickle(ctx context.Context, p place) (stages, error) {
 		return stages{}, err
 	}
 	defer l.close()
-	if err := l.lead(ctx); err != nil {
+	if err := l.lead(ctx, lasting(w.opts.LightPods, w.opts.Rate)); err != nil {
 		return stages{}, err
 	}
 	if err := l.steady(ctx, all(p.targets), following, w.opts.LightPods, w.opts.Rate); err != nil {

@@ -18,8 +18,8 @@ const (
 	madeBy, ofLoad = "vc-bench/made-by", "vc-bench/load"
 	// tellEvery is how often is told how far a load is.
 	tellEvery = 5 * time.Second
-	// leading is the group of the first pods of their namespaces.
-	leading = "leading"
+	// leading is the group of the first pods of their namespaces, which run, and the garbage behind them is collected, in the time led.
+	leading, led = "leading", 5 * time.Second
 )
 
 // load is pods that are created in a place and watched through their lives.
@@ -80,7 +80,9 @@ func (l *load) create(ctx context.Context, to int, group string, i int, change .
 	if err := l.targets[to].client.Create(ctx, p); err != nil {
 		return fmt.Errorf("creating pod %s: %w", p.Name, err)
 	}
-	l.noteCreated(p.Name, group, time.Now())
+	now := time.Now()
+	l.noteCreated(p.Name, group, now)
+	l.world.lookups.created(l.targets[to], now)
 	return nil
 }
 
@@ -92,9 +94,12 @@ func (l *load) burst(ctx context.Context, targets []int, group string, pods, str
 	return l.await(ctx, group, l.running(), pods)
 }
 
-// lead has a pod in each namespace before those whose latency is measured, and the control planes without garbage then. Admission plugins of
-// Kubernetes (LimitRanger, ResourceQuota) ask etcd what limits a namespace has, which may take 100 ms, and remember that for half a minute.
-func (l *load) lead(ctx context.Context) error {
+// lead has a pod in each namespace before those whose latency is measured for so long, so that what apiservers look up for the first is
+// remembered for the others, and the control planes without garbage then.
+func (l *load) lead(ctx context.Context, lasts time.Duration) error {
+	if err := pause(ctx, l.world.lookups.ready(l.targets, time.Now(), led+lasts)); err != nil {
+		return err
+	}
 	if err := l.burst(ctx, all(l.targets), leading, len(l.targets), len(l.targets)); err != nil {
 		return err
 	}
@@ -115,6 +120,11 @@ func (l *load) pour(ctx context.Context, targets []int, group string, pods, stre
 		})
 	}
 	return workers.Wait()
+}
+
+// lasting is how long it takes to create so many pods at a rate a second.
+func lasting(pods int, rate float64) time.Duration {
+	return time.Duration(float64(pods) / rate * float64(time.Second))
 }
 
 // steady creates so many pods at a rate a second, whether or not the ones before run, and waits until all do.

@@ -3,18 +3,24 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"k8s.io/client-go/discovery"
 
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
 
-// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone, spareMiB what all else needs.
-const controlPlaneMiB, spareMiB = 165, 1024
+// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone, podKiB that of a pod with its copy, and garbage, spareMiB
+// what all else needs.
+const controlPlaneMiB, podKiB, spareMiB = 165, 600, 1024
 
-// checkMemory says whether the tenants of all chosen scenarios fit into the memory of this machine, if they are to run on it.
+// memoryLimit is the variable that bounds the garbage of the control planes, and with it what they need.
+const memoryLimit = "GOMEMLIMIT"
+
+// checkMemory says whether the tenants and pods of all chosen scenarios fit into the memory of this machine, if they are to run on it and
+// nobody bounded what they take.
 func (o *Options) checkMemory() error {
-	if o.Kubeconfig != "" {
+	if o.Kubeconfig != "" || os.Getenv(memoryLimit) != "" {
 		return nil
 	}
 	_, available, err := measure.Memory()
@@ -22,18 +28,18 @@ func (o *Options) checkMemory() error {
 		return err
 	}
 	for _, s := range o.chosen() {
-		if err := fits(s.controlPlanes(&o.Sizes), available/measure.MiB); err != nil {
+		if err := s.most(&o.Sizes).fits(available / measure.MiB); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
 }
 
-// fits says whether so many control planes fit into memory.
-func fits(count, availableMiB int) error {
-	if needed := count*controlPlaneMiB + spareMiB; needed > availableMiB {
-		return fmt.Errorf("%d tenants' control planes need about %d MiB, and this machine has %d MiB left: choose fewer tenants (see --help)",
-			count, needed, availableMiB)
+// fits says whether it fits into memory.
+func (d demand) fits(availableMiB int) error {
+	if needed := d.tenants*controlPlaneMiB + d.pods*podKiB/1024 + spareMiB; needed > availableMiB {
+		return fmt.Errorf("%d tenants' control planes and %d pods need about %d MiB, and this machine has %d MiB left: choose fewer (see --help), "+
+			"or set %s, such as to 19GiB, by which garbage is collected sooner", d.tenants, d.pods, needed, availableMiB, memoryLimit)
 	}
 	return nil
 }

@@ -63,16 +63,16 @@ type Sizes struct {
 func DefaultOptions() Options {
 	return Options{
 		Out:   "test/bench/results",
-		Runs:  3,
+		Runs:  2,
 		Nodes: 12,
 		Sizes: Sizes{
 			Throughput: []string{"1250/20"},
 			Tenants:    20,
 			Rate:       15,
 			LightPods:  150,
-			GreedyPods: 200, RegularPods: 5, WeightedPods: 200,
+			GreedyPods: 200, RegularPods: 5, WeightedPods: 100,
 			HungPods:    100,
-			RestartPods: 600, ValidationPods: 50,
+			RestartPods: 600, ValidationPods: 40,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
 			RequestPods: 20,
@@ -174,13 +174,18 @@ type size struct{ pods, tenants int }
 // String names the size in a report.
 func (s size) String() string { return fmt.Sprintf("%d pods in %d tenants", s.pods, s.tenants) }
 
-// throughputTenants is the greatest number of tenants of that scenario.
-func (s *Sizes) throughputTenants() (most int) {
+// mostThroughput is the most that there is at a time of any size of that scenario.
+func (s *Sizes) mostThroughput() (most demand) {
 	sizes, _ := s.throughputs() // they have been validated
 	for _, size := range sizes {
-		most = max(most, size.tenants)
+		most = demand{max(most.tenants, size.tenants), max(most.pods, size.pods)}
 	}
 	return most
+}
+
+// mostGreedy is the most that there is at a time while tenants are greedy, or wait for their share.
+func (s *Sizes) mostGreedy() demand {
+	return demand{s.Tenants, max(greedyTenants*s.GreedyPods, s.Tenants*s.WeightedPods)}
 }
 
 // throughputs are the sizes of that scenario.

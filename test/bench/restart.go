@@ -28,6 +28,10 @@ func (w *world) restart(ctx context.Context) error {
 	if err := standing.burst(ctx, all(tenants), "", w.opts.RestartPods, len(tenants)); err != nil {
 		return err
 	}
+	// Events are carried when there is time for them, and are not what a restart leads to.
+	if _, err := w.settle(ctx); err != nil {
+		return err
+	}
 	s := &report.Scenario{Name: "restart", Size: fmt.Sprintf("%d pods in %d tenants, 1 waiting in each", w.opts.RestartPods, len(tenants))}
 	s.Notef("times are from the start of the process until the super cluster shows the waiting pod")
 	for run := range w.opts.Runs {
@@ -60,6 +64,9 @@ func (w *world) restartWaiting(ctx context.Context, s *report.Scenario, p place)
 	}
 	n := len(p.targets)
 	if err := waiting.pour(ctx, all(p.targets), "", n, n); err != nil {
+		return err
+	}
+	if err := w.collectGarbage(ctx); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -45,6 +45,7 @@ type world struct {
 	syncer           *syncer // nil while none runs
 	fleet            []*local.Tenant
 	loads            int
+	lookups          lookups
 }
 
 // start brings up the super cluster and a syncer.

@@ -25,7 +25,9 @@ const (
 	identity = "vc-standalone"
 	// leaseSeconds makes for a heartbeat every 40 seconds. Nothing in the super cluster waits for it.
 	leaseSeconds = 160
-	parallelism  = 4
+	// parallelism is how many pods are started or ended at a time. Each node has a kubelet in a real cluster, and none waits for another's
+	// requests: with fewer, the nodes are what all pods wait for.
+	parallelism = 16
 )
 
 // Run makes count nodes in the cluster, starts to play their part, and returns when they are ready. They stay alive until
