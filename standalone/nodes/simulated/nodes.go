@@ -47,6 +47,7 @@ func Run(ctx context.Context, cluster *rest.Config, count int, logs io.Writer) e
 	if err := kwok.Start(log.NewContext(ctx, log.NewLogger(logs, log.LevelWarn))); err != nil {
 		return fmt.Errorf("start kwok: %w", err)
 	}
+	go endLeft(ctx, client)
 	return awaitReady(ctx, client, count)
 }
 

@@ -1,0 +1,54 @@
+package simulated
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// sweepEvery is how often left pods are looked for.
+	sweepEvery = 20 * time.Second
+	// leftAfter is how long an apiserver may take to drop a pod whose time is up.
+	leftAfter = 5 * time.Second
+)
+
+// endLeft drops left pods until ctx ends. An apiserver deletes a pod in two writes: the first says that its time is up, the second drops
+// it. If whoever asks goes away between the two, the first stands alone; a kubelet deletes such a pod again, and kwok does not.
+func endLeft(ctx context.Context, client kubernetes.Interface) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := sweep(ctx, client, time.Now()); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Pods that are left half deleted are looked for again later")
+		}
+	}, sweepEvery)
+}
+
+// sweep drops the pods that are left now.
+func sweep(ctx context.Context, client kubernetes.Interface, now time.Time) error {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if !left(pod, now) {
+			continue
+		}
+		again := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+		// One that is gone, or another by now, is as good.
+		_ = client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, again)
+	}
+	return nil
+}
+
+// left says whether a pod of these nodes should be gone: its time is up, and nobody holds it with a finalizer.
+func left(pod *corev1.Pod, now time.Time) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return indexOf(pod.Spec.NodeName) > 0 && pod.DeletionTimestamp != nil && grace != nil && *grace == 0 &&
+		len(pod.Finalizers) == 0 && now.Sub(pod.DeletionTimestamp.Time) > leftAfter
+}
