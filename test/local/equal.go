@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -106,9 +108,18 @@ func (c *comparison) compare(k downKind, declared, all []client.Object) {
 	}
 	for _, left := range copies {
 		for _, obj := range left {
-			c.differf(k, obj, "is the copy of an object that the tenant has not: UID %q", translate.OriginOf(obj).UID)
+			c.differf(k, obj, "is the copy of an object that the tenant has not: UID %q%s", translate.OriginOf(obj).UID, ending(obj))
 		}
 	}
+}
+
+// ending says since when an object is being deleted, and in what time it should end.
+func ending(obj client.Object) string {
+	if obj.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	return fmt.Sprintf(", and has been deleted at %s with %d seconds to end", obj.GetDeletionTimestamp().UTC().Format(time.TimeOnly),
+		ptr.Deref(obj.GetDeletionGracePeriodSeconds(), 0))
 }
 
 // isCopy says whether an object of the super cluster says that it is the tenant's. What is in the root namespace, and that itself,
