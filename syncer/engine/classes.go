@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -43,10 +44,7 @@ func (s *session) readAwake(ctx context.Context, k *kind, key client.ObjectKey) 
 // what tells when it is known.
 func (s *session) awakenUsed() ([]toolscache.DoneChecker, error) {
 	var known []toolscache.DoneChecker
-	for k := range s.carried() {
-		if k.up == nil || !k.up.class || !s.used(k) {
-			continue
-		}
+	for _, k := range s.used() {
 		registration, err := s.watchTenant(k)
 		if err != nil {
 			return nil, err
@@ -56,8 +54,30 @@ func (s *session) awakenUsed() ([]toolscache.DoneChecker, error) {
 	return known, nil
 }
 
-// used says whether the tenant has an object of a kind that came from the super cluster, or may have.
-func (s *session) used(k *kind) bool {
+// used are the kinds that tenants choose from and of which this one has, or may have, an object that came from the super cluster. All are
+// asked about at the same time: a restart waits for the answers.
+func (s *session) used() []*kind {
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	var used []*kind
+	for k := range s.carried() {
+		if k.up == nil || !k.up.class {
+			continue
+		}
+		asking.Go(func() {
+			if s.uses(k) {
+				mu.Lock()
+				defer mu.Unlock()
+				used = append(used, k)
+			}
+		})
+	}
+	asking.Wait()
+	return used
+}
+
+// uses says whether the tenant has an object of a kind that came from the super cluster, or may have.
+func (s *session) uses(k *kind) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
 	held := &metav1.PartialObjectMetadataList{}

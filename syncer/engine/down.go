@@ -154,14 +154,14 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if err := s.ensureTokens(ctx, k, o); err != nil {
 		return err
 	}
-	err = s.guard.create(ctx, desired)
-	if s.isTaken(ctx, k, o, err) {
-		return s.takeOver(ctx, k, o, desired)
+	if err = s.guard.create(ctx, desired); s.isTaken(ctx, k, o, err) {
+		err = s.takeOver(ctx, k, o, desired)
+	} else if err == nil {
+		s.superRecent.put(k.name, desired)
 	}
 	if err != nil {
 		return refused(err)
 	}
-	s.superRecent.put(k.name, desired)
 	if !k.down.onDemand {
 		s.wake(k, o.tenant)
 	}
@@ -263,12 +263,18 @@ func (s *session) offers(ctx context.Context) func(kind, name string) bool {
 	}
 }
 
+// errVanished says that what kept a copy from being made went meanwhile. It is tried again.
+var errVanished = errors.New("the object of this name in the super cluster is gone by now")
+
 // takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
 // robbed of its labels; one that the super cluster made by itself, which is adopted if the kind allows; or somebody else's.
 func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired client.Object) error {
 	found, err := s.liveCopy(ctx, k, o.superKey)
-	if err != nil || found == nil {
+	if err != nil {
 		return err
+	}
+	if found == nil {
+		return errVanished
 	}
 	switch origin := translate.OriginOf(found); {
 	case !s.foreign(origin, o.tenant):

@@ -113,6 +113,9 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 	return handler{
 		add: func(obj client.Object, _ bool) { event(obj, priorityNormal) },
 		update: func(was, obj client.Object) {
+			if k.down.mirror.isUp(was, obj) {
+				return
+			}
 			if event(obj, priorityNormal) == nil {
 				event(was, priorityNormal) // somebody took away what says whose it is
 			}
@@ -322,6 +325,9 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			if s.tenantRecent.seen(k.name, obj) && onlyStatus(was, obj) {
 				return // it is the one that was shown
 			}
+			if k.down != nil && k.down.mirror.isUp(was, obj) {
+				return
+			}
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
@@ -335,6 +341,16 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			s.review(obj.GetNamespace(), references(k, obj))
 		},
 	}
+}
+
+// isUp says whether the time of an object that was being deleted is up. An apiserver drops it with its next write, whose event tells the
+// rest.
+func (m *mirror) isUp(was, now client.Object) bool {
+	if m == nil || stand(was) != deleting || len(now.GetFinalizers()) > 0 {
+		return false
+	}
+	given := m.grace(now)
+	return given != nil && *given == 0
 }
 
 // onlyStatus says whether nothing but the status differs between two states of an object, as far as can be told by its metadata.

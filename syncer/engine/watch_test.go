@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestOnlyStatus(t *testing.T) {
@@ -29,6 +30,33 @@ func TestOnlyStatus(t *testing.T) {
 			tt.change(now)
 			if got := onlyStatus(was, now); got != tt.want {
 				t.Errorf("onlyStatus is %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestIsUp(t *testing.T) {
+	m := &mirror{grace: func(obj client.Object) *int64 { return obj.GetDeletionGracePeriodSeconds() }}
+	deleted := func(seconds int64, finalizers ...string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, DeletionGracePeriodSeconds: &seconds, Finalizers: finalizers,
+		}}
+	}
+	for name, tt := range map[string]struct {
+		m        *mirror
+		was, now *corev1.Pod
+		want     bool
+	}{
+		"its time has come to an end":     {m, deleted(30), deleted(0), true},
+		"its time got shorter":            {m, deleted(30), deleted(5), false},
+		"a finalizer holds it":            {m, deleted(30), deleted(0, "example.com/wait"), false},
+		"it never had any time":           {m, &corev1.Pod{}, deleted(0), false},
+		"nobody deletes it":               {m, &corev1.Pod{}, &corev1.Pod{}, false},
+		"it is of a kind that takes none": {nil, deleted(30), deleted(0), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.m.isUp(tt.was, tt.now); got != tt.want {
+				t.Errorf("isUp is %t, want %t", got, tt.want)
 			}
 		})
 	}
