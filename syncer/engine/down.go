@@ -311,8 +311,13 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	if err != nil && !errors.As(err, &refusal{}) {
 		return err
 	}
-	// What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
-	return cmp.Or(s.bringUp(ctx, k, o), err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
+	tenant, why := s.bringUp(ctx, k, o)
+	if tenant == nil {
+		return cmp.Or(why, err)
+	}
+	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
+	o.tenant = tenant
+	return cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
 }
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the
@@ -417,17 +422,18 @@ func (s *session) reclaim(ctx context.Context, k *kind, o objects) error {
 	return s.takeOver(ctx, k, o, desired)
 }
 
-// bringUp shows the tenant the node and the status of the copy, each with a request only if it differs.
-func (s *session) bringUp(ctx context.Context, k *kind, o objects) error {
+// bringUp shows the tenant the node and the status of the copy, each with a request only if it differs, and returns the tenant's object,
+// which is on its node then; nil if it is gone.
+func (s *session) bringUp(ctx context.Context, k *kind, o objects) (client.Object, error) {
 	tenant, err := s.bind(ctx, k, o)
 	if err != nil || tenant == nil {
-		return err
+		return nil, err
 	}
 	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.super))
 	if err != nil || tenant == nil {
-		return err
+		return nil, err
 	}
-	return s.showStatus(ctx, k, tenant, o.super)
+	return tenant, s.showStatus(ctx, k, tenant, o.super)
 }
 
 // showStatus shows the tenant the status of a copy.
