@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 )
 
 func TestOnlyStatus(t *testing.T) {
@@ -59,5 +64,35 @@ func TestIsUp(t *testing.T) {
 				t.Errorf("isUp is %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestOrder: what is under way comes before what begins, whichever the tenant or the super cluster told of first.
+func TestOrder(t *testing.T) {
+	begun := settings()
+	s, _ := standing([]client.Object{begun}, nil)
+	s.queue = fairqueue.New(Request.Lane, fairqueue.Options{})
+	defer s.queue.ShutDown()
+	s.sessions = map[multicluster.ClusterName]*session{multicluster.ClusterName(tenantBlue.Key): s}
+	k := s.kind("ConfigMap")
+	other := func(name string) *corev1.ConfigMap {
+		obj := settings()
+		obj.Name, obj.UID = name, types.UID(name)
+		return obj
+	}
+
+	tenant, super := s.tenantHandler(k), s.copyHandler(k)
+	tenant.OnAdd(other("new"), false)
+	tenant.OnUpdate(other("changed"), other("changed"))
+	super.OnUpdate(copyOf(begun), copyOf(begun))
+	tenant.OnDelete(other("gone"))
+
+	var got []string
+	for range 4 {
+		r, _ := s.queue.Get()
+		got = append(got, r.Key.Name)
+	}
+	if want := []string{begun.Name, "gone", "new", "changed"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
 	}
 }
