@@ -1,9 +1,6 @@
 package fairqueue
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // state says what an item waits for. Whether a worker holds it is told apart,
 // by item.inFlight.
@@ -39,35 +36,7 @@ type item[T comparable] struct {
 	place element[*item[T]]
 }
 
-// delays is a heap of the delayed items, the first due on top.
-type delays[T comparable] []*item[T]
+// before says whether a delayed item is due before another.
+func (it *item[T]) before(other *item[T]) bool { return it.at.Before(other.at) }
 
-var _ heap.Interface = (*delays[string])(nil)
-
-// Len implements heap.Interface.
-func (d delays[T]) Len() int { return len(d) }
-
-// Less implements heap.Interface.
-func (d delays[T]) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
-
-// Swap implements heap.Interface.
-func (d delays[T]) Swap(i, j int) {
-	d[i], d[j] = d[j], d[i]
-	d[i].slot, d[j].slot = i, j
-}
-
-// Push implements heap.Interface.
-func (d *delays[T]) Push(x any) {
-	it, _ := x.(*item[T])
-	it.slot = len(*d)
-	*d = append(*d, it)
-}
-
-// Pop implements heap.Interface.
-func (d *delays[T]) Pop() any {
-	last := len(*d) - 1
-	it := (*d)[last]
-	(*d)[last] = nil
-	*d = (*d)[:last]
-	return it
-}
+func (it *item[T]) setSlot(slot int) { it.slot = slot }

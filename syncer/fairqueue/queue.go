@@ -63,8 +63,8 @@ type Queue[T comparable] struct {
 	lanes map[string]*lane[T]
 	// configs holds what differs from the default, by tenant.
 	configs map[string]config
-	// seats are the lanes with something to hand out.
-	seats seats[T]
+	// seats are the lanes with something to hand out, the next on top.
+	seats order[*lane[T]]
 	// pass is the highest pass at which a lane was served.
 	pass int64
 	// seated counts how often a lane took a seat.
@@ -72,9 +72,9 @@ type Queue[T comparable] struct {
 	// ready and inFlight are the sums over all lanes.
 	ready, inFlight int
 
-	// delays are the items that are not due. timer fires at armed, the time of
-	// the first; zero if it is not set.
-	delays delays[T]
+	// delays are the items that are not due, the next on top. timer fires at
+	// armed, the time of the first; zero if it is not set.
+	delays order[*item[T]]
 	timer  *time.Timer
 	armed  time.Time
 

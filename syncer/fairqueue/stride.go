@@ -58,39 +58,10 @@ func (q *Queue[T]) lockedUnseat(l *lane[T]) {
 	l.seat = 0
 }
 
-// seats is a heap of the open lanes. On top is the one with the lowest pass, of
-// those the one that was seated first.
-type seats[T comparable] []*lane[T]
-
-var _ heap.Interface = (*seats[string])(nil)
-
-// Len implements heap.Interface.
-func (s seats[T]) Len() int { return len(s) }
-
-// Less implements heap.Interface.
-func (s seats[T]) Less(i, j int) bool {
-	a, b := s[i], s[j]
-	return a.pass < b.pass || (a.pass == b.pass && a.seat < b.seat)
+// before says whether a lane's turn comes before another's: its pass is lower or,
+// of equal ones, it was seated first.
+func (l *lane[T]) before(other *lane[T]) bool {
+	return l.pass < other.pass || (l.pass == other.pass && l.seat < other.seat)
 }
 
-// Swap implements heap.Interface.
-func (s seats[T]) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].slot, s[j].slot = i, j
-}
-
-// Push implements heap.Interface.
-func (s *seats[T]) Push(x any) {
-	l, _ := x.(*lane[T])
-	l.slot = len(*s)
-	*s = append(*s, l)
-}
-
-// Pop implements heap.Interface.
-func (s *seats[T]) Pop() any {
-	last := len(*s) - 1
-	l := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	return l
-}
+func (l *lane[T]) setSlot(slot int) { l.slot = slot }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,7 +62,9 @@ func StartBinary(ctx context.Context, binary, dir string, args ...string) (*Supe
 	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
 	// The child ends with Stop, by a signal, so that it can clean up; not with a context, which would kill it.
 	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
-	s.process.Stderr = os.Stderr
+	// By a pipe of its own: who waits until nobody can write to os.Stderr any more, as Ginkgo does after a spec, does not wait for it.
+	s.process.Stderr = struct{ io.Writer }{os.Stderr}
+	s.process.WaitDelay = stopTimeout
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
