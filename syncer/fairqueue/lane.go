@@ -1,7 +1,7 @@
 package fairqueue
 
 // The levels of priority in a lane. Few levels keep a lane's operations O(1),
-// and nobody needs more: what is under way, what begins, periodic checks.
+// and nobody needs more: deletions and first creations, changes, periodic checks.
 const (
 	high = iota
 	normal
