@@ -154,13 +154,17 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if err := s.ensureTokens(ctx, k, o); err != nil {
 		return err
 	}
-	if err = s.guard.create(ctx, desired); s.isTaken(ctx, k, o, err) {
+	err = s.guard.create(ctx, desired)
+	switch {
+	case s.isTaken(ctx, k, o, err):
 		err = s.takeOver(ctx, k, o, desired)
-	} else if err == nil {
+	case err != nil:
+		err = refused(err)
+	default:
 		s.superRecent.put(k.name, desired)
 	}
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	if !k.down.onDemand {
 		s.wake(k, o.tenant)
