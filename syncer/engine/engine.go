@@ -23,6 +23,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
@@ -95,7 +96,7 @@ type Engine struct {
 
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
 func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
-	opts.Queue.Observe = opts.Metrics.observeWait()
+	opts.Queue.Observe = opts.Metrics.observeWait
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
 		cache:      newReader(mgr.GetLocalManager().GetCache()),
@@ -273,13 +274,15 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	ctx, sent := requests.Tallied(ctx)
+	defer e.charge(req, sent)
 	began, retries := time.Now(), s.retries.Load()
 	err := s.sync(ctx, k, req.Key)
 	if s.ctx.Err() != nil {
 		// The tenant went away meanwhile; what is left of it is not ours any more.
 		return reconcile.Result{}, nil
 	}
-	e.metrics.observeSync(k.name, began, err)
+	e.metrics.observeSync(k.name, sent, began, err)
 	switch {
 	case errors.Is(err, errInDoubt):
 		return reconcile.Result{RequeueAfter: inDoubt}, nil

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
 // kindLabel is the label with the name of a kind.
@@ -34,17 +35,17 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		synced: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_sync_duration_seconds",
-			Help: "How long the work on one object took, by kind and result: done; waiting, for its turn with the validators; " +
+			Help: "How long the work on one object took, by kind; by direction: down, when it sent something to the super cluster; up, to the " +
+				"tenant; both; or none; and by result: done; waiting, for its turn with the validators; " +
 				"refused, which is the tenant's to mend; conflict, with another writer; forbidden, for want of a right of the syncer's; " +
 				"timeout; or error.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{kindLabel, "result"}),
+		}, []string{kindLabel, "direction", "result"}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vc_syncer_queue_wait_seconds",
-			Help: "How long objects that were due waited for a worker, by priority (high, normal or low). " +
-				"The time for which their tenant was paused or at its cap counts.",
+			Name:    "vc_syncer_queue_wait_seconds",
+			Help:    "How long objects that were due waited for a worker, by priority (high, normal or low) and by the tenant's weight. The time for which their tenant was paused or at its cap counts.",
 			Buckets: []float64{.0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
-		}, []string{"priority"}),
+		}, []string{"priority", "weight"}),
 		refusedObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_syncer_refused_objects",
 			Help: "Tenants' objects that are not carried for now because they are refused; each has an event that says why.",
@@ -83,8 +84,22 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 }
 
 // observeSync notes that the work on an object ended.
-func (m *Metrics) observeSync(kind string, began time.Time, err error) {
-	m.synced.WithLabelValues(kind, resultOf(err)).Observe(time.Since(began).Seconds())
+func (m *Metrics) observeSync(kind string, sent *requests.Tally, began time.Time, err error) {
+	m.synced.WithLabelValues(kind, directionOf(sent), resultOf(err)).Observe(time.Since(began).Seconds())
+}
+
+// directionOf says which way something went.
+func directionOf(sent *requests.Tally) string {
+	down, up := sent.To(requests.Super) > 0, sent.To(requests.Tenant) > 0
+	switch {
+	case down && up:
+		return "both"
+	case down:
+		return "down"
+	case up:
+		return "up"
+	}
+	return "none"
 }
 
 // resultOf sorts the results of the work on an object by whose they are to look at.
@@ -106,17 +121,32 @@ func resultOf(err error) string {
 	return "error"
 }
 
-// observeWait returns what the queue tells of each request that a worker gets.
-func (m *Metrics) observeWait() func(tenant string, priority int, waited time.Duration) {
-	byPriority := map[int]prometheus.Observer{
-		priorityHigh:   m.waited.WithLabelValues("high"),
-		priorityNormal: m.waited.WithLabelValues("normal"),
-		priorityLow:    m.waited.WithLabelValues("low"),
+// weightClass sorts tenants by their weights, into few classes.
+func weightClass(weight int32) string {
+	switch {
+	case weight >= 100:
+		return "100 or more"
+	case weight >= 10:
+		return "10 to 99"
+	case weight >= 2:
+		return "2 to 9"
 	}
-	return func(_ string, priority int, waited time.Duration) {
-		priority = min(max(priority, priorityLow), priorityHigh)
-		byPriority[priority].Observe(waited.Seconds())
+	return "1"
+}
+
+func priorityName(priority int) string {
+	switch {
+	case priority >= priorityHigh:
+		return "high"
+	case priority <= priorityLow:
+		return "low"
 	}
+	return "normal"
+}
+
+// observeWait notes how long a request waited for a worker.
+func (m *Metrics) observeWait(w fairqueue.Wait) {
+	m.waited.WithLabelValues(priorityName(w.Priority), weightClass(w.Weight)).Observe(w.Lasted.Seconds())
 }
 
 // countRefused counts objects that become refused, or are no more.
@@ -139,6 +169,7 @@ func (m *Metrics) observePatrol(began time.Time) {
 type queueMetrics struct {
 	queue    atomic.Pointer[fairqueue.Queue[Request]] // nil before there is an engine
 	requests *prometheus.GaugeVec
+	longest  prometheus.Gauge
 	tenants  prometheus.Gauge
 }
 
@@ -149,6 +180,10 @@ func newQueueMetrics() *queueMetrics {
 			Help: "Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; " +
 				"delayed, to be looked at later; in_flight, being worked on.",
 		}, []string{"state"}),
+		longest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_queue_longest_lane",
+			Help: "How many objects are due, waiting for a worker, of the tenant that has most of them.",
+		}),
 		tenants: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_queue_busy_tenants",
 			Help: "Tenants that have objects that wait for a worker or are being worked on.",
@@ -159,6 +194,7 @@ func newQueueMetrics() *queueMetrics {
 // Describe sends what the metrics are called.
 func (q *queueMetrics) Describe(to chan<- *prometheus.Desc) {
 	q.requests.Describe(to)
+	q.longest.Describe(to)
 	q.tenants.Describe(to)
 }
 
@@ -173,7 +209,9 @@ func (q *queueMetrics) Collect(to chan<- prometheus.Metric) {
 	} {
 		q.requests.WithLabelValues(state).Set(float64(n))
 	}
+	q.longest.Set(float64(stats.Longest))
 	q.tenants.Set(float64(stats.Busy))
 	q.requests.Collect(to)
+	q.longest.Collect(to)
 	q.tenants.Collect(to)
 }

@@ -9,13 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
 func TestResultOf(t *testing.T) {
@@ -57,41 +60,54 @@ func newTestMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 
 func TestQueueMetricsCountWhenTheyAreRead(t *testing.T) {
 	m, registry := newTestMetrics(t)
-	expect := func(due, inFlight, busy int) {
+	expect := func(due, longest, inFlight, busy int) {
 		t.Helper()
 		want := fmt.Sprintf(`
 # HELP vc_syncer_queue_busy_tenants Tenants that have objects that wait for a worker or are being worked on.
 # TYPE vc_syncer_queue_busy_tenants gauge
 vc_syncer_queue_busy_tenants %d
+# HELP vc_syncer_queue_longest_lane How many objects are due, waiting for a worker, of the tenant that has most of them.
+# TYPE vc_syncer_queue_longest_lane gauge
+vc_syncer_queue_longest_lane %d
 # HELP vc_syncer_queue_objects Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; delayed, to be looked at later; in_flight, being worked on.
 # TYPE vc_syncer_queue_objects gauge
 vc_syncer_queue_objects{state="delayed"} 0
 vc_syncer_queue_objects{state="due"} %d
 vc_syncer_queue_objects{state="in_flight"} %d
 vc_syncer_queue_objects{state="paused"} 0
-`, busy, due, inFlight)
-		err := testutil.GatherAndCompare(registry, strings.NewReader(want), "vc_syncer_queue_busy_tenants", "vc_syncer_queue_objects")
+`, busy, longest, due, inFlight)
+		err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+			"vc_syncer_queue_busy_tenants", "vc_syncer_queue_longest_lane", "vc_syncer_queue_objects")
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	expect(0, 0, 0) // there is no engine yet
+	expect(0, 0, 0, 0) // there is no engine yet
 	queue := fairqueue.New(Request.Lane, fairqueue.Options{})
 	m.queue.queue.Store(queue)
 	queue.Add(Request{Cluster: "red", Kind: "Pod", Key: webKey})
 	queue.Add(Request{Cluster: "blue", Kind: "Pod", Key: webKey})
-	expect(2, 0, 2)
+	expect(2, 1, 0, 2)
 	request, _ := queue.Get()
-	expect(1, 1, 2)
+	expect(1, 1, 1, 2)
 	queue.Done(request)
-	expect(1, 0, 1)
+	expect(1, 1, 0, 1)
 }
 
-func TestWaitsAreCountedByPriority(t *testing.T) {
+func TestWaitsAreCountedByPriorityAndWeight(t *testing.T) {
 	m, registry := newTestMetrics(t)
-	queue := fairqueue.New(Request.Lane, fairqueue.Options{Observe: m.observeWait()})
-	for i, priority := range []int{priorityHigh, priorityHigh, priorityNormal, priorityLow, priorityLow - 1} {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, Request{Cluster: "red", Kind: fmt.Sprint(i)})
+	queue := fairqueue.New(Request.Lane, fairqueue.Options{Observe: m.observeWait})
+	for tenant, weight := range map[string]int32{"two": 2, "nine": 9, "ten": 10, "ninety-nine": 99, "hundred": 100, "thousand": 1000} {
+		queue.SetWeight(tenant, weight)
+	}
+	for _, r := range []struct {
+		tenant   multicluster.ClusterName
+		priority int
+	}{
+		{"one", priorityHigh}, {"one", priorityHigh + 1}, {"one", priorityNormal}, {"one", priorityLow}, {"one", priorityLow - 1},
+		{"two", 0}, {"nine", 0}, {"ten", 0}, {"ninety-nine", 0}, {"hundred", 0}, {"thousand", 0},
+	} {
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &r.priority}, Request{Cluster: r.tenant, Kind: "Pod"})
 		request, _ := queue.Get()
 		queue.Done(request)
 	}
@@ -105,11 +121,30 @@ func TestWaitsAreCountedByPriority(t *testing.T) {
 			continue
 		}
 		for _, series := range f.GetMetric() {
-			counts[series.GetLabel()[0].GetValue()] = series.GetHistogram().GetSampleCount()
+			counts[series.GetLabel()[0].GetValue()+" of "+series.GetLabel()[1].GetValue()] = series.GetHistogram().GetSampleCount()
 		}
 	}
-	if counts["high"] != 2 || counts["normal"] != 1 || counts["low"] != 2 {
-		t.Errorf("counted %v, want 2 high, 1 normal, 2 low", counts)
+	want := map[string]uint64{
+		"high of 1": 2, "normal of 1": 1, "low of 1": 2, "normal of 2 to 9": 2, "normal of 10 to 99": 2, "normal of 100 or more": 2,
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+}
+
+func TestDirectionOf(t *testing.T) {
+	for want, sides := range map[string][]string{
+		"none": nil, "down": {requests.Super, requests.Super}, "up": {requests.Tenant}, "both": {requests.Tenant, requests.Super},
+	} {
+		t.Run(want, func(t *testing.T) {
+			ctx, sent := requests.Tallied(t.Context())
+			for _, side := range sides {
+				sendTo(ctx, t, side)
+			}
+			if got := directionOf(sent); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
 	}
 }
 

@@ -116,8 +116,8 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			if k.down.mirror.isUp(was, obj) {
 				return
 			}
-			if event(obj, priorityNormal) == nil {
-				event(was, priorityNormal) // somebody took away what says whose it is
+			if event(obj, priorityHigh) == nil {
+				event(was, priorityHigh) // somebody took away what says whose it is
 			}
 		},
 		remove: func(obj client.Object, _ bool) {
@@ -315,7 +315,7 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
 			if s.begun.Load() {
 				s.wake(k, obj)
@@ -328,7 +328,11 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			if k.down != nil && k.down.mirror.isUp(was, obj) {
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+			priority := priorityNormal
+			if stand(obj) == deleting {
+				priority = priorityHigh
+			}
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priority)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
 				s.review(obj.GetNamespace(), differing(references(k, was), references(k, obj)))

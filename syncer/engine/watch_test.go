@@ -67,7 +67,7 @@ func TestIsUp(t *testing.T) {
 	}
 }
 
-// TestOrder: what comes or goes is before what changes, on whichever side, and otherwise the order is that of the events.
+// TestOrder: what is under way comes before what begins, whichever the tenant or the super cluster told of first.
 func TestOrder(t *testing.T) {
 	begun := settings()
 	s, _ := standing([]client.Object{begun}, nil)
@@ -80,19 +80,23 @@ func TestOrder(t *testing.T) {
 		obj.Name, obj.UID = name, types.UID(name)
 		return obj
 	}
+	leaving := other("going")
+	deletingNow(leaving)
 
 	tenant, super := s.tenantHandler(k), s.copyHandler(k)
-	super.OnUpdate(copyOf(begun), copyOf(begun))
-	tenant.OnUpdate(other("changed"), other("changed"))
 	tenant.OnAdd(other("new"), false)
+	tenant.OnUpdate(other("changed"), other("changed"))
+	super.OnUpdate(copyOf(begun), copyOf(begun))
+	tenant.OnUpdate(other("going"), leaving)
 	tenant.OnDelete(other("gone"))
 
 	var got []string
-	for range 4 {
+	for range s.queue.Len() {
 		r, _ := s.queue.Get()
+		s.queue.Done(r)
 		got = append(got, r.Key.Name)
 	}
-	if want := []string{"new", "gone", begun.Name, "changed"}; !slices.Equal(got, want) {
+	if want := []string{begun.Name, "going", "gone", "new", "changed"}; !slices.Equal(got, want) {
 		t.Errorf("the order is %v, want %v", got, want)
 	}
 }

@@ -12,6 +12,7 @@ func TestAllocatesNothing(t *testing.T) {
 		i++
 		q.Add(keys[i%len(keys)])
 		key, _ := q.Get()
+		q.Charge(key, i%4)
 		q.Forget(key)
 		q.Done(key)
 	})

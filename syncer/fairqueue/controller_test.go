@@ -28,8 +28,8 @@ func TestController(t *testing.T) {
 		var got []string
 		start := time.Now()
 		q := New(func(r reconcile.Request) string { return r.Namespace }, Options{
-			Observe: func(tenant string, priority int, _ time.Duration) {
-				got = append(got, fmt.Sprint(tenant, " ", priority, " after ", time.Since(start)))
+			Observe: func(w Wait) {
+				got = append(got, fmt.Sprint(w.Tenant, " ", w.Priority, " after ", time.Since(start)))
 			},
 		})
 		q.Pause("list")

@@ -2,6 +2,7 @@ package fairqueue
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,24 +61,18 @@ func TestDelayWakes(t *testing.T) {
 
 // TestObserve expects the time since a key was due, not since it was added.
 func TestObserve(t *testing.T) {
-	type observed struct {
-		tenant   string
-		priority int
-		waited   time.Duration
-	}
 	synctest.Test(t, func(t *testing.T) {
-		var got []observed
-		q := New(tenantOf, Options{Observe: func(tenant string, priority int, waited time.Duration) {
-			got = append(got, observed{tenant, priority, waited})
-		}})
+		var got []Wait
+		q := New(tenantOf, Options{Observe: func(w Wait) { got = append(got, w) }})
 		defer q.ShutDown()
+		q.SetWeight("b", 7)
 		q.AddAfter("a/1", time.Second)
 		q.AddWithOpts(at(-3), "b/1")
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		take(t, q, 2)
-		want := []observed{{"b", -3, 3 * time.Second}, {"a", 0, 2 * time.Second}}
-		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		want := []Wait{{"b", 7, -3, 3 * time.Second}, {"a", 1, 0, 2 * time.Second}}
+		if !slices.Equal(got, want) {
 			t.Errorf("observed %v, want %v", got, want)
 		}
 	})

@@ -101,7 +101,7 @@ func (p *pair) step(t *testing.T) {
 
 // rare runs what would leave little to see if it were frequent.
 func (p *pair) rare() {
-	switch p.next(6) {
+	switch p.next(8) {
 	case 0:
 		tenant := p.tenant()
 		p.Drop(tenant)
@@ -113,6 +113,10 @@ func (p *pair) rare() {
 		p.model.settle()
 	case 2, 3:
 		p.pause(p.tenant(), true)
+	case 4, 5:
+		key, more := p.key(), p.next(10)
+		p.Charge(key, more)
+		p.model.charge(key, more)
 	default:
 		p.pause(p.tenant(), false)
 	}

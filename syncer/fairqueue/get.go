@@ -23,11 +23,11 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	it := q.lockedTake()
 	// Once unlocked, the records may change hands.
 	key, priority = it.key, it.priority
-	tenant, at := it.lane.tenant, it.at
+	tenant, weight, at := it.lane.tenant, it.lane.weight, it.at
 	q.mu.Unlock()
 
 	if q.opts.Observe != nil {
-		q.opts.Observe(tenant, priority, time.Since(at))
+		q.opts.Observe(Wait{tenant, weight, priority, time.Since(at)})
 	}
 	return key, priority, false
 }

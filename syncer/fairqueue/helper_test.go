@@ -54,9 +54,9 @@ func checkEmpty[T comparable](t *testing.T, q *Queue[T]) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.items) != 0 || len(q.lanes) != 0 || len(q.configs) != 0 || len(q.delays) != 0 || len(q.seats) != 0 ||
+	if len(q.items) != 0 || len(q.lanes) != len(q.owing) || len(q.configs) != 0 || len(q.delays) != 0 || len(q.seats) != 0 ||
 		q.ready != 0 || q.inFlight != 0 {
-		t.Errorf("left behind: %d items, %d lanes, %d configs, %d delays, %d seats, %d ready, %d in flight",
-			len(q.items), len(q.lanes), len(q.configs), len(q.delays), len(q.seats), q.ready, q.inFlight)
+		t.Errorf("left behind: %d items, %d lanes (%d owe), %d configs, %d delays, %d seats, %d ready, %d in flight",
+			len(q.items), len(q.lanes), len(q.owing), len(q.configs), len(q.delays), len(q.seats), q.ready, q.inFlight)
 	}
 }

@@ -1,7 +1,7 @@
 package fairqueue
 
 // The levels of priority in a lane. Few levels keep a lane's operations O(1),
-// and nobody needs more: deletions and first creations, changes, periodic checks.
+// and nobody needs more: what is under way, what begins, periodic checks.
 const (
 	high = iota
 	normal
@@ -24,7 +24,8 @@ func levelOf(priority int) int {
 	}
 }
 
-// lane is a tenant that has at least one item. Queue.mu guards it.
+// lane is a tenant that has at least one item, or owes for those it had.
+// Queue.mu guards it.
 type lane[T comparable] struct {
 	tenant string
 	config
@@ -44,9 +45,11 @@ type lane[T comparable] struct {
 	// joined is set while items are ready and the tenant is not paused, whether
 	// its cap lets the lane have a seat or not.
 	joined bool
-	// seat is the number of the seat, 0 for none. slot is its place in
-	// Queue.seats.
+	// seat is the number of the seat, 0 for none.
 	seat uint64
+	// owes is set while the lane is among Queue.owing, and has no items.
+	owes bool
+	// slot is its place in Queue.seats or Queue.owing.
 	slot int
 }
 

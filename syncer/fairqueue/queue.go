@@ -23,9 +23,17 @@ type Options struct {
 	BackoffBase time.Duration
 	// BackoffMax is the longest such delay.
 	BackoffMax time.Duration
-	// Observe, if set, is told of every key that a worker gets, and how long
-	// the key has been due. It is called without a lock, by many workers.
-	Observe func(tenant string, priority int, waited time.Duration)
+	// Observe, if set, is told of every key that a worker gets. It is called
+	// without a lock, by many workers.
+	Observe func(Wait)
+}
+
+// Wait is how long a key has been due when a worker gets it, and whose it is.
+type Wait struct {
+	Tenant   string
+	Weight   int32
+	Priority int
+	Lasted   time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -59,12 +67,15 @@ type Queue[T comparable] struct {
 
 	// items holds the record of each key.
 	items map[T]*item[T]
-	// lanes holds the lane of each tenant that has an item.
+	// lanes holds the lane of each tenant that has an item or owes.
 	lanes map[string]*lane[T]
 	// configs holds what differs from the default, by tenant.
 	configs map[string]config
 	// seats are the lanes with something to hand out, the next on top.
 	seats order[*lane[T]]
+	// owing are the lanes without items whose tenants owe, the first to be even on
+	// top.
+	owing order[*lane[T]]
 	// pass is the highest pass at which a lane was served.
 	pass int64
 	// seated counts how often a lane took a seat.
@@ -132,6 +143,7 @@ func (q *Queue[T]) lockedRelease(it *item[T]) {
 
 func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 	if l := q.lanes[tenant]; l != nil {
+		q.lockedReturn(l)
 		return l
 	}
 	l := q.spareLanes.get()
@@ -142,7 +154,7 @@ func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 
 // lockedSettle must follow every change of a lane: it wakes one worker for
 // each item that has become available, lets the lane take or leave its seat,
-// and gives it back when it is empty.
+// and lets it leave when it is empty.
 func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	open := l.open(q.opts.Cap)
 	for ; l.offered < open; l.offered++ {
@@ -154,7 +166,6 @@ func (q *Queue[T]) lockedSettle(l *lane[T]) {
 		q.drained.Broadcast()
 	}
 	if l.items.empty() {
-		delete(q.lanes, l.tenant)
-		q.spareLanes.put(l)
+		q.lockedLeave(l)
 	}
 }

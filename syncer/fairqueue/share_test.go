@@ -68,6 +68,38 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestSharesOfCosts expects tenants of the same weight to be served the less, the
+// more their keys cost: whether they always wait, or come and go.
+func TestSharesOfCosts(t *testing.T) {
+	const rounds = 1_000
+	costs := map[string]int{"cheap": 1, "middling": 3, "dear": 6}
+	for name, limit := range map[string]int{"one at a time": 1, "several at a time": 4} {
+		t.Run(name, func(t *testing.T) {
+			q := New(tenantOf, Options{Cap: limit})
+			for tenant := range costs {
+				for k := range limit {
+					q.Add(fmt.Sprint(tenant, "/", k))
+				}
+			}
+			got := map[string]int{}
+			for len(got) < len(costs) || got["dear"] < rounds {
+				key := mustGet(t, q)
+				tenant := tenantOf(key)
+				got[tenant]++
+				q.Charge(key, costs[tenant]-1)
+				q.Done(key)
+				q.Add(key)
+			}
+			for tenant, cost := range costs {
+				want := float64(rounds*costs["dear"]) / float64(cost)
+				if n := float64(got[tenant]); math.Abs(n/want-1) > 0.01 {
+					t.Errorf("%s was served %v times, want %.0f", tenant, n, want)
+				}
+			}
+		})
+	}
+}
+
 // TestMakesUp has a worker keep the only key that a tenant of weight 3 may have
 // in flight, for so many turns of one of weight 6. The tenant is due every two of
 // these. What it missed it makes up for afterwards, but no more than it gets in

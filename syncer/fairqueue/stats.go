@@ -5,6 +5,8 @@ type Stats struct {
 	// Due are the keys that wait for a worker, Paused those of paused tenants
 	// that are due as well.
 	Due, Paused int
+	// Longest is how many keys of one tenant wait for a worker at most.
+	Longest int
 	// Delayed are the keys that are not due yet.
 	Delayed int
 	// InFlight are the keys in workers' hands.
@@ -22,6 +24,8 @@ func (q *Queue[T]) Stats() Stats {
 		if l.paused {
 			s.Due -= l.ready
 			s.Paused += l.ready
+		} else {
+			s.Longest = max(s.Longest, l.ready)
 		}
 		if l.inFlight > 0 || (l.ready > 0 && !l.paused) {
 			s.Busy++

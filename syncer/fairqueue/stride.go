@@ -6,10 +6,10 @@ import "container/heap"
 // that always waits is served as many times as its weight says.
 //
 // All weights up to 16 divide it, so that these share exactly; of those up to
-// 1000, rounding down takes less than two thousandths of a round. A pass is at
-// most a round above the highest that was served, so a key adds no more than a
-// round to that: an int64 lasts for 2^63/720,720 of them, which is 40 years at
-// 10,000 a second.
+// 1000, rounding down takes less than two thousandths of a round. A key adds no
+// more than a round to the highest pass that was served, and as much for each
+// that it is charged: an int64 lasts for 2^63/720,720 of them, which is 4 years at
+// 100,000 a second.
 const round = 720_720
 
 // stride is how far a lane's passes are apart. It is never 0, or a lane of a huge
@@ -25,6 +25,7 @@ func (q *Queue[T]) lockedTurn() *lane[T] {
 	q.lockedUnseat(l)
 	q.pass = max(q.pass, l.pass)
 	l.pass += l.stride()
+	q.lockedCatchUp()
 	return l
 }
 

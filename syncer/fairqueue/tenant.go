@@ -55,7 +55,8 @@ func (q *Queue[T]) setPaused(tenant string, paused bool) {
 	q.lockedConfigure(tenant, c)
 }
 
-// Drop forgets a tenant: its weight and pause, its keys, delays and failures.
+// Drop forgets a tenant: its weight and pause, its keys, delays and failures,
+// and what it owes.
 // Keys in flight stay their workers' until Done and count against the cap, so
 // that a tenant that comes back has no key in two workers' hands. The queue
 // does not know that a tenant is gone: what is added after Drop, by a worker
@@ -72,6 +73,9 @@ func (q *Queue[T]) Drop(tenant string) {
 		}
 	}
 	q.lockedConfigure(tenant, defaultConfig())
+	if l := q.lanes[tenant]; l != nil && l.owes {
+		q.lockedForgive(l)
+	}
 }
 
 // lockedWithdraw forgets an item but for the worker that has it. The caller

@@ -88,6 +88,8 @@ func (s *script) run(t *testing.T, words []string) string {
 		s.add(t, args)
 	case "get", "take":
 		return s.hand(number(t, args[0]), verb == "take")
+	case "charge":
+		s.Charge(args[0], number(t, args[1]))
 	case "wait":
 		time.Sleep(duration(t, args[0]))
 		synctest.Wait()

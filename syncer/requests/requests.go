@@ -51,6 +51,7 @@ func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
 			verb, resource := classify(r)
+			tally(r.Context(), side)
 			answer, err := next.RoundTrip(r)
 			code := failed
 			if err == nil {

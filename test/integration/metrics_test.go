@@ -25,7 +25,7 @@ var _ = Describe("The metrics", func() {
 		red, err := super.NewTenant(ctx, vc)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(beginRemoval, vc)
-		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "result": "done"})).
+		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "direction": "down", "result": "done"})).
 			Should(BeNumerically(">", 0))
 		Expect(ready()).To(BeNumerically(">", 0))
 
