@@ -72,7 +72,7 @@ func DefaultOptions() Options {
 			LightPods:  150,
 			GreedyPods: 200, RegularPods: 5, WeightedPods: 100,
 			HungPods:    100,
-			RestartPods: 600, ValidationPods: 40,
+			RestartPods: 600, ValidationPods: 20,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
 			RequestPods: 20,
