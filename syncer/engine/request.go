@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Priorities of requests in a tenant's lane. What is deleted, and what the super cluster says of a copy, comes before what the tenant makes or
-// changes: what is under way is finished before more is begun. Last comes what is looked at again or only told.
+// Priorities of requests in a tenant's lane. What is gone, and what the super cluster says of a copy, comes before what the tenant makes,
+// changes or begins to delete: what is under way is finished before more is begun. Last comes what is looked at again or only told.
 const (
 	priorityHigh   = 1
 	priorityNormal = 0

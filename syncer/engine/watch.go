@@ -328,11 +328,7 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			if k.down != nil && k.down.mirror.isUp(was, obj) {
 				return
 			}
-			priority := priorityNormal
-			if stand(obj) == deleting {
-				priority = priorityHigh
-			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priority)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
 				s.review(obj.GetNamespace(), differing(references(k, was), references(k, obj)))

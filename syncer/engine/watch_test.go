@@ -86,8 +86,8 @@ func TestOrder(t *testing.T) {
 	tenant, super := s.tenantHandler(k), s.copyHandler(k)
 	tenant.OnAdd(other("new"), false)
 	tenant.OnUpdate(other("changed"), other("changed"))
-	super.OnUpdate(copyOf(begun), copyOf(begun))
 	tenant.OnUpdate(other("going"), leaving)
+	super.OnUpdate(copyOf(begun), copyOf(begun))
 	tenant.OnDelete(other("gone"))
 
 	var got []string
@@ -96,7 +96,7 @@ func TestOrder(t *testing.T) {
 		s.queue.Done(r)
 		got = append(got, r.Key.Name)
 	}
-	if want := []string{begun.Name, "going", "gone", "new", "changed"}; !slices.Equal(got, want) {
+	if want := []string{begun.Name, "gone", "new", "changed", "going"}; !slices.Equal(got, want) {
 		t.Errorf("the order is %v, want %v", got, want)
 	}
 }
