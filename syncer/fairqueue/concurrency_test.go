@@ -140,6 +140,7 @@ func (h *hammer) consume(t *testing.T) {
 		} else {
 			h.Forget(key)
 		}
+		h.Charge(key, n%5)
 		tenant.Add(-1)
 		h.busy[key].Add(-1)
 		h.Done(key)
