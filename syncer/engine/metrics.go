@@ -42,8 +42,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{kindLabel, "direction", "result"}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "vc_syncer_queue_wait_seconds",
-			Help:    "How long objects that were due waited for a worker, by priority (high, normal or low) and by the tenant's weight. The time for which their tenant was paused or at its cap counts.",
+			Name: "vc_syncer_queue_wait_seconds",
+			Help: "How long objects that were due waited for a worker, by priority (high, normal or low) and by the tenant's weight. " +
+				"The time for which their tenant was paused or at its cap counts.",
 			Buckets: []float64{.0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"priority", "weight"}),
 		refusedObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
