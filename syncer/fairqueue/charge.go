@@ -8,8 +8,8 @@ import "container/heap"
 func (q *Queue[T]) Charge(key T, more int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it := q.items[key]
-	if it == nil || !it.inFlight {
+	it := q.lockedInFlight(key)
+	if it == nil {
 		return
 	}
 	l := it.lane

@@ -48,8 +48,8 @@ func (q *Queue[T]) lockedTake() *item[T] {
 func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it := q.items[key]
-	if it == nil || !it.inFlight {
+	it := q.lockedInFlight(key)
+	if it == nil {
 		return
 	}
 	l := it.lane
@@ -62,4 +62,12 @@ func (q *Queue[T]) Done(key T) {
 	}
 	q.lockedRelease(it)
 	q.lockedSettle(l)
+}
+
+// lockedInFlight returns the record of a key that a worker has, nil if none has.
+func (q *Queue[T]) lockedInFlight(key T) *item[T] {
+	if it := q.items[key]; it != nil && it.inFlight {
+		return it
+	}
+	return nil
 }

@@ -56,12 +56,11 @@ func (q *Queue[T]) setPaused(tenant string, paused bool) {
 }
 
 // Drop forgets a tenant: its weight and pause, its keys, delays and failures,
-// and what it owes.
-// Keys in flight stay their workers' until Done and count against the cap, so
-// that a tenant that comes back has no key in two workers' hands. The queue
-// does not know that a tenant is gone: what is added after Drop, by a worker
-// that retries for instance, is handed out, and its reconcile should find no
-// tenant and end without an error.
+// and what it owes. Keys in flight stay their workers' until Done and count
+// against the cap, so that a tenant that comes back has no key in two workers'
+// hands. The queue does not know that a tenant is gone: what is added after
+// Drop, by a worker that retries for instance, is handed out, and its reconcile
+// should find no tenant and end without an error.
 func (q *Queue[T]) Drop(tenant string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
