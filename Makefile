@@ -28,8 +28,8 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=tenant, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md
-RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e')
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/security.md
+RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
 
@@ -91,6 +91,7 @@ generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC rol
 	$(TOOLS)/controller-gen rbac:roleName=vn-agent paths=./agent/... output:rbac:dir=config/rbac/vn-agent
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 	go run ./hack/metrics docs/metrics.md
+	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md go tool ginkgo --dry-run --succinct ./test/escapes >/dev/null
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the code
@@ -104,7 +105,7 @@ clean: ## Remove what was built
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-plugins test-integration ## Run all tests
+test: test-unit test-standalone test-plugins test-integration test-escapes ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -127,6 +128,10 @@ INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/
 .PHONY: test-integration
 test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
 	$(INTEGRATION) --procs 2 ./test/integration
+
+.PHONY: test-escapes
+test-escapes: build ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
+	$(INTEGRATION) --procs 2 ./test/escapes
 
 .PHONY: test-long
 test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot
