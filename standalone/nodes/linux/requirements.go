@@ -23,6 +23,7 @@ var packages = []struct {
 	{"containernetworking-plugins", []string{"bridge", "host-local", "loopback", "portmap"}},
 	{"iptables", []string{"iptables", "iptables-save", "iptables-restore"}},
 	{"mount", []string{"mount", "umount"}},
+	{"nftables", []string{"nft"}},
 	{"runc", []string{"runc"}},
 }
 
