@@ -154,7 +154,7 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if err := s.ensureTokens(ctx, k, o); err != nil {
 		return err
 	}
-	err = s.guard.create(ctx, desired)
+	err = s.guard.create(ctx, k, desired)
 	switch {
 	case s.isTaken(ctx, k, o, err):
 		err = s.takeOver(ctx, k, o, desired)
@@ -359,7 +359,7 @@ func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client
 	if wire.Equal(merged, super) {
 		return super, nil
 	}
-	if err := s.guard.patch(ctx, merged, super); err != nil {
+	if err := s.guard.patch(ctx, k, merged, super); err != nil {
 		return nil, refused(err)
 	}
 	s.superRecent.put(k.name, merged)
@@ -394,7 +394,7 @@ func (s *session) remove(ctx context.Context, k *kind, o objects) error {
 	if m := k.down.mirror; m != nil {
 		grace = s.timeToEnd(m, o)
 	}
-	return s.guard.remove(ctx, o.super, grace)
+	return s.guard.remove(ctx, k, o.super, grace)
 }
 
 // finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last

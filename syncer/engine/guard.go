@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,13 +22,19 @@ var errNoNamespace = errors.New("the namespace does not exist in the super clust
 // statusSubresource is where what is said about an object is written, and not what it is to be.
 const statusSubresource = "status"
 
-// guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write to a namespace
-// that does not carry the UID of the tenant's VirtualCluster.
+// errKind is a write of an object that is not of the kind that it is written as.
+var errKind = errors.New("the object is not of the kind that it is synced as, or cannot have its name")
+
+// guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write of an object that is
+// not of the kind that the engine works on, that is outside of namespaces without being one, or that is in a namespace which does
+// not carry the UID of the tenant's VirtualCluster.
 type guard struct {
 	uid    types.UID
 	client client.Client
 	// namespace returns what is known of a namespace, nil if it does not exist.
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
+	// namespaced reports whether the super cluster keeps objects of the type of this one in namespaces.
+	namespaced func(obj runtime.Object) (bool, error)
 	// refused is told of every write that was refused.
 	refused func()
 	// validate does a write that validators allow; nil if there are none. Was is nil for what is new.
@@ -35,20 +42,23 @@ type guard struct {
 }
 
 // create creates an object; obj becomes what the server made of it.
-func (g *guard) create(ctx context.Context, obj client.Object) error {
+func (g *guard) create(ctx context.Context, k *kind, obj client.Object) error {
 	if ns, ok := obj.(*corev1.Namespace); ok {
+		if err := g.checkKind(k, ns); err != nil {
+			return err
+		}
 		// Whoever has the name already keeps it: the server refuses a second one.
 		return g.write(ctx, ns, nil, func(ctx context.Context) error { return g.client.Create(ctx, ns) })
 	}
-	if err := g.check(ctx, obj); err != nil {
+	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
 	return g.write(ctx, obj, nil, func(ctx context.Context) error { return g.client.Create(ctx, obj) })
 }
 
 // patch changes an object from what it was to what it should be; obj becomes what the server made of it.
-func (g *guard) patch(ctx context.Context, obj, was client.Object) error {
-	if err := g.check(ctx, was); err != nil {
+func (g *guard) patch(ctx context.Context, k *kind, obj, was client.Object) error {
+	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
 	return g.write(ctx, obj, was, func(ctx context.Context) error {
@@ -57,8 +67,8 @@ func (g *guard) patch(ctx context.Context, obj, was client.Object) error {
 }
 
 // patchSubresource changes an object through one of its subresources; obj becomes what the server made of it.
-func (g *guard) patchSubresource(ctx context.Context, name string, obj, was client.Object) error {
-	if err := g.check(ctx, was); err != nil {
+func (g *guard) patchSubresource(ctx context.Context, k *kind, name string, obj, was client.Object) error {
+	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
 	if name == statusSubresource {
@@ -78,7 +88,10 @@ func (g *guard) write(ctx context.Context, obj, was client.Object, do func(conte
 }
 
 // patchIn changes an object without a namespace that belongs to the tenant because of this one.
-func (g *guard) patchIn(ctx context.Context, namespace string, obj, was client.Object) error {
+func (g *guard) patchIn(ctx context.Context, k *kind, namespace string, obj, was client.Object) error {
+	if err := g.checkKind(k, obj, was); err != nil {
+		return err
+	}
 	if err := g.checkNamespace(ctx, namespace); err != nil {
 		return err
 	}
@@ -86,15 +99,15 @@ func (g *guard) patchIn(ctx context.Context, namespace string, obj, was client.O
 }
 
 // createOwn and patchOwn make and change what the engine itself has in a namespace, which is nobody's copy: validators are not asked.
-func (g *guard) createOwn(ctx context.Context, obj client.Object) error {
-	if err := g.check(ctx, obj); err != nil {
+func (g *guard) createOwn(ctx context.Context, k *kind, obj client.Object) error {
+	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
 	return g.client.Create(ctx, obj)
 }
 
-func (g *guard) patchOwn(ctx context.Context, obj, was client.Object) error {
-	if err := g.check(ctx, was); err != nil {
+func (g *guard) patchOwn(ctx context.Context, k *kind, obj, was client.Object) error {
+	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
 	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
@@ -109,19 +122,47 @@ func (g *guard) apply(ctx context.Context, namespace string, obj runtime.ApplyCo
 }
 
 // remove deletes exactly this object, not another of the same name.
-func (g *guard) remove(ctx context.Context, obj client.Object, grace *int64) error {
-	if err := g.check(ctx, obj); err != nil {
+func (g *guard) remove(ctx context.Context, k *kind, obj client.Object, grace *int64) error {
+	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
 	return removeObject(ctx, g.client, obj, grace)
 }
 
-// check makes sure that the namespace that a write goes to is the tenant's.
-func (g *guard) check(ctx context.Context, obj client.Object) error {
-	if ns, ok := obj.(*corev1.Namespace); ok {
-		return g.owns(ns)
+// check makes sure that a write goes to a namespace of the tenant, and that what is written is of a kind. Of two states of an object, the
+// last is the one that the super cluster has.
+func (g *guard) check(ctx context.Context, k *kind, states ...client.Object) error {
+	is := states[len(states)-1]
+	if ns, ok := is.(*corev1.Namespace); ok {
+		if err := g.owns(ns); err != nil {
+			return err
+		}
+		return g.checkKind(k, states...)
 	}
-	return g.checkNamespace(ctx, obj.GetNamespace())
+	if err := g.checkNamespace(ctx, is.GetNamespace()); err != nil {
+		return err
+	}
+	if err := g.checkKind(k, states...); err != nil {
+		return err
+	}
+	// A server ignores the namespace of an object that it keeps outside of namespaces.
+	namespaced, err := g.namespaced(is)
+	if err == nil && !namespaced {
+		g.refused()
+		return errKind
+	}
+	return err
+}
+
+// checkKind makes sure that states of one object are of a kind.
+func (g *guard) checkKind(k *kind, states ...client.Object) error {
+	for _, obj := range states {
+		if !k.is(obj) || !isNamed(obj) || client.ObjectKeyFromObject(obj) != client.ObjectKeyFromObject(states[0]) {
+			g.refused()
+			return errKind
+		}
+	}
+	return nil
 }
 
 // checkNamespace makes sure that a namespace is the tenant's.
@@ -143,4 +184,10 @@ func (g *guard) owns(ns *corev1.Namespace) error {
 	}
 	g.refused()
 	return errForeign
+}
+
+// isNamed reports whether the names of an object are elements of a path, and no other than that.
+func isNamed(obj client.Object) bool {
+	return obj.GetName() != "" && len(path.IsValidPathSegmentName(obj.GetName())) == 0 &&
+		len(path.IsValidPathSegmentName(obj.GetNamespace())) == 0
 }

@@ -6,7 +6,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,8 +40,66 @@ func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *guard, refused 
 			}
 			return nil, nil
 		},
+		namespaced: func(obj runtime.Object) (bool, error) {
+			_, bound := obj.(*rbacv1.ClusterRoleBinding)
+			return !bound, nil
+		},
 		refused: func() { *refused++ },
 	}, refused
+}
+
+// kindOf is the kind of an object.
+func kindOf(obj client.Object) *kind {
+	return &kind{object: obj.DeepCopyObject().(client.Object), gvk: obj.GetObjectKind().GroupVersionKind()}
+}
+
+// saying is a custom resource that says of itself that it is of a kind.
+func saying(gvk schema.GroupVersionKind, namespace, name string) client.Object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
+	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	binding := rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
+	named := func(namespace, name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	const ns = "blue-default"
+	tests := map[string]struct {
+		kind   *kind
+		states []client.Object
+	}{
+		"another kind without a type":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(binding, ns, "a")}},
+		"no kind without a type":         {kindOf(saying(widget, ns, "a")), []client.Object{saying(schema.GroupVersionKind{}, ns, "a")}},
+		"another version of the kind":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(widget.GroupKind().WithVersion("v2"), ns, "a")}},
+		"a type for one without":         {kindOf(saying(widget, ns, "a")), []client.Object{named(ns, "a")}},
+		"another type":                   {kindOf(&corev1.ConfigMap{}), []client.Object{named(ns, "a")}},
+		"a kind that becomes another":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(binding, ns, "a"), saying(widget, ns, "a")}},
+		"an object that becomes another": {kindOf(&corev1.Pod{}), []client.Object{named(ns, "b"), named(ns, "a")}},
+		"an object that moves away":      {kindOf(&corev1.Pod{}), []client.Object{named("green-default", "a"), named(ns, "a")}},
+		"an object without a name":       {kindOf(&corev1.Pod{}), []client.Object{named(ns, "")}},
+		"a name that is a path":          {kindOf(&corev1.Pod{}), []client.Object{named(ns, "../../green-default/pods/a")}},
+		"a name that leads up":           {kindOf(&corev1.Pod{}), []client.Object{named(ns, "..")}},
+		"a kind that is in no namespace": {kindOf(&rbacv1.ClusterRoleBinding{}), []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: named(ns, "a").ObjectMeta}}},
+		"a pod that says it is a namespace": {kindOf(&corev1.Pod{}), []client.Object{&corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: named(ns, "a").ObjectMeta,
+		}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			g, refused := guardOf("blue-uid", namespaceOfVC(ns, "blue-uid"), namespaceOfVC("green-default", "green-uid"))
+			if err := g.check(t.Context(), tt.kind, tt.states...); !errors.Is(err, errKind) {
+				t.Errorf("check says %v, want %v", err, errKind)
+			}
+			if *refused != 1 {
+				t.Errorf("%d refused writes were counted, want 1", *refused)
+			}
+		})
+	}
 }
 
 func TestGuardCheck(t *testing.T) {
@@ -76,7 +138,7 @@ func TestGuardCheck(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf(tt.uid, super...)
-			if err := g.check(t.Context(), tt.obj); !errors.Is(err, tt.want) {
+			if err := g.check(t.Context(), kindOf(tt.obj), tt.obj); !errors.Is(err, tt.want) {
 				t.Errorf("check says %v, want %v", err, tt.want)
 			}
 			if *refused != tt.refused {
@@ -89,7 +151,7 @@ func TestGuardCheck(t *testing.T) {
 func TestGuardThatCannotSeeNamespacesRefuses(t *testing.T) {
 	broken := errors.New("broken")
 	g := &guard{uid: "blue-uid", namespace: func(context.Context, string) (*corev1.Namespace, error) { return nil, broken }}
-	if err := g.check(t.Context(), version("1")); !errors.Is(err, broken) {
+	if err := g.check(t.Context(), kindOf(version("1")), version("1")); !errors.Is(err, broken) {
 		t.Errorf("check says %v, want %v", err, broken)
 	}
 }
@@ -101,17 +163,17 @@ func TestGuardStopsEveryWrite(t *testing.T) {
 	foreign := version("1")
 	foreign.Namespace = "green-default"
 	writes := map[string]func(context.Context, *guard) error{
-		"create": func(ctx context.Context, g *guard) error { return g.create(ctx, foreign) },
-		"remove": func(ctx context.Context, g *guard) error { return g.remove(ctx, foreign, nil) },
-		"patch":  func(ctx context.Context, g *guard) error { return g.patch(ctx, foreign, foreign) },
+		"create": func(ctx context.Context, g *guard) error { return g.create(ctx, kindOf(foreign), foreign) },
+		"remove": func(ctx context.Context, g *guard) error { return g.remove(ctx, kindOf(foreign), foreign, nil) },
+		"patch":  func(ctx context.Context, g *guard) error { return g.patch(ctx, kindOf(foreign), foreign, foreign) },
 		"patch, although it claims to be elsewhere": func(ctx context.Context, g *guard) error {
-			return g.patch(ctx, own, foreign)
+			return g.patch(ctx, kindOf(own), own, foreign)
 		},
 		"patch of another's namespace, although it would become the tenant's": func(ctx context.Context, g *guard) error {
-			return g.patch(ctx, namespaceOfVC("green-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
+			return g.patch(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
 		},
 		"remove another's namespace": func(ctx context.Context, g *guard) error {
-			return g.remove(ctx, namespaceOfVC("green-default", "green-uid"), nil)
+			return g.remove(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "green-uid"), nil)
 		},
 	}
 	for name, write := range writes {

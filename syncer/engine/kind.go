@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,6 +194,15 @@ type kind struct {
 // fresh is a new empty object.
 func (k *kind) fresh() client.Object {
 	return k.object.DeepCopyObject().(client.Object)
+}
+
+// is reports whether an object is of the kind: by its type, which an object of many kinds completes by what it says of itself.
+func (k *kind) is(obj client.Object) bool {
+	if reflect.TypeOf(obj) != reflect.TypeOf(k.object) {
+		return false
+	}
+	says := obj.GetObjectKind().GroupVersionKind()
+	return says == k.gvk || says.Empty() && k.object.GetObjectKind().GroupVersionKind().Empty()
 }
 
 // down is a Down with its type erased. Admit, references, tokens, back, status, same, held, mirror and own may be nil.

@@ -151,17 +151,17 @@ func (s *session) syncOwn(ctx context.Context, k *kind, own own, namespace strin
 	case o.super == nil:
 		return s.createOwn(ctx, o)
 	case o.desired == nil:
-		return s.guard.remove(ctx, o.super, nil)
+		return s.guard.remove(ctx, o.kind, o.super, nil)
 	case isCopy(o.super):
 		// It had the name before the name was ours. Its event leads here again.
-		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.name, own.name), s.guard.remove(ctx, o.super, nil))
+		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.name, own.name), s.guard.remove(ctx, o.kind, o.super, nil))
 	}
 	return s.changeOwn(ctx, o)
 }
 
 // createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
 func (s *session) createOwn(ctx context.Context, o ownObject) error {
-	err := s.guard.createOwn(ctx, o.desired)
+	err := s.guard.createOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
 		s.superRecent.put(o.kind.name, o.desired)
@@ -177,7 +177,7 @@ func (s *session) createOwn(ctx context.Context, o ownObject) error {
 
 func (s *session) changeOwn(ctx context.Context, o ownObject) error {
 	merged := mergedSuper(o.kind, o.super, o.desired)
-	if err := s.guard.patchOwn(ctx, merged, o.super); err != nil {
+	if err := s.guard.patchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return refused(err)
 	}
 	s.superRecent.put(o.kind.name, merged)

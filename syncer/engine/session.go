@@ -86,10 +86,11 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 	}
 	s.kinds.Store(&kinds)
 	s.guard = &guard{
-		uid:       t.UID,
-		client:    e.super.GetClient(),
-		namespace: s.superNamespace,
-		refused:   e.metrics.refusedWrites.Inc,
+		uid:        t.UID,
+		client:     e.super.GetClient(),
+		namespace:  s.superNamespace,
+		namespaced: e.super.GetClient().IsObjectNamespaced,
+		refused:    e.metrics.refusedWrites.Inc,
 	}
 	if e.validation != nil {
 		s.guard.validate = s.validate

@@ -51,7 +51,7 @@ func (s *session) patchParts(ctx context.Context, k *kind, super client.Object, 
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
 func (s *session) writeSubresource(ctx context.Context, k *kind, name string, merged, was client.Object) (client.Object, error) {
-	if err := s.guard.patchSubresource(ctx, name, merged, was); err != nil {
+	if err := s.guard.patchSubresource(ctx, k, name, merged, was); err != nil {
 		return was, refused(err)
 	}
 	s.superRecent.put(k.name, merged)

@@ -156,7 +156,7 @@ func (s *session) dropTokens(ctx context.Context, k *kind, o objects) error {
 	if err != nil || kept == nil {
 		return err
 	}
-	if err := s.guard.remove(ctx, kept, nil); err != nil {
+	if err := s.guard.remove(ctx, s.tokens.secrets, kept, nil); err != nil {
 		return err
 	}
 	s.superRecent.remove(s.tokens.secrets.name, kept)

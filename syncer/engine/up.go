@@ -165,7 +165,7 @@ func (s *session) bringDown(ctx context.Context, k *kind, o upObjects) (bool, er
 	if merged == nil {
 		return false, nil
 	}
-	if err := s.guard.patchIn(ctx, k.up.namespace(o.super), merged, o.super); err != nil {
+	if err := s.guard.patchIn(ctx, k, k.up.namespace(o.super), merged, o.super); err != nil {
 		return false, refused(err)
 	}
 	s.superRecent.put(k.name, merged)

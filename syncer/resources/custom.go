@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -29,7 +30,7 @@ func customDown(name string, object *unstructured.Unstructured, list *unstructur
 	k := engine.Down[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
 		Desired: func(_ engine.View, tenant *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			desired := fieldsOf(tenant)
+			desired := fieldsOf(tenant, r.GVK)
 			delete(desired.Object, "status")
 			return desired, nil
 		},
@@ -60,7 +61,7 @@ func customUp(name string, object *unstructured.Unstructured, list *unstructured
 		Name: name, Object: object, List: list,
 		Class: !r.Namespaced,
 		Desired: func(v engine.View, super *unstructured.Unstructured) *unstructured.Unstructured {
-			desired := fieldsOf(super)
+			desired := fieldsOf(super, r.GVK)
 			cleanTexts(v, desired.Object)
 			desired.SetName(super.GetName())
 			desired.SetNamespace(v.Namespace)
@@ -88,10 +89,11 @@ func publicLabels(labels map[string]string) map[string]string {
 	return out
 }
 
-// fieldsOf is a copy of an object without its metadata.
-func fieldsOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// fieldsOf is a copy of an object without its metadata. It is of the kind that is synced, whatever the object says of itself.
+func fieldsOf(obj *unstructured.Unstructured, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	delete(out.Object, "metadata")
+	out.SetGroupVersionKind(gvk)
 	return out
 }
 

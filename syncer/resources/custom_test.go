@@ -75,7 +75,7 @@ func TestCustomDown(t *testing.T) {
 		if diff := cmp.Diff(object{
 			"apiVersion": "example.com/v1", "kind": "Widget",
 			"spec": object{"size": int64(3), "list": []any{"a", object{"b": "c"}}}, "data": "x",
-		}, fieldsOf(got).Object); diff != "" {
+		}, fieldsOf(got, got.GroupVersionKind()).Object); diff != "" {
 			t.Errorf("with a status of its own: %t, the copy is (-want +got):\n%s", status, diff)
 		}
 		if got.GetNamespace() != superDefault || got.GetName() != "w" || got.GetUID() != "" || got.GetAnnotations()[names.UID] != "tenant-uid" {
@@ -83,6 +83,16 @@ func TestCustomDown(t *testing.T) {
 		}
 		scribbleJSON(got.Object)
 		unchanged(t, "the tenant's object", was, tenant)
+	}
+}
+
+// TestCustomIsOfItsKind: the kind is that of the custom resource, whatever the object says of itself.
+func TestCustomIsOfItsKind(t *testing.T) {
+	tenant := aWidget(meta("w"), object{"roleRef": object{"name": "cluster-admin"}})
+	tenant.SetAPIVersion("rbac.authorization.k8s.io/v1")
+	tenant.SetKind("ClusterRoleBinding")
+	if got := down(t, customDownOf(t, true), tenant); got.GetAPIVersion() != "example.com/v1" || got.GetKind() != "Widget" {
+		t.Errorf("the copy is a %s of %s", got.GetKind(), got.GetAPIVersion())
 	}
 }
 

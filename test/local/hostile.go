@@ -1,0 +1,147 @@
+package local
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// hostileToken is the credential that clients of a hostile apiserver show. It is worth nothing anywhere else.
+const hostileToken = "credential-of-the-platform"
+
+// Hostile is an apiserver that answers what a test tells it to. It ends TLS with a certificate of its own and passes what no rule
+// answers to a real apiserver, as the real one's admin.
+type Hostile struct {
+	server *httptest.Server
+	behind http.Handler
+
+	mu    sync.Mutex
+	rules []*rule
+	seen  []*http.Request
+}
+
+// Match reports whether a rule answers a request.
+type Match func(*http.Request) bool
+
+// Answer answers a request. The handler is the real apiserver.
+type Answer func(w http.ResponseWriter, r *http.Request, behind http.Handler)
+
+// rule is an answer to some requests.
+type rule struct {
+	match  Match
+	answer Answer
+}
+
+// NewHostile starts a hostile apiserver in front of a real one, of which the configuration is an admin's.
+func NewHostile(behind *rest.Config) (*Hostile, error) {
+	target, err := url.Parse(behind.Host)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL of the apiserver: %w", err)
+	}
+	transport, err := rest.TransportFor(behind)
+	if err != nil {
+		return nil, fmt.Errorf("set up a transport to the apiserver: %w", err)
+	}
+	h := &Hostile{behind: &httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(target)
+			p.Out.Header.Del("Authorization")
+		},
+		// A client that goes away ends its watches.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
+	}}
+	h.server = httptest.NewUnstartedServer(h)
+	h.server.EnableHTTP2 = true
+	h.server.StartTLS()
+	return h, nil
+}
+
+// URL is where the apiserver serves.
+func (h *Hostile) URL() string { return h.server.URL }
+
+// CA is the authority of its certificate, in PEM.
+func (h *Hostile) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
+}
+
+// Kubeconfig is a kubeconfig that leads to the apiserver. Further authorities are trusted beside its own.
+func (h *Hostile) Kubeconfig(authorities ...[]byte) ([]byte, error) {
+	const name = "hostile"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: h.URL(), CertificateAuthorityData: slices.Concat(append(authorities, h.CA())...),
+	}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: hostileToken}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return clientcmd.Write(*config)
+}
+
+// On adds a rule, which outranks those before it, and ends the requests that are open, so that watches open again. What it returns
+// removes the rule.
+func (h *Hostile) On(match Match, answer Answer) (undo func()) {
+	added := &rule{match, answer}
+	h.mu.Lock()
+	h.rules = append(h.rules, added)
+	h.mu.Unlock()
+	h.server.CloseClientConnections()
+	return func() {
+		h.mu.Lock()
+		h.rules = slices.DeleteFunc(h.rules, func(r *rule) bool { return r == added })
+		h.mu.Unlock()
+		h.server.CloseClientConnections()
+	}
+}
+
+// Seen counts the requests that have come, of those that match.
+func (h *Hostile) Seen(match Match) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count := 0
+	for _, r := range h.seen {
+		if match(r) {
+			count++
+		}
+	}
+	return count
+}
+
+// Close ends all requests and the server.
+func (h *Hostile) Close() {
+	h.server.CloseClientConnections()
+	h.server.Close()
+}
+
+// ServeHTTP answers by the last rule that matches.
+func (h *Hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if answer := h.answer(r); answer != nil {
+		answer(w, r, h.behind)
+		return
+	}
+	h.behind.ServeHTTP(w, r)
+}
+
+// answer finds the answer to a request; nil if it is the real apiserver's.
+func (h *Hostile) answer(r *http.Request) Answer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen, r.Clone(context.Background()))
+	for _, rule := range slices.Backward(h.rules) {
+		if rule.match(r) {
+			return rule.answer
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package local
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"time"
+)
+
+// Type of the answers that are made or rewritten.
+const jsonType = "application/json"
+
+// Status answers with a status code and a body.
+func Status(code int, body string) Answer {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", jsonType)
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// Redirect sends clients to the same path and query of another server.
+func Redirect(to string) Answer {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}
+}
+
+// Delay answers as the real apiserver does, after a while.
+func Delay(by time.Duration) Answer {
+	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+		select {
+		case <-time.After(by):
+			behind.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// NoStream refuses watches that begin with a list, as apiservers before Kubernetes 1.32 do, so that clients list. It passes on the rest.
+func NoStream(list Answer) Answer {
+	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+		switch {
+		case r.URL.Query().Get("sendInitialEvents") != "":
+			Status(http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)(w, r, behind)
+		case isWatch(r):
+			behind.ServeHTTP(w, r)
+		default:
+			list(w, r, behind)
+		}
+	}
+}
+
+// Rewrite changes the JSON of the real apiserver's answer: an object, a list, or each event of a watch.
+func Rewrite(change func(map[string]any)) Answer {
+	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+		r = asJSON(r)
+		if isWatch(r) {
+			behind.ServeHTTP(&eventWriter{ResponseWriter: w, change: change}, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		behind.ServeHTTP(answer, r)
+		body, err := changed(answer.Body.Bytes(), change)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", jsonType)
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(body)
+	}
+}
+
+// RewriteItems changes each object that the real apiserver answers with: of a list, of a watch, or the one that was asked for. Bookmarks
+// pass as they are.
+func RewriteItems(change func(map[string]any)) Answer {
+	return Rewrite(func(answer map[string]any) {
+		if items, ok := answer["items"].([]any); ok {
+			for _, item := range items {
+				change(item.(map[string]any))
+			}
+			return
+		}
+		if object, ok := answer["object"].(map[string]any); ok {
+			if answer["type"] != "BOOKMARK" && answer["type"] != "ERROR" {
+				change(object)
+			}
+			return
+		}
+		change(answer)
+	})
+}
+
+// asJSON is a request for an answer in plain JSON.
+func asJSON(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", jsonType)
+	r.Header.Set("Accept-Encoding", "identity")
+	return r
+}
+
+func changed(data []byte, change func(map[string]any)) ([]byte, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, err
+	}
+	change(object)
+	return json.Marshal(object)
+}
+
+// eventWriter changes each event of a watch, which comes as one line.
+type eventWriter struct {
+	http.ResponseWriter
+
+	change func(map[string]any)
+	part   []byte
+}
+
+// Write changes the events that are complete.
+func (w *eventWriter) Write(data []byte) (int, error) {
+	w.part = append(w.part, data...)
+	for {
+		line, rest, whole := bytes.Cut(w.part, []byte("\n"))
+		if !whole {
+			return len(data), nil
+		}
+		event, err := changed(line, w.change)
+		if err != nil {
+			return 0, err
+		}
+		w.part = bytes.Clone(rest)
+		if _, err := w.ResponseWriter.Write(append(event, '\n')); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Flush sends what has been written.
+func (w *eventWriter) Flush() {
+	if flusher, ok := w.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
+}
+
+// Unwrap is the writer behind.
+func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Endless answers with a beginning and, after it, the same part for ever, until the client goes away or so many bytes are sent.
+func Endless(code int, beginning, part string, most int64) Answer {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", jsonType)
+		w.WriteHeader(code)
+		repeat(r, w, beginning, part, most)
+	}
+}
+
+// GzipBomb does the same with a body that is compressed by three orders of magnitude, whether the client asked for that or not.
+func GzipBomb(code int, beginning, part string, most int64) Answer {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", jsonType)
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(code)
+		packed := gzip.NewWriter(w)
+		repeat(r, packed, beginning, part, most)
+		_ = packed.Close() // of a client that went away
+	}
+}
+
+// Drip answers with one byte at a time.
+func Drip(body string, pause time.Duration) Answer {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", jsonType)
+		w.WriteHeader(http.StatusOK)
+		for i := range len(body) {
+			_, err := io.WriteString(w, body[i:i+1])
+			if err = errors.Join(err, http.NewResponseController(w).Flush()); err != nil {
+				return
+			}
+			select {
+			case <-time.After(pause):
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}
+}
+
+// repeat writes until the client goes away.
+func repeat(r *http.Request, w io.Writer, beginning, part string, most int64) {
+	chunk := bytes.Repeat([]byte(part), max(1, 64<<10/max(1, len(part))))
+	sent, err := io.WriteString(w, beginning)
+	for left := most - int64(sent); err == nil && left > 0 && r.Context().Err() == nil; left -= int64(len(chunk)) {
+		_, err = w.Write(chunk)
+	}
+}
