@@ -117,9 +117,25 @@ func Field(path string) string {
 
 // TokenSecret is the name of the Secret with the tokens of a tenant's pod, beside the pod's copy.
 func TokenSecret(pod string) string {
-	const infix = "-tokens-"
-	head := pod[:min(len(pod), validation.DNS1123SubdomainMaxLength-len(infix)-hashDigits)]
-	return strings.TrimRight(head, "-.") + infix + digest(hashDigits, pod)
+	// A dot is not followed by a dash in a name, nor by another dot.
+	return strings.TrimSuffix(pod[:min(len(pod), maxTokenHead)], ".") + tokenInfix + digest(hashDigits, pod)
+}
+
+const (
+	tokenInfix = "-tokens-"
+	// maxTokenHead is how much of a pod's name that of its tokens' Secret begins with.
+	maxTokenHead = validation.DNS1123SubdomainMaxLength - len(tokenInfix) - hashDigits
+)
+
+// IsTokenSecret reports whether a name can be that of a Secret with the tokens of some pod. The hash of a name that was cut cannot be
+// checked.
+func IsTokenSecret(name string) bool {
+	i := strings.LastIndex(name, tokenInfix)
+	if i < 0 {
+		return false
+	}
+	head, hash := name[:i], name[i+len(tokenInfix):]
+	return len(hash) == hashDigits && (hash == digest(hashDigits, head) || len(head) >= maxTokenHead-1)
 }
 
 // SuperNamespace is the super cluster's namespace of a tenant's namespace. A name that would be too long keeps its head and

@@ -220,9 +220,31 @@ func TestTokenSecret(t *testing.T) {
 		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
 			t.Errorf("the Secret of %s is %s: %v", pod, got, problems)
 		}
+		if !IsTokenSecret(got) {
+			t.Errorf("%s is not known as the Secret of %s", got, pod)
+		}
 		if other, taken := seen[got]; taken {
 			t.Errorf("%s and %s have one Secret, %s", pod, other, got)
 		}
 		seen[got] = pod
+	}
+}
+
+func TestIsTokenSecret(t *testing.T) {
+	for name, want := range map[string]bool{
+		TokenSecret("web"):                           true,
+		TokenSecret("web-tokens-0123456789"):         true,
+		"x" + TokenSecret("web"):                     false,
+		TokenSecret("web") + "-2":                    false,
+		"api-tokens-0123456789":                      false,
+		"-tokens-":                                   false,
+		"web":                                        false,
+		strings.Repeat("a", 235) + "-tokens-0":       false,
+		TokenSecret(strings.Repeat("a", 236)):        true,
+		TokenSecret(strings.Repeat("a.", 118) + "a"): true,
+	} {
+		if got := IsTokenSecret(name); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
 	}
 }

@@ -184,6 +184,9 @@ func (s *session) isTaken(ctx context.Context, k *kind, o objects, err error) bo
 
 // admit says why no copy may be made of a tenant's object.
 func (s *session) admit(ctx context.Context, k *kind, o objects) error {
+	if k.down.reserved(o.key.Name) {
+		return refusal{errReservedName}
+	}
 	if k.down.admit == nil {
 		return nil
 	}
@@ -193,7 +196,7 @@ func (s *session) admit(ctx context.Context, k *kind, o objects) error {
 	return nil
 }
 
-// prepare makes sure of the namespace and of the references of an object, and says whether what is required is there.
+// prepare ensures the namespace of an object and what it refers to, and reports whether what is required exists.
 func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool, error) {
 	if obj.GetNamespace() == "" {
 		return true, nil
@@ -205,19 +208,7 @@ func (s *session) prepare(ctx context.Context, k *kind, obj client.Object) (bool
 	if err := s.ensureOwn(ctx, obj.GetNamespace()); err != nil {
 		return false, err
 	}
-	for _, ref := range references(k, obj) {
-		key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}
-		there, err := s.ensure(ctx, ref.Kind, key)
-		if err != nil && ref.Required {
-			return false, err
-		}
-		if err != nil {
-			// It goes its own way, with its own backoff and its own event.
-			s.enqueue(s.request(s.kind(ref.Kind), key), priorityNormal)
-		}
-		ready = ready && (there || !ref.Required)
-	}
-	return ready, nil
+	return s.resolve(ctx, k, obj)
 }
 
 // desired is the copy that the super cluster should hold.
@@ -310,7 +301,7 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	case err == nil && k.down.replace(o.super, desired):
 		return s.remove(ctx, k, o)
 	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):
-		o.super, err = s.bringChanges(ctx, k, o, desired)
+		o.super, err = s.bringResolved(ctx, k, o, desired)
 	}
 	if err != nil && !errors.As(err, &refusal{}) {
 		return err
@@ -322,6 +313,14 @@ func (s *session) update(ctx context.Context, k *kind, o objects) error {
 	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
 	o.tenant = tenant
 	return cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
+}
+
+// bringResolved changes the copy where it differs, if all that it would refer to is the tenant's, and returns it as it is then.
+func (s *session) bringResolved(ctx context.Context, k *kind, o objects, desired client.Object) (client.Object, error) {
+	if _, err := s.resolve(ctx, k, o.tenant); err != nil {
+		return o.super, err
+	}
+	return s.bringChanges(ctx, k, o, desired)
 }
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the

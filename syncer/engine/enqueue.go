@@ -44,7 +44,7 @@ func references(k *kind, obj client.Object) []Reference {
 	return k.down.references(obj)
 }
 
-// referenceValue finds by indexReferences what refers to an object of its own namespace.
+// referenceValue finds by indexReferences what refers to an object.
 func referenceValue(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
 // nodeValue finds by indexNode what a tenant has on a node.
@@ -59,7 +59,8 @@ func tenantIndexes(k *kind) toolscache.Indexers {
 		refs := k.down.references(obj)
 		values := make([]string, len(refs))
 		for i, ref := range refs {
-			values[i] = referenceValue(obj.GetNamespace(), ref.Kind, ref.Name)
+			key := ref.keyFor(obj.GetNamespace())
+			values[i] = referenceValue(key.Namespace, ref.Kind, key.Name)
 		}
 		return values
 	})}

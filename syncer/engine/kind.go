@@ -41,14 +41,6 @@ func Selectors(kinds []Kind) map[client.Object]labels.Selector {
 	return narrow
 }
 
-// Reference names an object of the same namespace that another one needs.
-type Reference struct {
-	// Kind and Name say which.
-	Kind, Name string
-	// Required: without it, the super cluster would refuse the object that refers to it.
-	Required bool
-}
-
 // Down is a kind that the tenant declares: the super cluster holds a copy. T is a pointer to an API type.
 type Down[T client.Object] struct {
 	// Name is the kind's, such as ConfigMap.
@@ -87,6 +79,9 @@ type Down[T client.Object] struct {
 	// Tokens are those of the tenant's that the copy reads, from the Secret names.TokenSecret beside it; nil for a kind without. One
 	// kind can have them, which is mirrored.
 	Tokens func(tenant T) Tokens
+	// Reserved reports whether a name is kept for the syncer's own objects: a tenant's object of that name is rejected, and so is what
+	// refers to it. Nil reserves none.
+	Reserved func(name string) bool
 	// Adopt says whether an object that is nobody's copy, but has the name of one in a namespace of the tenant, becomes the copy,
 	// because the super cluster made it by itself.
 	Adopt func(super T) bool
@@ -226,6 +221,7 @@ type down struct {
 	affects      []string
 	onDemand     bool
 	adopt        func(super client.Object) bool
+	reserved     func(name string) bool
 }
 
 // subresource is a Subresource with its type erased.
@@ -273,6 +269,7 @@ func (d Down[T]) spec() *kind {
 		skip:      func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
 		onDemand:  d.OnDemand,
 		adopt:     func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
+		reserved:  func(name string) bool { return d.Reserved != nil && d.Reserved(name) },
 	}
 	if d.SuperKey != nil {
 		e.superKey = d.SuperKey

@@ -167,21 +167,25 @@ func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Name
 	return obj.(*corev1.Namespace), nil
 }
 
-// ensure makes sure that the copy of an object exists, and says whether it does. One that is being deleted does not count.
+// ensure makes sure that the copy of an object exists, and reports whether it does. One that is being deleted does not count. An object
+// of the super cluster that is not the tenant's is an error.
 func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
 	k := s.kind(name)
 	if k == nil {
 		return false, nil
 	}
 	superKey := k.down.superKey(s.identity(), key)
-	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil {
+	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) {
 		return stand(super) == present, err
 	}
 	if err := s.syncDown(ctx, k, key); err != nil {
 		return false, err
 	}
 	super, err := s.superObject(ctx, k, superKey)
-	return stand(super) == present, err
+	if err == nil && super != nil && !s.isOurs(super) {
+		err = errForeign
+	}
+	return err == nil && stand(super) == present, err
 }
 
 // referred says whether an object of the tenant refers to this one.

@@ -406,8 +406,8 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 // review looks again at what an object of a namespace began or ceased to refer to: it may be wanted now, or not any more.
 func (s *session) review(namespace string, refs []Reference) {
 	for _, ref := range refs {
-		if to := s.kind(ref.Kind); to != nil && to.down.onDemand {
-			s.enqueue(s.request(to, client.ObjectKey{Namespace: namespace, Name: ref.Name}), priorityLow)
+		if to := s.kind(ref.Kind); to != nil && to.down != nil && to.down.onDemand {
+			s.enqueue(s.request(to, ref.keyFor(namespace)), priorityLow)
 		}
 	}
 }

@@ -63,11 +63,31 @@ func mergeIngress(super, desired *networkingv1.Ingress) {
 	delete(super.Annotations, names.Values)
 }
 
-// ingressReferences are the secrets with the certificates. Without them an ingress does its work with another certificate, or without.
+// ingressReferences are the secrets with the certificates, and the backends. Without a certificate an ingress does its work with another
+// one, or without.
 func ingressReferences(ingress *networkingv1.Ingress) []engine.Reference {
 	var refs references
 	for _, tls := range ingress.Spec.TLS {
 		refs.add("Secret", tls.SecretName)
 	}
+	refs.addBackend(ingress.Spec.DefaultBackend)
+	for _, rule := range ingress.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for i := range rule.HTTP.Paths {
+			refs.addBackend(&rule.HTTP.Paths[i].Backend)
+		}
+	}
 	return refs
+}
+
+func (r *references) addBackend(backend *networkingv1.IngressBackend) {
+	switch {
+	case backend == nil:
+	case backend.Service != nil:
+		r.add("Service", backend.Service.Name)
+	case backend.Resource != nil:
+		r.add(kindName(backend.Resource.APIGroup, backend.Resource.Kind), backend.Resource.Name)
+	}
 }

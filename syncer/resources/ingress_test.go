@@ -45,7 +45,9 @@ func TestIngressGoesDown(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
-	refs := []engine.Reference{{Kind: "Secret", Name: "cert"}, {Kind: "Secret", Name: "other"}}
+	refs := []engine.Reference{
+		{Kind: "Secret", Name: "cert"}, {Kind: "Secret", Name: "other"}, {Kind: "Bucket.example.com", Name: "pictures"},
+	}
 	if diff := cmp.Diff(refs, k.References(tenant)); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}

@@ -17,14 +17,15 @@ var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 // volume in the place of the one that holds the data. It gives no choice that the class does not.
 func PersistentVolumeClaim() engine.Kind {
 	return engine.Down[*corev1.PersistentVolumeClaim]{
-		Name:    claimKind.Kind,
-		Object:  &corev1.PersistentVolumeClaim{},
-		List:    &corev1.PersistentVolumeClaimList{},
-		Admit:   admitVolumeClaim,
-		Desired: desiredVolumeClaim,
-		Merge:   mergeVolumeClaim,
-		Back:    boundVolume,
-		Status:  volumeClaimStatus,
+		Name:       claimKind.Kind,
+		Object:     &corev1.PersistentVolumeClaim{},
+		List:       &corev1.PersistentVolumeClaimList{},
+		Admit:      admitVolumeClaim,
+		Desired:    desiredVolumeClaim,
+		Merge:      mergeVolumeClaim,
+		References: volumeClaimReferences,
+		Back:       boundVolume,
+		Status:     volumeClaimStatus,
 		Same: func(a, b *corev1.PersistentVolumeClaim) bool {
 			return semanticEqual(a.Status, b.Status)
 		},
@@ -60,6 +61,19 @@ func desiredVolumeClaim(v engine.View, tenant *corev1.PersistentVolumeClaim) (*c
 		ref.Namespace = new(v.Tenant.SuperNamespace(*ref.Namespace))
 	}
 	return &corev1.PersistentVolumeClaim{Spec: spec}, nil
+}
+
+// volumeClaimReferences is what a volume is filled with: a claim, a snapshot, or an object of a populator's. Both fields name the same,
+// unless one of them is not known to the tenant's apiserver.
+func volumeClaimReferences(claim *corev1.PersistentVolumeClaim) []engine.Reference {
+	var refs references
+	if from := claim.Spec.DataSource; from != nil {
+		refs.add(kindName(from.APIGroup, from.Kind), from.Name)
+	}
+	if from := claim.Spec.DataSourceRef; from != nil {
+		refs.addIn(ptr.Deref(from.Namespace, ""), kindName(from.APIGroup, from.Kind), from.Name)
+	}
+	return refs
 }
 
 // mergeVolumeClaim takes what can be changed in a claim that exists (PersistentVolumeClaim update validation).

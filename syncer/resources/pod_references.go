@@ -1,7 +1,10 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -33,16 +36,19 @@ func podReferences(pod *corev1.Pod) []engine.Reference {
 // references collects references, each once.
 type references []engine.Reference
 
-func (r *references) add(kind, name string) {
-	if name == "" {
-		return
+func (r *references) add(kind, name string) { r.addIn("", kind, name) }
+
+// addIn adds a reference to an object of a namespace; empty is that of the object that refers.
+func (r *references) addIn(namespace, kind, name string) {
+	ref := engine.Reference{Kind: kind, Name: name, Namespace: namespace}
+	if name != "" && !slices.Contains(*r, ref) {
+		*r = append(*r, ref)
 	}
-	for _, have := range *r {
-		if have.Kind == kind && have.Name == name {
-			return
-		}
-	}
-	*r = append(*r, engine.Reference{Kind: kind, Name: name})
+}
+
+// kindName returns the name by which the engine knows a kind: of a custom resource, it has the group.
+func kindName(group *string, kind string) string {
+	return schema.GroupKind{Group: ptr.Deref(group, ""), Kind: kind}.String()
 }
 
 // required marks what was added so far.
@@ -73,7 +79,7 @@ func (r *references) addVolume(v *corev1.Volume) {
 	}
 }
 
-// addDriver adds the secret by which the driver of a volume gets at it.
+// addDriver adds the object by which the driver of a volume gets at it.
 func (r *references) addDriver(v *corev1.Volume) {
 	switch {
 	case v.CSI != nil && v.CSI.NodePublishSecretRef != nil:
@@ -94,6 +100,8 @@ func (r *references) addDriver(v *corev1.Volume) {
 		r.add("Secret", v.StorageOS.SecretRef.Name)
 	case v.AzureFile != nil:
 		r.add("Secret", v.AzureFile.SecretName)
+	case v.Glusterfs != nil:
+		r.add("Endpoints", v.Glusterfs.EndpointsName)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // accounts; so they are issued by the tenant's apiserver, and the copy's volumes show them out of a Secret, which kubelets follow. They say
 // which node the pod is on, so that there are none before.
 func podTokens(tenant *corev1.Pod) engine.Tokens {
-	tokens := engine.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, "default")}
+	tokens := engine.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, defaultAccount)}
 	if tenant.Spec.NodeName == "" {
 		return tokens
 	}

@@ -18,6 +18,7 @@ func Secret() engine.Kind {
 		OnDemand: true,
 		// What the engine keeps for pods is nobody's copy.
 		Selector: without(names.Tokens, selection.DoesNotExist),
+		Reserved: names.IsTokenSecret,
 		Desired:  desiredSecret,
 		Merge: func(super, desired *corev1.Secret) {
 			super.Data, super.Immutable = desired.Data, desired.Immutable

@@ -13,18 +13,21 @@ import (
 
 // ServiceAccount flows down as a name that pods can run under, with the secrets for registries. It has no rights in the super
 // cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver, with tokens of that. The one that the
-// super cluster makes in every namespace is adopted.
+// super cluster makes in every namespace is adopted. Any other that is there is the platform's, with whatever rights it gives.
 func ServiceAccount() engine.Kind {
 	return engine.Down[*corev1.ServiceAccount]{
 		Name:       "ServiceAccount",
 		Object:     &corev1.ServiceAccount{},
 		List:       &corev1.ServiceAccountList{},
-		Adopt:      func(*corev1.ServiceAccount) bool { return true },
+		Adopt:      func(super *corev1.ServiceAccount) bool { return super.Name == defaultAccount },
 		Desired:    desiredServiceAccount,
 		Merge:      mergeServiceAccount,
 		References: serviceAccountReferences,
 	}
 }
+
+// defaultAccount is the service account that Kubernetes makes in each namespace, and that pods without one run under.
+const defaultAccount = "default"
 
 func desiredServiceAccount(_ engine.View, tenant *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
 	super := &corev1.ServiceAccount{

@@ -14,8 +14,11 @@ import (
 // TestServiceAccountIsAName: whatever the tenant's has, no token and no secret goes with the copy, but for those of registries.
 func TestServiceAccountIsAName(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
-	if adopts := k.Adopt(&corev1.ServiceAccount{}); k.OnDemand || !adopts {
+	if adopts := k.Adopt(&corev1.ServiceAccount{ObjectMeta: superMeta("default")}); k.OnDemand || !adopts {
 		t.Errorf("on demand %t, adopt %t; want adopt alone", k.OnDemand, adopts)
+	}
+	if k.Adopt(&corev1.ServiceAccount{ObjectMeta: superMeta("agent")}) {
+		t.Error("a service account of the platform's is adopted")
 	}
 	got, err := k.Desired(view, &corev1.ServiceAccount{
 		ObjectMeta:                   meta("default"),
