@@ -339,15 +339,22 @@ func (s *session) bringChanges(ctx context.Context, k *kind, o objects, desired 
 			return nil, err
 		}
 		why = cmp.Or(why, err)
+		if denied := sub.admit(s.view(ctx, o.key.Namespace), o.super, o.tenant); denied != nil {
+			why = refusal{errors.Join(why, denied)}
+		}
 	}
 	return o.super, why
 }
 
-// copyDiffers says whether the copy does not hold what it should.
+// copyDiffers reports whether the copy does not hold what it should, or what it would have to if that were admitted.
 func (s *session) copyDiffers(ctx context.Context, k *kind, o objects, desired client.Object) bool {
 	merged := mergedSuper(k, o.super, desired)
 	for _, sub := range k.down.subresources {
-		sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+		v := s.view(ctx, o.key.Namespace)
+		if sub.admit(v, o.super, o.tenant) != nil {
+			return true
+		}
+		sub.merge(v, merged, o.tenant)
 	}
 	return !wire.Equal(merged, o.super)
 }

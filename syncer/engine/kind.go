@@ -106,6 +106,9 @@ type Down[T client.Object] struct {
 type Subresource[T client.Object] struct {
 	// Name is the subresource's, such as resize.
 	Name string
+	// Admit returns why something of it may not go down, which Merge leaves out; nil if all may, as without it. What the copy has
+	// goes on. The text becomes an event.
+	Admit func(v View, super, tenant T) error
 	// Merge writes what the tenant's object says into a copy of the super cluster's.
 	Merge func(v View, super, tenant T)
 	// Parts are what Merge has added, one by one: new copies of the super cluster's object that have one of them each. Where the super
@@ -227,6 +230,7 @@ type down struct {
 // subresource is a Subresource with its type erased.
 type subresource struct {
 	name  string
+	admit func(v View, super, tenant client.Object) error
 	merge func(v View, super, tenant client.Object)
 	parts func(super, merged client.Object) []client.Object
 }
@@ -323,16 +327,26 @@ func viewed[T client.Object](f func(v View, a, b T)) func(v View, a, b client.Ob
 }
 
 func (sub Subresource[T]) erase() subresource {
-	return subresource{sub.Name, viewed(sub.Merge), func(super, merged client.Object) []client.Object {
-		if sub.Parts == nil {
-			return nil
-		}
-		var parts []client.Object
-		for _, part := range sub.Parts(super.(T), merged.(T)) {
-			parts = append(parts, part)
-		}
-		return parts
-	}}
+	return subresource{
+		name: sub.Name,
+		admit: func(v View, super, tenant client.Object) error {
+			if sub.Admit == nil {
+				return nil
+			}
+			return sub.Admit(v, super.(T), tenant.(T))
+		},
+		merge: viewed(sub.Merge),
+		parts: func(super, merged client.Object) []client.Object {
+			if sub.Parts == nil {
+				return nil
+			}
+			var parts []client.Object
+			for _, part := range sub.Parts(super.(T), merged.(T)) {
+				parts = append(parts, part)
+			}
+			return parts
+		},
+	}
 }
 
 func (m *Mirror[T]) erase() *mirror {

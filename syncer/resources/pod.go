@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -24,7 +25,7 @@ func Pod() engine.Kind {
 		References: podReferences,
 		Tokens:     podTokens,
 		Subresources: []engine.Subresource[*corev1.Pod]{
-			{Name: "ephemeralcontainers", Merge: mergeEphemeralContainers, Parts: eachEphemeralContainer},
+			{Name: "ephemeralcontainers", Admit: admitEphemeralContainers, Merge: mergeEphemeralContainers, Parts: eachEphemeralContainer},
 			{Name: "resize", Merge: mergeResources},
 			{Name: "status", Merge: mergeGateConditions},
 		},
@@ -72,21 +73,38 @@ func boundPod(pod *corev1.Pod, node string) *corev1.Pod {
 	return pod
 }
 
-// containersOf are all containers of a pod: those that start first, those that it is made for, and those that were added to
+// containersOf returns all containers of a pod: those that start first, those that it is made for, and those that were added to
 // look around with.
 func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
 	return func(yield func(*corev1.Container) bool) {
-		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-			for i := range containers {
-				if !yield(&containers[i]) {
-					return
-				}
-			}
-		}
-		for i := range spec.EphemeralContainers {
-			if !yield((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)) {
+		for _, c := range containersAt(spec) {
+			if !yield(c) {
 				return
 			}
 		}
 	}
 }
+
+// containersAt returns all containers of a pod with the path of each.
+func containersAt(spec *corev1.PodSpec) iter.Seq2[*field.Path, *corev1.Container] {
+	return func(yield func(*field.Path, *corev1.Container) bool) {
+		for _, group := range []struct {
+			name       string
+			containers []corev1.Container
+		}{{"initContainers", spec.InitContainers}, {"containers", spec.Containers}} {
+			for i := range group.containers {
+				if !yield(specPath.Child(group.name).Index(i), &group.containers[i]) {
+					return
+				}
+			}
+		}
+		for i := range spec.EphemeralContainers {
+			if !yield(ephemeralPath(i), (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)) {
+				return
+			}
+		}
+	}
+}
+
+// ephemeralPath returns the path of one of the containers that were added to a pod.
+func ephemeralPath(i int) *field.Path { return specPath.Child("ephemeralContainers").Index(i) }

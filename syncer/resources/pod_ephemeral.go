@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,15 +13,43 @@ import (
 // cannot be changed or taken away (Pod validation).
 func mergeEphemeralContainers(v engine.View, super, tenant *corev1.Pod) {
 	fields := fieldsFor(v.Tenant, tenant)
-	for i := range tenant.Spec.EphemeralContainers {
-		added := tenant.Spec.EphemeralContainers[i].DeepCopy()
-		there := func(c corev1.EphemeralContainer) bool { return c.Name == added.Name }
-		if slices.ContainsFunc(super.Spec.EphemeralContainers, there) {
+	for i := range newEphemeralContainers(super, tenant) {
+		if admitEphemeralContainer(v, tenant, i) != nil {
 			continue
 		}
+		added := tenant.Spec.EphemeralContainers[i].DeepCopy()
 		translateContainer((*corev1.Container)(&added.EphemeralContainerCommon), fields)
 		super.Spec.EphemeralContainers = append(super.Spec.EphemeralContainers, *added)
 	}
+}
+
+// newEphemeralContainers returns the indexes of the containers that were added to a tenant's pod and are not in its copy.
+func newEphemeralContainers(super, tenant *corev1.Pod) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range tenant.Spec.EphemeralContainers {
+			there := func(c corev1.EphemeralContainer) bool { return c.Name == tenant.Spec.EphemeralContainers[i].Name }
+			if !slices.ContainsFunc(super.Spec.EphemeralContainers, there) && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// admitEphemeralContainers rejects containers that are added to a pod and that it could not have been made with. Others go down.
+func admitEphemeralContainers(v engine.View, super, tenant *corev1.Pod) error {
+	for i := range newEphemeralContainers(super, tenant) {
+		if why := admitEphemeralContainer(v, tenant, i); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+func admitEphemeralContainer(v engine.View, tenant *corev1.Pod, i int) error {
+	if mayUseNodeProfiles(v.Tenant.Policy) {
+		return nil
+	}
+	return admitContainerProfiles(ephemeralPath(i), (*corev1.Container)(&tenant.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 }
 
 // eachEphemeralContainer are copies of a pod with one each of the containers that were added to it. One that is refused stays in the

@@ -50,7 +50,7 @@ var podSpecFates = map[string]fate{
 	"Hostname":              same,
 	"Subdomain":             same,
 	"Affinity":              translated, // affinityTermFates
-	"SchedulerName":         same,
+	"SchedulerName":         same,       // where the policy allows it
 	"Tolerations":           translated, // where the policy allows them
 	"HostAliases":           same,
 	"PriorityClassName":     translated, // where the class is offered
@@ -82,9 +82,9 @@ var containerFates = map[string]fate{
 	"Env":       translated, // envFates
 	"Resources": same, "ResizePolicy": same, "RestartPolicy": same, "RestartPolicyRules": same,
 	"VolumeMounts": same, "VolumeDevices": same,
-	"LivenessProbe": same, "ReadinessProbe": same, "StartupProbe": same, "Lifecycle": same,
+	"LivenessProbe": same, "ReadinessProbe": same, "StartupProbe": same, "Lifecycle": same, // TestHostsOfProbes
 	"TerminationMessagePath": same, "TerminationMessagePolicy": same, "ImagePullPolicy": same,
-	"SecurityContext": same, // the Pod Security level of the namespace is about that
+	"SecurityContext": same, // securityFates
 	"Stdin":           same, "StdinOnce": same, "TTY": same,
 }
 
@@ -93,10 +93,9 @@ var envFates = map[string]fate{
 	"FieldRef": translated, "ResourceFieldRef": same, "ConfigMapKeyRef": translated, "SecretKeyRef": same, "FileKeyRef": same,
 }
 
-// volumeFates are those of the sources of volumes.
+// volumeFates are those of the sources of volumes that go down, which volumeAccess is about.
 var volumeFates = map[string]fate{
-	"HostPath": same, // where the policy allows it
-	"EmptyDir": same, "Secret": same, "Image": same, "CSI": same,
+	"HostPath": same, "EmptyDir": same, "Secret": same, "Image": same, "CSI": same,
 	"ConfigMap": translated, "DownwardAPI": translated, "Projected": translated, // projectionFates
 	"PersistentVolumeClaim": translated, "Ephemeral": gone, // is the claim that the tenant's controller makes for it
 	"NFS": same, "ISCSI": same, "FC": same, "GitRepo": same, "FlexVolume": same,

@@ -24,7 +24,10 @@ func admitPod(v engine.View, tenant *corev1.Pod) error {
 	for _, why := range []error{
 		admitNodeName(policy, spec),
 		admitHostNamespaces(policy, spec),
-		admitHostPaths(policy, spec),
+		admitScheduler(policy, spec),
+		admitVolumes(v, spec),
+		admitProbes(policy, spec),
+		admitProfiles(policy, tenant),
 		admitHostPorts(policy, spec),
 		admitRuntimeClass(v, spec),
 		admitDeviceResources(v, spec),
@@ -57,18 +60,6 @@ func admitHostNamespaces(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSp
 	}{{"hostNetwork", spec.HostNetwork}, {"hostPID", spec.HostPID}, {"hostIPC", spec.HostIPC}} {
 		if f.set {
 			return field.Forbidden(specPath.Child(f.name), "pods may not share the namespaces of their node")
-		}
-	}
-	return nil
-}
-
-func admitHostPaths(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
-	if policy.AllowHostPath {
-		return nil
-	}
-	for i := range spec.Volumes {
-		if spec.Volumes[i].HostPath != nil {
-			return field.Forbidden(specPath.Child("volumes").Index(i).Child("hostPath"), "pods may not mount directories of their node")
 		}
 	}
 	return nil

@@ -93,6 +93,20 @@ func TestPodsAreAdmitted(t *testing.T) {
 			withPort(80)(p)
 		}, ""},
 
+		"the scheduler by name": {pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }},
+		"another scheduler": {
+			pod: func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" },
+			why: `spec.schedulerName: Unsupported value: "volcano": supported values: "default-scheduler"`,
+		},
+		"another scheduler, allowed": {
+			tenancyv1alpha1.TenantPolicy{AllowSchedulers: []string{"yunikorn", "volcano"}},
+			func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, "",
+		},
+		"another scheduler than the one allowed": {
+			tenancyv1alpha1.TenantPolicy{AllowSchedulers: []string{"yunikorn"}},
+			func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, `supported values: "default-scheduler", "yunikorn"`,
+		},
+
 		"a runtime that is offered": {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("gvisor") }},
 		"a runtime that is not":     {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("mine") }, why: `spec.runtimeClassName is "mine"`},
 		"all or none of a group": {pod: func(p *corev1.Pod) {

@@ -25,16 +25,41 @@ var conditionTaints = []string{
 	corev1.TaintNodePIDPressure,
 }
 
-// tolerations are those of a tenant's pod that go down. It may not go where the super cluster keeps nodes for itself unless the
-// policy says so: tolerations of all taints and of such ones are left out. They are the slice that is given.
+// tolerations returns those of a tenant's pod that go down, in the slice that is given. A taint keeps nodes for somebody, such as the
+// super cluster or another tenant, so the policy has to name it. A pod runs without its other tolerations.
 func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []corev1.Toleration {
 	if policy.AllowSystemTolerations {
 		return of
 	}
-	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return t.Key == "" || systemTaint(t.Key) })
+	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return !mayTolerate(policy.AllowTolerations, t) })
 }
 
-// systemTaint says whether a taint is the super cluster's own.
+// mayTolerate reports whether a toleration is of a node's condition, or of what one of the patterns names. One without a key is of all
+// taints.
+func mayTolerate(patterns []string, t corev1.Toleration) bool {
+	switch {
+	case t.Key == "":
+		return false
+	case slices.Contains(conditionTaints, t.Key):
+		return true
+	}
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return coversToleration(pattern, t) })
+}
+
+// coversToleration reports whether a pattern covers all taints that a toleration tolerates: key, key=value, or the beginning of keys and
+// an asterisk, which does not reach the super cluster's own.
+func coversToleration(pattern string, t corev1.Toleration) bool {
+	if key, value, valued := strings.Cut(pattern, "="); valued {
+		equal := t.Operator == "" || t.Operator == corev1.TolerationOpEqual
+		return key == t.Key && equal && value == t.Value
+	}
+	if beginning, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(t.Key, beginning) && !systemTaint(t.Key)
+	}
+	return pattern == t.Key
+}
+
+// systemTaint reports whether a taint is the super cluster's own.
 func systemTaint(key string) bool {
 	own := slices.ContainsFunc(systemTaints, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	return own && !slices.Contains(conditionTaints, key)

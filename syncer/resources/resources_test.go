@@ -134,6 +134,9 @@ func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 // everyPodField makes of a filled pod one that goes down, and in which every field is one that is translated.
 func everyPodField(pod *corev1.Pod) {
 	pod.Spec.NodeName = ""
+	for c := range containersOf(&pod.Spec) {
+		c.SecurityContext.WindowsOptions.GMSACredentialSpec, c.SecurityContext.WindowsOptions.GMSACredentialSpecName = nil, nil
+	}
 	pod.Spec.ReadinessGates[0].ConditionType = pod.Status.Conditions[0].Type
 	for i, path := range []string{"metadata.namespace", "metadata.uid"} {
 		pod.Spec.Volumes[i].ConfigMap.Name = "kube-root-ca.crt"

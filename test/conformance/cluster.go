@@ -52,7 +52,8 @@ func (c *clusters) makeTenant(ctx context.Context) error {
 		// All that the suite's pods ask for.
 		Spec: tenancyv1alpha1.VirtualClusterSpec{Policy: &tenancyv1alpha1.TenantPolicy{
 			PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
-			AllowSystemPriority: true, AllowSystemTolerations: true, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
+			AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
+			IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
 		}},
 	}
 	made, err := c.super.NewTenant(ctx, vc)

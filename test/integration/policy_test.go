@@ -179,7 +179,7 @@ var _ = Describe("Nodes that the super cluster keeps for itself", func() {
 
 		By("allowing it, also to the pod that waits")
 		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowSystemTolerations: true}
+			vc.Spec.Policy.AllowSystemTolerations = true
 		})
 		Eventually(read(ctx, red.Client, p)).Should(HaveField("Spec.NodeName", node.Name))
 	})
@@ -228,7 +228,7 @@ var _ = Describe("The classes that a pod names", func() {
 
 		By("allowing the system's")
 		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowSystemPriority: true}
+			vc.Spec.Policy.AllowSystemPriority = true
 		})
 		Eventually(func(g Gomega) {
 			p := pod(ns, "critical", func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" })

@@ -88,11 +88,14 @@ func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)
 	return t
 }
 
-// virtualCluster is a VirtualCluster of a name that no other has.
+// virtualCluster returns a VirtualCluster of a name that no other has, whose pods may run on bare nodes.
 func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
-	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: fmt.Sprintf("t%d", time.Now().UnixNano()%1e9),
-	}}
+	vc := &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("t%d", time.Now().UnixNano()%1e9)},
+		Spec: tenancyv1alpha1.VirtualClusterSpec{
+			Policy: &tenancyv1alpha1.TenantPolicy{AllowTolerations: []string{bareLabel, "example.com/new"}},
+		},
+	}
 	for _, f := range change {
 		f(vc)
 	}

@@ -14,6 +14,16 @@ const (
 	PodSecurityRestricted PodSecurityLevel = "restricted"
 )
 
+// VolumeType is the source of a volume that mounts what the nodes or the super cluster's network reach, by its field in a pod.
+//
+// +kubebuilder:validation:Enum=nfs;iscsi;fc;flexVolume;gcePersistentDisk;awsElasticBlockStore;azureDisk;azureFile;cinder;cephfs;rbd;glusterfs;vsphereVolume;portworxVolume;quobyte;flocker;photonPersistentDisk;scaleIO;storageos
+type VolumeType string
+
+// ReclaimPolicy is what becomes of a volume whose claim is deleted.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type ReclaimPolicy string
+
 // TenantPolicy is what a tenant's pods may ask of the super cluster. The empty policy is the safe one.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.podSecurity) && self.podSecurity == 'privileged') || !((has(self.allowHostNamespaces) && self.allowHostNamespaces) || (has(self.allowHostPath) && self.allowHostPath) || has(self.hostPorts))",message="allowHostNamespaces, allowHostPath and hostPorts need podSecurity privileged, since the other levels refuse such pods"
@@ -52,6 +62,63 @@ type TenantPolicy struct {
 	// (node-role.kubernetes.io and the like). Without it, they run without such tolerations.
 	// +optional
 	AllowSystemTolerations bool `json:"allowSystemTolerations,omitempty"`
+
+	// allowTolerations are further taints that pods may tolerate: a key, a key with a value such as dedicated=red, or the beginning
+	// of keys with an asterisk such as example.com/*. Taints of the super cluster's own are covered only by their exact key. Default:
+	// pods tolerate what tells the condition of a node, and run without other tolerations.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=384
+	// +kubebuilder:validation:items:Pattern=`^([*]|[A-Za-z0-9][-A-Za-z0-9_./]*([*]|=[-A-Za-z0-9_.]*)?)$`
+	AllowTolerations []string `json:"allowTolerations,omitempty"`
+
+	// allowSchedulers are the schedulers that pods may name beside default-scheduler. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	AllowSchedulers []string `json:"allowSchedulers,omitempty"`
+
+	// allowVolumeTypes are further types of volumes that pods may mount inline. Default: emptyDir, configMap, secret, projected,
+	// downwardAPI, persistentVolumeClaim, ephemeral, image, and csi with a driver that the tenant is offered.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	AllowVolumeTypes []VolumeType `json:"allowVolumeTypes,omitempty"`
+
+	// allowProbeHosts lets probes and lifecycle hooks name a host, to which the kubelet connects from its node. Default: they
+	// reach the pod itself.
+	// +optional
+	AllowProbeHosts bool `json:"allowProbeHosts,omitempty"`
+
+	// allowNodeProfiles lets pods choose seccomp and AppArmor profiles that are installed on the nodes (type Localhost), and
+	// credential specs of group managed service accounts. The level privileged allows them too.
+	// +optional
+	AllowNodeProfiles bool `json:"allowNodeProfiles,omitempty"`
+
+	// allowExternalNames lets Services of type ExternalName and EndpointSlices of names go down, which an Ingress controller or a
+	// gateway of the super cluster resolves in its own network. Default: they stay in the tenant, whose DNS serves them.
+	// +optional
+	AllowExternalNames bool `json:"allowExternalNames,omitempty"`
+
+	// ingressHosts are the only hosts that Ingresses may serve: a name, all names below one such as *.red.example.com, or * for all
+	// hosts and for what comes for none of them. Default: every name that no Ingress of others serves, and none for all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^([*]|([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$`
+	IngressHosts []string `json:"ingressHosts,omitempty"`
+
+	// allowReclaimPolicies are the reclaim policies that a tenant may give to its volumes. Default: none, so that volumes keep what
+	// their class says.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	AllowReclaimPolicies []ReclaimPolicy `json:"allowReclaimPolicies,omitempty"`
 
 	// allowTrafficFromTenants lets the pods of all tenants connect to this tenant's, where its own NetworkPolicies do not forbid it.
 	// +optional
