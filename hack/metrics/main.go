@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	agent "github.com/virtualcluster/virtualcluster/agent/app"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -18,9 +19,11 @@ type program struct {
 	register func(prometheus.Registerer) error
 }
 
-// programs are all of them. vc-standalone shows those of the parts that it runs.
+// programs are all of them. vc-standalone shows those of the parts that it runs, and its own.
 func programs() []program {
-	return []program{{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", agent.RegisterMetrics}}
+	return []program{
+		{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", agent.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
+	}
 }
 
 func main() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	Manager, Syncer, Agent bool
 	// AgentPort is where the agent serves on the address that the apiservers do; 0 picks a free one.
 	AgentPort int
+	// TenantEgress are the networks outside of the super cluster that hosted tenants' apiservers may connect to.
+	TenantEgress []string
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
 	// Verbosity is how much is logged.
@@ -62,6 +65,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
 	flags.BoolVar(&o.Agent, "agent", o.Agent, "run vn-agent in this process; without it, tenants have no logs and no exec")
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
+	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
+		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.addSyncerFlags(flags)
 }
@@ -93,6 +98,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
+	}
+	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
+		return fmt.Errorf("--tenant-egress-cidr: %w", err)
 	}
 	return o.SyncerOptions.Validate()
 }

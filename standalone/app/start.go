@@ -13,6 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -39,7 +40,11 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.startManager(ctx, crew, host, super, agent, certificate); err != nil {
+	policy, err := s.egressPolicy(crew.ctx, super, agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.startManager(ctx, crew, host, super, policy, certificate); err != nil {
 		return nil, err
 	}
 	if err := s.startAgent(ctx, crew, super, listener, certificate); err != nil {
@@ -90,7 +95,7 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 }
 
 func (s *standalone) superSpec() hosted.Spec {
-	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Profiling: true}
+	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Profiling: true, Network: egress.Unrestricted{}}
 	if s.opts.Nodes.Real {
 		spec.NodeAuthorization = true
 		spec.Controllers = slices.Concat(spec.Controllers, hosted.KubeletControllers())
@@ -98,19 +103,18 @@ func (s *standalone) superSpec() hosted.Spec {
 	return spec
 }
 
-// startManager runs vc-manager with the provisioners that this process can offer. agent is where tenants' apiservers reach vn-agent, empty
-// if they do not.
+// startManager runs vc-manager with the provisioners that this process can offer. The policy says what tenants' apiservers connect to.
 func (s *standalone) startManager(
-	ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, agent string, certificate *hosted.ServingCertificate,
+	ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, policy *egress.Policy, certificate *hosted.ServingCertificate,
 ) error {
 	if !s.opts.Manager {
 		return nil
 	}
-	here := provisioner.New(crew.ctx, host, certificate.CA())
+	here := provisioner.New(crew.ctx, host, certificate.CA(), policy.For)
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage
-		options.AgentAddress, options.AgentCAFile = agent, certificate.CAFile()
+		options.AgentAddress, options.AgentCAFile = policy.Agent, certificate.CAFile()
 	}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {

@@ -48,7 +48,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := app.NewConfig(opts)
+	config, err := newConfig(opts, c.spec.Network)
 	if err != nil {
 		return nil, fmt.Errorf("configure the apiserver: %w", err)
 	}

@@ -10,9 +10,11 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 )
 
-const defaultServiceCIDR = "10.96.0.0/16"
+// DefaultServiceCIDR is the range of ClusterIPs of a control plane of which nothing else is said.
+const DefaultServiceCIDR = "10.96.0.0/16"
 
 // Spec describes one control plane. Only Name has no default.
 type Spec struct {
@@ -38,6 +40,10 @@ type Spec struct {
 	// kubelets' place can then tell it from all others that the cluster's own
 	// authority signs for.
 	SeparateKubeletClientCA bool
+	// Network is where the apiserver connects to what its users name: kubelets,
+	// webhooks, aggregated APIs, and what they proxy to. Without one, it
+	// connects to nothing of that.
+	Network egress.Network
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string
@@ -51,13 +57,16 @@ type Spec struct {
 
 func (s Spec) withDefaults() Spec {
 	if s.ServiceCIDR == "" {
-		s.ServiceCIDR = defaultServiceCIDR
+		s.ServiceCIDR = DefaultServiceCIDR
 	}
 	if s.ClusterDomain == "" {
 		s.ClusterDomain = addresses.DefaultDomain
 	}
 	if s.CertificateValidity == 0 {
 		s.CertificateValidity = defaultValidity
+	}
+	if s.Network == nil {
+		s.Network = egress.Closed{}
 	}
 	if s.Controllers == nil {
 		s.Controllers = TenantControllers()

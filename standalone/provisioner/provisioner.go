@@ -15,6 +15,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -36,7 +37,9 @@ type Hosted struct {
 	host *hosted.Host
 	// kubeletCA is the authority by which apiservers verify what answers in the kubelets' place.
 	kubeletCA []byte
-	events    chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+	// network returns where the apiserver of a tenant connects, by its cluster key.
+	network func(key string) egress.Network
+	events  chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	ctx  context.Context // of all goroutines
 	work sync.WaitGroup
@@ -59,12 +62,13 @@ var (
 	_ provisioner.Notifier    = (*Hosted)(nil)
 )
 
-// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place. What it does in the
-// background ends with ctx; Wait waits for that.
-func New(ctx context.Context, host *hosted.Host, kubeletCA []byte) *Hosted {
+// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place, and connect to what
+// their users name by their network. What it does in the background ends with ctx; Wait waits for that.
+func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network) *Hosted {
 	return &Hosted{
 		host:      host,
 		kubeletCA: kubeletCA,
+		network:   network,
 		events:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		ctx:       ctx,
 		planes:    map[string]*plane{},
@@ -131,6 +135,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		// What answers in the kubelets' place serves many tenants, and each tenant's own authority signs for the tenant's users.
 		SeparateKubeletClientCA: true,
 		KubeletCA:               h.kubeletCA,
+		Network:                 h.network(key),
 	})
 	if err != nil {
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)

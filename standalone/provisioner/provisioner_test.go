@@ -18,6 +18,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -101,7 +102,7 @@ func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	host, err := hosted.Start(context.Background(), hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	ways := provisioner.New(ctx, host, nil)
+	ways := provisioner.New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} })
 	t.Cleanup(func() {
 		cancel()
 		ways.Wait()

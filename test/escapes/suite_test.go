@@ -60,7 +60,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	dir, err := os.MkdirTemp("", "vc-escapes-")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
-	super, err = local.Start(ctx, dir, "--syncer=false", "--agent=false", "--nodes", "3")
+	super, err = local.Start(ctx, dir, "--syncer=false", "--agent=false", "--nodes", "3",
+		"--tenant-egress-cidr", outsideNetwork)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err = super.SyncerConfig(ctx)

@@ -2,7 +2,10 @@ package local
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
@@ -27,7 +30,7 @@ type Agent struct {
 
 // StartAgent starts an agent with the rights of a configuration, for a super cluster that was started without one.
 func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, change ...func(*app.Options)) (*Agent, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", s.agent)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +46,19 @@ func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, chang
 	}
 	go func() { a.ended <- app.Run(ctx, config, opts) }()
 	return a, nil
+}
+
+// freeAddress returns a loopback address that nothing listens at, with a port that no outgoing connection is given.
+func freeAddress() (string, error) {
+	const first, count = 20000, 10000
+	for i := range count {
+		address := fmt.Sprintf("127.0.0.1:%d", first+(os.Getpid()+i)%count)
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, listener.Close()
+		}
+	}
+	return "", errors.New("find a free port: all are taken")
 }
 
 // Stop ends the agent and waits for it. It can be called again.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,6 +45,8 @@ type SuperCluster struct {
 	// Dir is its data directory.
 	Dir string
 
+	// agent is where an agent of this process serves, as tenants' apiservers are told; empty if the super cluster runs its own.
+	agent   string
 	process *exec.Cmd
 	ended   chan error
 }
@@ -60,6 +63,13 @@ func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, erro
 // StartBinary does the same with a vc-standalone at a path.
 func StartBinary(ctx context.Context, binary, dir string, args ...string) (*SuperCluster, error) {
 	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
+	if slices.Contains(args, "--agent=false") {
+		var err error
+		if s.agent, err = freeAddress(); err != nil {
+			return nil, err
+		}
+		args = append(args, "--vn-agent-address", s.agent)
+	}
 	// The child ends with Stop, by a signal, so that it can clean up; not with a context, which would kill it.
 	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
 	// By a pipe of its own: who waits until nobody can write to os.Stderr any more, as Ginkgo does after a spec, does not wait for it.

@@ -1,0 +1,145 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// dialTimeout and keepAlive are those of apiservers.
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// Dial connects to an address, as net.Dialer.DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Purpose is what an apiserver connects to something for.
+type Purpose string
+
+// Purposes, also the values of a label of the metric.
+const (
+	// Kubelets answer logs, exec, attach, port-forward, and the proxy to a node.
+	Kubelets Purpose = "kubelet"
+	// APIServices are aggregated APIs.
+	APIServices Purpose = "apiservice"
+	// Webhooks are those of admission and of conversion.
+	Webhooks Purpose = "webhook"
+	// Proxies are the proxies to pods, Services, and other ports of nodes.
+	Proxies Purpose = "proxy"
+	// Itself is the apiserver, for webhooks that it serves.
+	Itself Purpose = "itself"
+)
+
+// Network makes the dialers of an apiserver.
+type Network interface {
+	// Dialer returns what connects for a purpose.
+	Dialer(purpose Purpose) Dial
+}
+
+// Unrestricted is the network of an apiserver whose users are the platform's admins: it connects to everything.
+type Unrestricted struct{}
+
+// Dialer returns what connects for any purpose.
+func (Unrestricted) Dialer(Purpose) Dial { return newDialer().DialContext }
+
+// Closed is the network of an apiserver that connects to nothing.
+type Closed struct{}
+
+// Dialer returns what refuses.
+func (Closed) Dialer(Purpose) Dial {
+	return func(_ context.Context, _, address string) (net.Conn, error) {
+		return nil, &RefusedError{Address: address, Reason: Outside}
+	}
+}
+
+// For returns the network of a tenant's apiserver, by the cluster key.
+func (p *Policy) For(tenant string) Network { return network{policy: p, tenant: tenant} }
+
+// network is the network of one tenant's apiserver.
+type network struct {
+	policy *Policy
+	tenant string
+}
+
+// Dialer returns what connects for a purpose.
+func (n network) Dialer(purpose Purpose) Dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := n.dial(ctx, purpose, network, address)
+		if refused, ok := errors.AsType[*RefusedError](err); ok {
+			n.policy.Metrics.refused(purpose, refused.Reason)
+			return nil, &RefusedError{Address: address, Reason: refused.Reason} // without what the address was resolved to
+		}
+		return conn, err
+	}
+}
+
+func (n network) dial(ctx context.Context, purpose Purpose, network, address string) (net.Conn, error) {
+	switch {
+	case !strings.HasPrefix(network, "tcp"):
+		return nil, &RefusedError{Reason: Reserved}
+	case n.policy.Agent != "" && address == n.policy.Agent && (purpose == Kubelets || purpose == APIServices):
+		return newDialer().DialContext(ctx, network, address)
+	case purpose == Kubelets:
+		return nil, &RefusedError{Reason: NoAgent}
+	case !n.policy.mayResolve(address):
+		return nil, &RefusedError{Reason: Unresolved}
+	}
+	dialer := newDialer()
+	dialer.ControlContext = n.check
+	conn, err := dialer.DialContext(ctx, network, address)
+	if _, ok := errors.AsType[*net.DNSError](err); ok && ctx.Err() == nil {
+		// Not told from a name that leads where no connection is made: the platform's DNS may know names that tenants do not.
+		return nil, &RefusedError{Reason: Unresolved}
+	}
+	return conn, err
+}
+
+// mayResolve reports whether an address is none with a name, or a name may be resolved. Names are of hosts outside of the super cluster;
+// where those are closed, the platform's DNS is not asked.
+func (p *Policy) mayResolve(address string) bool {
+	if len(p.Outside) > 0 {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = netip.ParseAddr(host)
+	return err == nil
+}
+
+// check decides about each address that a name was resolved to, right before the connection to it: what a name is resolved to later, or
+// by others, does not matter.
+func (n network) check(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &RefusedError{Reason: Reserved}
+	}
+	if reason := n.policy.decide(n.tenant, to.Addr()); reason != "" {
+		return &RefusedError{Reason: reason}
+	}
+	return nil
+}
+
+func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive} }
+
+// RefusedError is a connection that was not made. Its text is for the tenant.
+type RefusedError struct {
+	// Address is what was asked for, a name or an IP address with a port.
+	Address string
+	// Reason is for admins: it tells what is at the address.
+	Reason Reason
+}
+
+// Error says what the control plane may connect to, and nothing of what is at the address.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("connect to %s: not allowed: a hosted control plane connects to running pods of its own cluster, "+
+		"and to addresses that the platform's admin allows", e.Address)
+}

@@ -1,0 +1,108 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controlplane"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
+
+	"github.com/virtualcluster/virtualcluster/internal/egress"
+)
+
+// ownName is the host and port by which webhooks that the apiserver itself
+// serves are configured.
+const ownName = "kubernetes.default.svc:443"
+
+// newConfig does what app.NewConfig does, and has all that the apiserver
+// connects to by its users' will go through the network. An egress selector
+// for that cannot be passed to app.NewConfig other than as a file, which
+// knows no dialers.
+func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Config, error) {
+	generic, informers, storage, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions,
+		[]*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregatorscheme.Scheme},
+		controlplane.DefaultAPIResourceConfigSource(), generatedopenapi.GetOpenAPIDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	// Not earlier: the way to etcd is not by the users' will.
+	generic.EgressSelector = selector(network, egress.Webhooks)
+	// Admission holds on to this one, for the webhooks that the apiserver serves.
+	forWebhooks := generic.LoopbackClientConfig
+	c := &app.Config{Options: opts}
+	kubeAPIs, resolver, admission, err := app.CreateKubeAPIServerConfig(opts, generic, informers, storage)
+	if err != nil {
+		return nil, err
+	}
+	c.KubeAPIs = kubeAPIs
+	setKubeletDialers(kubeAPIs, network)
+	// A client with a dialer shares no connection, so the others have none.
+	generic.LoopbackClientConfig = rest.CopyConfig(forWebhooks)
+	if forWebhooks.Dial, err = dialItself(generic.LoopbackClientConfig.Host, network); err != nil {
+		return nil, err
+	}
+
+	proxies := kubeAPIs.ControlPlane.ProxyTransport
+	c.ApiExtensions, err = controlplaneapiserver.CreateAPIExtensionsConfig(*generic, informers, admission,
+		opts.CompletedOptions, opts.MasterCount, resolver, webhook.NewDefaultAuthenticationInfoResolverWrapper(
+			proxies, generic.EgressSelector, forWebhooks, generic.TracerProvider))
+	if err != nil {
+		return nil, err
+	}
+	c.Aggregator, err = controlplaneapiserver.CreateAggregatorConfig(*generic, opts.CompletedOptions, informers,
+		resolver, proxies, kubeAPIs.ControlPlane.Extra.PeerProxy, admission)
+	if err != nil {
+		return nil, err
+	}
+	c.Aggregator.GenericConfig.EgressSelector = selector(network, egress.APIServices)
+	return c, nil
+}
+
+// setKubeletDialers sets what connects to kubelets, and what the proxies to
+// pods, Services and nodes connect by.
+func setKubeletDialers(config *controlplane.Config, network egress.Network) {
+	config.Extra.KubeletClientConfig.Lookup = selector(network, egress.Kubelets).Lookup
+	proxies := config.ControlPlane.ProxyTransport.Clone()
+	proxies.Proxy = nil // HTTP proxies of the process would resolve names themselves
+	proxies.DialContext = network.Dialer(egress.Proxies)
+	config.ControlPlane.ProxyTransport = proxies
+}
+
+// selector has everything connected for one purpose. Upstream asks for the
+// dialer of the cluster, and for webhooks with a URL that of the control plane.
+func selector(network egress.Network, purpose egress.Purpose) *egressselector.EgressSelector {
+	dial := utilnet.DialFunc(network.Dialer(purpose))
+	return egressselector.NewEgressSelectorWithMap(map[egressselector.EgressType]utilnet.DialFunc{
+		egressselector.Cluster: dial, egressselector.ControlPlane: dial, egressselector.Etcd: dial,
+	})
+}
+
+// dialItself connects to the apiserver and nowhere else. Its own webhooks are
+// asked with its own rights, and what they answer may be a redirect.
+func dialItself(host string, network egress.Network) (func(context.Context, string, string) (net.Conn, error), error) {
+	own, err := url.Parse(host)
+	if err != nil {
+		return nil, fmt.Errorf("read the apiserver's own address: %w", err)
+	}
+	refuse := network.Dialer(egress.Itself)
+	return func(ctx context.Context, kind, address string) (net.Conn, error) {
+		if address != own.Host && address != ownName {
+			return refuse(ctx, kind, address)
+		}
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, kind, own.Host)
+	}, nil
+}

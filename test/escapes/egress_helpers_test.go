@@ -1,0 +1,368 @@
+package escapes
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	egressNamespace = "egress"
+	// outsideNetwork is what the admin of the suite's super cluster allows, so that names are resolved. Nothing is there.
+	outsideNetwork = "198.51.100.0/24"
+	// notAllowed is what a tenant is told of a connection that is refused.
+	notAllowed = "not allowed: a hosted control plane connects to"
+)
+
+// podAddress is an address of a network that only the specs of this process use. It leads to this machine without being an address of it.
+func podAddress(last int) string { return fmt.Sprintf("198.18.%d.%d", os.Getpid()%256, last) }
+
+// listener is a server that counts the connections to it.
+type listener struct {
+	netip.AddrPort
+
+	ca          []byte
+	connections atomic.Int32
+}
+
+// listen counts connections to an address until the container of specs ends, and answers requests over HTTPS; with nil, that nothing is
+// found.
+func listen(address string, answer http.Handler) *listener {
+	GinkgoHelper()
+	l, tcp := newListener(address)
+	ca, certificate := identity(l.Addr())
+	l.ca = ca.CertPEM
+	l.serve(tls.NewListener(tcp, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}), answer)
+	return l
+}
+
+// listenPlain does the same over HTTP.
+func listenPlain(address string, answer http.Handler) *listener {
+	GinkgoHelper()
+	l, tcp := newListener(address)
+	l.serve(tcp, answer)
+	return l
+}
+
+func newListener(address string) (*listener, net.Listener) {
+	GinkgoHelper()
+	tcp, err := net.Listen("tcp", address)
+	Expect(err).NotTo(HaveOccurred())
+	return &listener{AddrPort: tcp.Addr().(*net.TCPAddr).AddrPort()}, tcp
+}
+
+func (l *listener) serve(connections net.Listener, answer http.Handler) {
+	GinkgoHelper()
+	if answer == nil {
+		answer = http.NotFoundHandler()
+	}
+	server := &http.Server{Handler: answer, ReadHeaderTimeout: soon, ErrorLog: log.New(io.Discard, "", 0)}
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			l.connections.Add(1)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(connections) }()
+	DeferCleanup(func() {
+		Expect(server.Close()).To(Succeed())
+		Expect(<-ended).To(MatchError(http.ErrServerClosed))
+	})
+}
+
+// identity is the certificate of a backend, and the authority that has signed it.
+func identity(address netip.Addr) (pki.Authority, tls.Certificate) {
+	GinkgoHelper()
+	ca, err := pki.NewAuthority("backend", time.Hour, time.Now())
+	Expect(err).NotTo(HaveOccurred())
+	pair, err := ca.Server("backend", []string{"backend." + egressNamespace + ".svc", "localhost"}, []net.IP{address.AsSlice()}, time.Hour, time.Now())
+	Expect(err).NotTo(HaveOccurred())
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	Expect(err).NotTo(HaveOccurred())
+	return ca, certificate
+}
+
+// connected is how many connections there were.
+func (l *listener) connected() int { return int(l.connections.Load()) }
+
+// port is the number of the port.
+func (l *listener) port() int32 { return int32(l.Port()) }
+
+// shouldBeUntouched asserts that nobody connects.
+func (l *listener) shouldBeUntouched() {
+	GinkgoHelper()
+	Consistently(l.connected).WithTimeout(quiet / 5).Should(BeZero())
+}
+
+// machineAddress is an address of this machine that is not loopback: upstream refuses loopback in most objects.
+func machineAddress() string {
+	GinkgoHelper()
+	addresses, err := net.InterfaceAddrs()
+	Expect(err).NotTo(HaveOccurred())
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && prefix.Addr().IsGlobalUnicast() {
+			return prefix.Addr().String()
+		}
+	}
+	Skip("this machine has no address but loopback")
+	return ""
+}
+
+// usePodNetwork has the addresses of the pod network lead to this machine until the container of specs ends.
+func usePodNetwork(ctx context.Context) {
+	GinkgoHelper()
+	if os.Geteuid() != 0 {
+		Skip("a network of pods on this machine needs root")
+	}
+	route := func(ctx context.Context, do string) {
+		out, err := exec.CommandContext(ctx, "ip", "route", do, "local", podAddress(0)+"/24", "dev", "lo").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+	route(ctx, "replace")
+	DeferCleanup(func(ctx SpecContext) { route(ctx, "del") })
+}
+
+// backend is a pod of a tenant at an address of the pod network, as the super cluster's node says.
+func backend(ctx context.Context, t *local.Tenant, name, address string, change ...func(*corev1.Pod)) *corev1.Pod {
+	GinkgoHelper()
+	p := pod(egressNamespace, name, change...)
+	create(ctx, t.Client, p)
+	copied := superOf(t, p)
+	Eventually(read(ctx, super.Client, copied)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	setStatus(ctx, copied, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}} })
+	Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", address))
+	return copied
+}
+
+// setStatus has the node of a copy say something about it.
+func setStatus(ctx context.Context, copied *corev1.Pod, change func(*corev1.PodStatus)) {
+	GinkgoHelper()
+	Eventually(func(ctx context.Context) error {
+		if err := get(ctx, super.Client, copied); err != nil {
+			return err
+		}
+		was := copied.DeepCopy()
+		change(&copied.Status)
+		return super.Client.Status().Patch(ctx, copied, client.MergeFrom(was))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// leadTo makes a Service without a selector, and says in its EndpointSlice that it is served at an address.
+func leadTo(ctx context.Context, t *local.Tenant, name string, to netip.AddrPort) {
+	GinkgoHelper()
+	create(ctx, t.Client, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: egressNamespace, Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+	}, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: egressNamespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{to.Addr().String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(to.Port()))}},
+	})
+}
+
+// served leads to a path of a Service, whose certificate is signed by an authority.
+func served(name, path string, ca []byte) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{CABundle: ca, Service: &admissionregistrationv1.ServiceReference{
+		Namespace: egressNamespace, Name: name, Path: &path,
+	}}
+}
+
+// at leads to a URL.
+func at(url string) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{URL: &url}
+}
+
+// rejection returns why a webhook does not let a tenant create a ConfigMap.
+func rejection(ctx context.Context, t *local.Tenant, webhook admissionregistrationv1.WebhookClientConfig) error {
+	GinkgoHelper()
+	label := fmt.Sprintf("w%d", time.Now().UnixNano())
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: label},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "webhook.example.com", ClientConfig: webhook,
+			AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds: new(int32(5)),
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"webhook": label}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+				},
+			}},
+		}},
+	}
+	create(ctx, t.Client, configuration)
+	DeferCleanup(func(ctx SpecContext) { Expect(t.Client.Delete(ctx, configuration)).To(Succeed()) })
+	var answer error
+	Eventually(func(ctx context.Context) error { // an apiserver learns of a webhook a moment later
+		answer = t.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: egressNamespace, GenerateName: "asks-", Labels: map[string]string{"webhook": label},
+		}})
+		return answer
+	}).WithContext(ctx).ShouldNot(Succeed())
+	return answer
+}
+
+// shouldNotBeAllowed asserts that a tenant is told that a connection is not made, and nothing of the machine's addresses but what the
+// tenant itself has said.
+func shouldNotBeAllowed(err error) {
+	GinkgoHelper()
+	Expect(err).To(MatchError(ContainSubstring(notAllowed)))
+}
+
+// ask sends a GET to a path of a tenant's apiserver, which may ask for an upgrade of the connection. An answer that is no success is an
+// error with its text.
+func ask(ctx context.Context, t *local.Tenant, path, upgrade string) error {
+	GinkgoHelper()
+	config := rest.CopyConfig(t.Config)
+	config.NextProtos = []string{"http/1.1"}
+	c, err := rest.HTTPClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	defer c.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	Expect(err).NotTo(HaveOccurred())
+	if upgrade != "" {
+		request.Header.Set("Connection", "Upgrade")
+		request.Header.Set("Upgrade", upgrade)
+	}
+	response, err := c.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return err
+}
+
+// ownNode makes a node in a tenant whose kubelet is at a listener, as the tenant says.
+func ownNode(ctx context.Context, t *local.Tenant, name string, to *listener, change ...func(*corev1.Node)) {
+	GinkgoHelper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	create(ctx, t.Client, node)
+	was := node.DeepCopy()
+	setKubelet(node, to)
+	for _, f := range change {
+		f(node)
+	}
+	Expect(t.Client.Status().Patch(ctx, node, client.MergeFrom(was))).To(Succeed())
+}
+
+// setKubelet has the status of a node lead to a listener.
+func setKubelet(node *corev1.Node, to *listener) {
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: to.Addr().String()}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = to.port()
+}
+
+// externalName makes a Service that is an external name.
+func externalName(ctx context.Context, t *local.Tenant, name, host string) {
+	GinkgoHelper()
+	create(ctx, t.Client, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: egressNamespace, Name: name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: host},
+	})
+}
+
+// aggregate has the API of a group be served by a Service.
+func aggregate(ctx context.Context, t *local.Tenant, group, service string, port int32) *unstructured.Unstructured {
+	GinkgoHelper()
+	api := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{
+			"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": egressNamespace, "name": service, "port": int64(port)},
+		},
+	}}
+	create(ctx, t.Client, api)
+	DeferCleanup(func(ctx SpecContext) { Expect(t.Client.Delete(ctx, api)).To(Succeed()) })
+	return api
+}
+
+// shouldBeUnavailable asserts that a tenant is told why an aggregated API is not served.
+func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) {
+	GinkgoHelper()
+	Eventually(func(ctx context.Context) (string, error) {
+		if err := get(ctx, t.Client, api); err != nil {
+			return "", err
+		}
+		conditions, _, err := unstructured.NestedSlice(api.Object, "status", "conditions")
+		return fmt.Sprint(conditions), err
+	}).WithContext(ctx).Should(And(ContainSubstring(notAllowed), ContainSubstring("False")))
+}
+
+// callAvailable has a tenant write into the status of an aggregated API that it is available.
+func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) error {
+	if err := get(ctx, t.Client, api); err != nil {
+		return err
+	}
+	api.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+		"type": "Available", "status": "True", "reason": "Claimed", "message": "by the tenant", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}}}
+	return t.Client.Status().Update(ctx, api)
+}
+
+// conversion returns why an object of a custom resource is not converted by a webhook.
+func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
+	GinkgoHelper()
+	version := func(name string, stored bool) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: name, Served: true, Storage: stored,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+		}
+	}
+	create(ctx, t.Client, &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "turns.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.ClusterScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "turns", Singular: "turn", Kind: "Turn", ListKind: "TurnList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", false), version("v2", true)},
+			Conversion: &apiextensionsv1.CustomResourceConversion{
+				Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{
+					ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &webhook}, ConversionReviewVersions: []string{"v1"},
+				},
+			},
+		},
+	})
+	var answer error
+	Eventually(func(ctx context.Context) error { // the resource is served a moment later
+		turn := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Turn", "metadata": map[string]any{"name": "turn"},
+		}}
+		answer = t.Client.Create(ctx, turn)
+		return answer
+	}).WithContext(ctx).Should(MatchError(ContainSubstring("conversion webhook")))
+	return answer
+}
