@@ -13,6 +13,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
@@ -26,7 +27,7 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clock := testingclock.NewFakeClock(time.Now())
-	h := New(ctx, host, nil)
+	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} })
 	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
 	defer func() {
 		cancel()
