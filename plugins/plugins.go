@@ -54,6 +54,9 @@ type Environment struct {
 	// Cache holds all VirtualClusters, the super cluster's classes (of priorities, runtimes, storage and the like), and of other kinds
 	// those objects of the super cluster that belong to tenants. Its objects are shared: nobody may change them. A handler of one
 	// of its informers holds up what else hears of the kind, so it returns at once.
+	//
+	// Tenants decide how large their ConfigMaps, Secrets and ResourceClaimTemplates are, so the syncer itself holds only metadata of
+	// them. Ask for a PartialObjectMetadata of such a kind to share that: it has the labels and annotations that say whose copy it is.
 	Cache cache.Cache
 	// Client writes to the super cluster and reads from the cache. It has the rights of the syncer's service account; what else a
 	// plugin needs, a role of its own has to give to that account.

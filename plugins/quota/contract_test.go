@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +28,9 @@ type still struct {
 }
 
 func (s *still) GetInformer(ctx context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata {
+		return s.GetInformerForKind(ctx, obj.GetObjectKind().GroupVersionKind())
+	}
 	informer, err := s.FakeInformers.GetInformer(ctx, obj)
 	if _, tenants := obj.(*tenancyv1alpha1.VirtualCluster); tenants && err == nil {
 		return knowing{informer, s.known}, nil

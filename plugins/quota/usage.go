@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,14 +29,19 @@ func kinds() []kind {
 		{&corev1.Pod{}, "count/pods", podUsage},
 		{&corev1.PersistentVolumeClaim{}, "count/persistentvolumeclaims", claimUsage},
 		{&corev1.Service{}, "count/services", serviceUsage},
-		{&corev1.ConfigMap{}, "count/configmaps", always(corev1.ResourceConfigMaps)},
-		{&corev1.Secret{}, "count/secrets", always(corev1.ResourceSecrets)},
+		{metadataOf("ConfigMap"), "count/configmaps", always(corev1.ResourceConfigMaps)},
+		{metadataOf("Secret"), "count/secrets", always(corev1.ResourceSecrets)},
 		{&corev1.ServiceAccount{}, "count/serviceaccounts", nil},
 		{&corev1.Namespace{}, "count/namespaces", nil},
 		{&networkingv1.Ingress{}, "count/ingresses.networking.k8s.io", nil},
 		{&networkingv1.NetworkPolicy{}, "count/networkpolicies.networking.k8s.io", nil},
 		{&policyv1.PodDisruptionBudget{}, "count/poddisruptionbudgets.policy", nil},
 	}
+}
+
+// metadataOf returns an empty object of a core kind whose objects are counted by their metadata: the cache does not hold their contents.
+func metadataOf(kind string) client.Object {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: kind}}
 }
 
 // plain are the resources that are counted whatever classes and devices there are.

@@ -53,7 +53,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		return nil, err
 	}
 	kinds := resources.All(agent, pods)
-	tenants := provider.New(scheme, engine.Selectors(kinds), clients.prepare, metrics.provider)
+	tenants := provider.New(scheme, engine.TenantObjects(kinds), clients.prepare, metrics.provider)
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
 	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)

@@ -24,9 +24,7 @@ func cacheOptions(kinds []engine.Kind) cache.Options {
 	for _, obj := range engine.Shown(kinds) {
 		byObject[obj] = all
 	}
-	for obj, selector := range engine.Selectors(kinds) {
-		byObject[obj] = cache.ByObject{Label: selector.Add(ofTenants())}
-	}
+	maps.Copy(byObject, engine.SuperObjects(kinds, ofTenants()))
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
 		DefaultTransform:     cache.TransformStripManagedFields(),

@@ -21,6 +21,8 @@ import (
 type objects struct {
 	key, superKey client.ObjectKey
 	tenant, super client.Object
+	// identity is what the tenant was when they were read.
+	identity *translate.Tenant
 }
 
 // syncDown brings one object of a kind that flows down closer to where it should be.
@@ -34,11 +36,15 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 	if err != nil {
 		return err
 	}
-	switch decide(p) {
+	do := decide(p)
+	if k.byMetadata() && do != update {
+		s.agreements.forget(k, key)
+	}
+	switch do {
 	case create:
 		return s.create(ctx, k, o)
 	case update:
-		return s.update(ctx, k, o)
+		return s.updateBoth(ctx, k, o)
 	case remove:
 		return s.retract(ctx, k, o, p)
 	case retire:
@@ -55,7 +61,8 @@ func (s *session) syncDown(ctx context.Context, k *kind, key client.ObjectKey) e
 
 // read reads both sides from the caches.
 func (s *session) read(ctx context.Context, k *kind, key client.ObjectKey) (objects, error) {
-	o := objects{key: key, superKey: k.down.superKey(s.identity(), key)}
+	identity := s.tenant.Load()
+	o := objects{key: key, superKey: k.down.superKey(*identity, key), identity: identity}
 	var err error
 	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
 		return o, err
@@ -140,6 +147,10 @@ func (s *session) wanted(ctx context.Context, k *kind, obj client.Object) (bool,
 
 // create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
 func (s *session) create(ctx context.Context, k *kind, o objects) error {
+	var err error
+	if o.tenant, err = s.tenantContents(ctx, k, o); err != nil || o.tenant == nil {
+		return err
+	}
 	if err := s.admit(ctx, k, o); err != nil {
 		return err
 	}
@@ -161,7 +172,7 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	case err != nil:
 		err = refused(err)
 	default:
-		s.superRecent.put(k.name, desired)
+		s.createdCopy(k, o, desired)
 	}
 	if err != nil {
 		return err
@@ -273,7 +284,7 @@ func (s *session) takeOver(ctx context.Context, k *kind, o objects, desired clie
 	}
 	switch origin := translate.OriginOf(found); {
 	case !s.foreign(origin, o.tenant):
-		s.superRecent.put(k.name, found)
+		s.superRecent.put(k.name, k.cachedSuper(found))
 		if !of(origin, o.tenant) {
 			return nil
 		}
@@ -293,26 +304,25 @@ func (s *session) liveCopy(ctx context.Context, k *kind, key client.ObjectKey) (
 	return found, nil
 }
 
-// update brings the copy to what the tenant declares and its status up to the tenant. What is refused on the way down keeps
-// nothing from coming up.
-func (s *session) update(ctx context.Context, k *kind, o objects) error {
+// update brings the copy to what the tenant declares and its status up to the tenant, and returns both as they are then. What is refused
+// on the way down keeps nothing from coming up.
+func (s *session) update(ctx context.Context, k *kind, o objects) (objects, error) {
 	desired, err := s.desired(ctx, k, o)
 	switch {
 	case err == nil && k.down.replace(o.super, desired):
-		return s.remove(ctx, k, o)
+		return o, s.remove(ctx, k, o)
 	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):
 		o.super, err = s.bringResolved(ctx, k, o, desired)
 	}
 	if err != nil && !errors.As(err, &refusal{}) {
-		return err
+		return o, err
 	}
-	tenant, why := s.bringUp(ctx, k, o)
-	if tenant == nil {
-		return cmp.Or(why, err)
+	var why error
+	if o.tenant, why = s.bringUp(ctx, k, o); o.tenant == nil {
+		return o, cmp.Or(why, err)
 	}
 	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
-	o.tenant = tenant
-	return cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
+	return o, cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
 }
 
 // bringResolved changes the copy where it differs, if all that it would refer to is the tenant's, and returns it as it is then.
@@ -368,7 +378,7 @@ func (s *session) patchSuper(ctx context.Context, k *kind, super, desired client
 	if err := s.guard.patch(ctx, k, merged, super); err != nil {
 		return nil, refused(err)
 	}
-	s.superRecent.put(k.name, merged)
+	s.superRecent.put(k.name, k.cachedSuper(merged))
 	return merged, nil
 }
 

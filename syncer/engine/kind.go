@@ -30,17 +30,6 @@ func Shown(kinds []Kind) []client.Object {
 	return shown
 }
 
-// Selectors are the kinds of which only some objects are looked at, and which: others are in no cache.
-func Selectors(kinds []Kind) map[client.Object]labels.Selector {
-	narrow := map[client.Object]labels.Selector{}
-	for _, k := range kinds {
-		if spec := k.spec(); spec.selector != nil {
-			narrow[spec.object] = spec.selector
-		}
-	}
-	return narrow
-}
-
 // Down is a kind that the tenant declares: the super cluster holds a copy. T is a pointer to an API type.
 type Down[T client.Object] struct {
 	// Name is the kind's, such as ConfigMap.
@@ -64,15 +53,16 @@ type Down[T client.Object] struct {
 	// Subresources are what goes down by other ways than with the object itself, one after the other.
 	Subresources []Subresource[T]
 
-	// SuperKey and TenantKey translate keys. By default the namespace is translated and the name kept. Both or none.
+	// SuperKey and TenantKey translate keys, by metadata alone. By default the namespace is translated and the name kept. Both or none.
 	SuperKey  func(t translate.Tenant, key client.ObjectKey) client.ObjectKey
-	TenantKey func(super T) client.ObjectKey
+	TenantKey func(super client.Object) client.ObjectKey
 
 	// Replace says that the copy differs in what cannot be changed in place, so that it has to be made anew.
 	Replace func(super, desired T) bool
 	// Skip says that an object stays in the tenant.
 	Skip func(tenant T) bool
-	// OnDemand: objects go down only while something that runs refers to them.
+	// OnDemand: objects go down only while something that runs refers to them. Of a kind that nothing else is decided by than that, which
+	// is one without Skip, References, Back, Status and Mirror, caches hold metadata alone: the contents are read when they are needed.
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
@@ -168,7 +158,7 @@ type View struct {
 	// Namespace is the tenant's name of the namespace that the object is in, or belongs to.
 	Namespace string
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
-	// object is not the one with this UID. An empty UID is any.
+	// object is not the one with this UID. An empty UID is any. Of a kind whose contents no cache holds, it finds the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
 	// Copies are the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known.
 	Copies func(kind string) []client.Object
@@ -196,10 +186,10 @@ func (k *kind) fresh() client.Object {
 
 // is reports whether an object is of the kind: by its type, which an object of many kinds completes by what it says of itself.
 func (k *kind) is(obj client.Object) bool {
-	if reflect.TypeOf(obj) != reflect.TypeOf(k.object) {
-		return false
-	}
 	says := obj.GetObjectKind().GroupVersionKind()
+	if reflect.TypeOf(obj) != reflect.TypeOf(k.object) {
+		return k.byMetadata() && reflect.TypeOf(obj) == reflect.TypeOf(k.watched()) && says == k.gvk
+	}
 	return says == k.gvk || says.Empty() && k.object.GetObjectKind().GroupVersionKind().Empty()
 }
 
@@ -223,8 +213,10 @@ type down struct {
 	own          []own
 	affects      []string
 	onDemand     bool
-	adopt        func(super client.Object) bool
-	reserved     func(name string) bool
+	// byMetadata: caches hold the metadata alone.
+	byMetadata bool
+	adopt      func(super client.Object) bool
+	reserved   func(name string) bool
 }
 
 // subresource is a Subresource with its type erased.
@@ -266,18 +258,18 @@ func (d Down[T]) spec() *kind {
 			}
 			return desired, nil
 		},
-		merge:     pairOf(d.Merge),
-		superKey:  func(t translate.Tenant, key client.ObjectKey) client.ObjectKey { return t.SuperKey(key) },
-		tenantKey: originKey,
-		replace:   func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
-		skip:      func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
-		onDemand:  d.OnDemand,
-		adopt:     func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
-		reserved:  func(name string) bool { return d.Reserved != nil && d.Reserved(name) },
+		merge:      pairOf(d.Merge),
+		superKey:   func(t translate.Tenant, key client.ObjectKey) client.ObjectKey { return t.SuperKey(key) },
+		tenantKey:  originKey,
+		replace:    func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
+		skip:       func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
+		onDemand:   d.OnDemand,
+		byMetadata: d.OnDemand && d.Skip == nil && d.References == nil && d.Back == nil && d.Status == nil && d.Mirror == nil,
+		adopt:      func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
+		reserved:   func(name string) bool { return d.Reserved != nil && d.Reserved(name) },
 	}
 	if d.SuperKey != nil {
-		e.superKey = d.SuperKey
-		e.tenantKey = func(super client.Object) client.ObjectKey { return d.TenantKey(super.(T)) }
+		e.superKey, e.tenantKey = d.SuperKey, d.TenantKey
 	}
 	if d.Admit != nil {
 		e.admit = func(v View, obj client.Object) error { return d.Admit(v, obj.(T)) }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -33,7 +32,7 @@ func rich() Down[*corev1.Pod] {
 	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
 	}
-	k.TenantKey = func(super *corev1.Pod) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.Name} }
+	k.TenantKey = func(super client.Object) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.GetName()} }
 	k.Admit = func(v View, tenant *corev1.Pod) error {
 		if tenant.Name == "unwanted" {
 			return errors.New("not for " + v.Tenant.Name)
@@ -332,17 +331,5 @@ func TestFreshIsEmptyAndItsOwn(t *testing.T) {
 	}
 	if _, ok := a.(*corev1.Pod); !ok {
 		t.Errorf("a fresh object is a %T", a)
-	}
-}
-
-func TestSelectors(t *testing.T) {
-	narrow := plain
-	narrow.Selector = labels.SelectorFromSet(labels.Set{"by": "hand"})
-	if diff := cmp.Diff(map[client.Object]labels.Selector{}, Selectors([]Kind{plain})); diff != "" {
-		t.Errorf("of a kind that is looked at as a whole (-want +got):\n%s", diff)
-	}
-	got := Selectors([]Kind{narrow})
-	if s := got[narrow.Object]; len(got) != 1 || s == nil || s.String() != "by=hand" {
-		t.Errorf("of a kind that is narrowed: %v", got)
 	}
 }

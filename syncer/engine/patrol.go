@@ -139,6 +139,9 @@ func (s *session) differs(ctx context.Context, k *kind, key client.ObjectKey) (b
 		left, err := s.leftTokens(ctx, k, o)
 		return left != nil, err
 	case update:
+		if k.byMetadata() {
+			return s.changedUnseen(k, o), nil
+		}
 		return s.outdated(ctx, k, o)
 	case create, remove, retire, finish, conflict:
 	}

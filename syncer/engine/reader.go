@@ -33,7 +33,7 @@ func newReader(c cache.Cache) *reader {
 
 // open has the cache watch a kind, if it does not, and gives it these indexes.
 func (r *reader) open(ctx context.Context, k *kind, indexes toolscache.Indexers) (indexed, error) {
-	informer, err := r.cache.GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
+	informer, err := r.cache.GetInformer(ctx, k.watched(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (r *reader) close(ctx context.Context, k *kind) error {
 	r.mu.Lock()
 	delete(r.informers, k.gvk)
 	r.mu.Unlock()
-	return r.cache.RemoveInformer(ctx, k.object)
+	return r.cache.RemoveInformer(ctx, k.watched())
 }
 
 // opened says whether a kind is watched.

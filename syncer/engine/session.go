@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,8 @@ type session struct {
 	identities, absences *verifier
 	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
 	emptySince time.Time
+	// agreements are the objects whose contents were compared and are in no cache.
+	agreements agreements
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
 }
@@ -104,12 +107,21 @@ func (s *session) settle() {
 	s.settling.Lock()
 	defer s.settling.Unlock()
 	t := s.cluster.Tenant()
-	s.tenant.Store(&t)
+	s.setIdentity(t)
 	s.queue.SetWeight(t.Key, t.Weight)
 	if s.begun.Load() && s.cluster.Healthy() {
 		s.queue.Resume(t.Key)
 	} else {
 		s.queue.Pause(t.Key)
+	}
+}
+
+// setIdentity takes over who the tenant is. The pointer stays as it is while nothing changes that a copy depends on, which the weight is not.
+func (s *session) setIdentity(t translate.Tenant) {
+	was := *s.tenant.Load()
+	was.Weight = t.Weight
+	if !reflect.DeepEqual(was, t) {
+		s.tenant.Store(&t)
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Obje
 	if err := s.client.Patch(ctx, now, sameObject(was, client.MergeFrom(was))); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.put(k.name, now)
+	s.tenantRecent.put(k.name, k.cachedTenant(now))
 	return now, nil
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync/atomic"
 
@@ -89,14 +90,12 @@ func newCluster(
 }
 
 // cachedObjects says which objects of a kind a cache holds, where that is not all.
-func cachedObjects(selectors map[client.Object]labels.Selector) map[client.Object]cache.ByObject {
+func cachedObjects(narrow map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{
 		// Of the tenant's events only those matter that came from the super cluster.
 		&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
 	}
-	for obj, selector := range selectors {
-		objects[obj] = cache.ByObject{Label: selector}
-	}
+	maps.Copy(objects, narrow)
 	return objects
 }
 
@@ -161,7 +160,7 @@ func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
 func (c *Cluster) GetConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
 // GetCache returns the cache of the tenant's objects. It holds the kinds that somebody watches; of the events only those that
-// were copied up from the super cluster, and of other kinds what the selectors select.
+// were copied up from the super cluster, and of other kinds what the provider was told.
 func (c *Cluster) GetCache() cache.Cache { return c.cache }
 
 // GetScheme returns the scheme that all tenants share.

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -35,6 +34,7 @@ type Provider struct {
 	scheme  *runtime.Scheme
 	mapper  meta.RESTMapper
 	super   client.Client
+	reader  client.Reader // of what the super cluster's cache does not hold
 	prepare func(*rest.Config)
 	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
 	metrics *Metrics
@@ -77,15 +77,15 @@ var (
 	_ multicluster.ProviderRunnable = (*Provider)(nil)
 )
 
-// New makes a provider whose tenants' clusters use the scheme. Of the kinds in selectors, their caches hold only what is selected.
+// New makes a provider whose tenants' clusters use the scheme. Of the kinds in narrow, their caches hold only what it says.
 // What connects to them is prepared by prepare. The metrics are this provider's own.
 func New(
-	scheme *runtime.Scheme, selectors map[client.Object]labels.Selector, prepare func(*rest.Config), metrics *Metrics,
+	scheme *runtime.Scheme, narrow map[client.Object]cache.ByObject, prepare func(*rest.Config), metrics *Metrics,
 ) *Provider {
 	return &Provider{
 		scheme:  scheme,
 		prepare: prepare,
-		objects: cachedObjects(selectors),
+		objects: cachedObjects(narrow),
 		metrics: metrics,
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),

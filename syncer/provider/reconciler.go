@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -35,7 +36,7 @@ const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second
 // SetupWithManager has the provider follow the VirtualClusters of the manager's cluster. The manager's cache has to hold the
 // Secrets and Namespaces that carry the label names.VCName.
 func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
-	p.super = mgr.GetClient()
+	p.super, p.reader = mgr.GetClient(), mgr.GetAPIReader()
 	toVC := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
 		labels := obj.GetLabels()
 		if obj.GetName() != names.AdminKubeconfigSecret {
@@ -48,7 +49,8 @@ func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("tenant-provider").
 		For(&tenancyv1alpha1.VirtualCluster{}).
-		Watches(&corev1.Secret{}, toVC).
+		// The contents of other Secrets, among them copies of tenants' own, are not for the cache.
+		Watches(&corev1.Secret{}, toVC, builder.OnlyMetadata).
 		WatchesRawSource(source.Channel(p.changes, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: connecting,
@@ -180,7 +182,7 @@ func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: root.Name, Name: names.AdminKubeconfigSecret}
-	if err := p.super.Get(ctx, key, secret); err != nil {
+	if err := p.reader.Get(ctx, key, secret); err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
 	return root, secret.Data[names.AdminKubeconfigKey], nil

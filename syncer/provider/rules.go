@@ -15,5 +15,6 @@ func Rules() []rbacv1.PolicyRule {
 		{APIGroups: tenancy, Resources: []string{"virtualclusters/status"}, Verbs: []string{"patch"}},
 		{APIGroups: core, Resources: []string{"namespaces", "secrets"}, Verbs: follow},
 		{APIGroups: core, Resources: []string{"namespaces"}, Verbs: []string{"patch"}},
+		{APIGroups: core, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}
 }

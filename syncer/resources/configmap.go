@@ -21,10 +21,10 @@ func ConfigMap() engine.Kind {
 			key.Name = translate.SuperConfigMapName(key.Name)
 			return t.SuperKey(key)
 		},
-		TenantKey: func(super *corev1.ConfigMap) client.ObjectKey {
+		TenantKey: func(super client.Object) client.ObjectKey {
 			return client.ObjectKey{
 				Namespace: translate.OriginOf(super).Namespace,
-				Name:      translate.TenantConfigMapName(super.Name),
+				Name:      translate.TenantConfigMapName(super.GetName()),
 			}
 		},
 		Desired: func(_ engine.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {

@@ -28,7 +28,7 @@ func Namespace() engine.Kind {
 		SuperKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 			return client.ObjectKey{Name: t.SuperNamespace(key.Name)}
 		},
-		TenantKey: func(super *corev1.Namespace) client.ObjectKey {
+		TenantKey: func(super client.Object) client.ObjectKey {
 			return client.ObjectKey{Name: translate.OriginOf(super).Namespace}
 		},
 		Desired: desiredNamespace,

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+func TestStateCovers(t *testing.T) {
+	at := func(uid, resourceVersion string) state {
+		cm := settings()
+		cm.UID, cm.ResourceVersion = "uid", resourceVersion
+		s := stateOf(cm)
+		if uid != "" {
+			s.uid = "another"
+		}
+		return s
+	}
+	for name, tc := range map[string]struct {
+		noted state
+		shown string
+		want  bool
+	}{
+		"the same state":                     {at("", "7"), "7", true},
+		"an earlier state":                   {at("", "7"), "6", true},
+		"an earlier state with fewer digits": {at("", "10"), "9", true},
+		"a later state":                      {at("", "7"), "8", false},
+		"another object":                     {at("another", "7"), "7", false},
+		"states without an order":            {at("", "x"), "7", false},
+		"the same state without an order":    {at("", "x"), "x", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := settings()
+			shown.UID, shown.ResourceVersion = "uid", tc.shown
+			if got := tc.noted.covers(shown); got != tc.want {
+				t.Errorf("covers = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAgreements(t *testing.T) {
+	k := typed(needed())
+	blue, changedBlue := tenantBlue, tenantBlue
+	sides := func(tenant, super string, identity *translate.Tenant) objects {
+		o := objects{key: settingsKey, tenant: settings(), super: copyOf(settings()), identity: identity}
+		o.tenant.SetResourceVersion(tenant)
+		o.super.SetResourceVersion(super)
+		return o
+	}
+	var noted agreements
+	if got := noted.stand(k, sides("1", "1", &blue)); got != unknown {
+		t.Errorf("before anything was noted: %d", got)
+	}
+	noted.note(k, sides("7", "7", &blue))
+	replaced := sides("7", "7", &blue)
+	replaced.super.SetUID("another")
+	other := sides("7", "7", &blue)
+	other.key = client.ObjectKey{Namespace: "default", Name: "other"}
+	for name, tc := range map[string]struct {
+		o    objects
+		want comparison
+	}{
+		"as noted":                   {sides("7", "7", &blue), compared},
+		"the caches lag behind":      {sides("6", "5", &blue), compared},
+		"the tenant's has changed":   {sides("8", "7", &blue), changed},
+		"the copy has changed":       {sides("7", "8", &blue), changed},
+		"the copy was replaced":      {replaced, changed},
+		"the tenant is another":      {sides("7", "7", &changedBlue), unknown},
+		"another object of the kind": {other, unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := noted.stand(k, tc.o); got != tc.want {
+				t.Errorf("stand = %d, want %d", got, tc.want)
+			}
+		})
+	}
+	noted.forget(k, settingsKey)
+	if got := noted.stand(k, sides("7", "7", &blue)); got != unknown || len(noted.noted) > 0 {
+		t.Errorf("after it was forgotten: %d", got)
+	}
+}
+
+// TestIdentityStays: what was compared for a tenant holds until something changes that a copy depends on.
+func TestIdentityStays(t *testing.T) {
+	s := &session{}
+	blue := tenantBlue
+	s.tenant.Store(&blue)
+	for name, tc := range map[string]struct {
+		change func(*translate.Tenant)
+		stays  bool
+	}{
+		"nothing":         {func(*translate.Tenant) {}, true},
+		"the weight":      {func(t *translate.Tenant) { t.Weight++ }, true},
+		"opaque metadata": {func(t *translate.Tenant) { t.Opaque = []string{"example.com/"} }, false},
+		"the root's UID":  {func(t *translate.Tenant) { t.RootUID = "another" }, false},
+	} {
+		was, now := s.tenant.Load(), *s.tenant.Load()
+		tc.change(&now)
+		s.setIdentity(now)
+		if stays := s.tenant.Load() == was; stays != tc.stays {
+			t.Errorf("%s changed: what was compared holds: %t, want %t", name, stays, tc.stays)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// A tenant stores what it likes in objects that nothing refers to. Of kinds that go down on demand, caches therefore hold metadata alone, and
+// of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as large as the contents.
+
+// TenantObjects returns what the cache of a tenant holds of a kind, where that is not everything.
+func TenantObjects(kinds []Kind) map[client.Object]cache.ByObject {
+	return cachedObjects(kinds, func(selector labels.Selector) labels.Selector { return selector }, trim(identityOf))
+}
+
+// SuperObjects returns what the cache of the super cluster holds of a kind that flows down, where that is not everything that the
+// requirement selects.
+func SuperObjects(kinds []Kind, required labels.Requirement) map[client.Object]cache.ByObject {
+	return cachedObjects(kinds, func(selector labels.Selector) labels.Selector { return selector.Add(required) }, trim(superIdentity))
+}
+
+func cachedObjects(
+	kinds []Kind, narrow func(labels.Selector) labels.Selector, trim toolscache.TransformFunc,
+) map[client.Object]cache.ByObject {
+	objects := map[client.Object]cache.ByObject{}
+	for _, k := range kinds {
+		spec := k.spec()
+		if spec.selector == nil && !spec.byMetadata() {
+			continue
+		}
+		var held cache.ByObject
+		if spec.selector != nil {
+			held.Label = narrow(spec.selector)
+		}
+		if spec.byMetadata() {
+			held.Transform = trim
+		}
+		objects[spec.object] = held
+	}
+	return objects
+}
+
+// byMetadata reports whether caches hold the metadata of a kind's objects alone.
+func (k *kind) byMetadata() bool { return k.down != nil && k.down.byMetadata }
+
+// watched returns an empty object of the type that caches hold of a kind.
+func (k *kind) watched() client.Object {
+	if !k.byMetadata() {
+		return k.object
+	}
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(k.gvk)
+	return obj
+}
+
+// cachedSuper returns an object of the super cluster, as a server answered, as its cache would hold it.
+func (k *kind) cachedSuper(super client.Object) client.Object { return k.trimmed(super, superIdentity) }
+
+// cachedTenant returns a tenant's object, as a server answered, as its cache would hold it.
+func (k *kind) cachedTenant(tenant client.Object) client.Object { return k.trimmed(tenant, identityOf) }
+
+func (k *kind) trimmed(obj client.Object, left func(metav1.Object) metav1.ObjectMeta) client.Object {
+	if !k.byMetadata() {
+		return obj
+	}
+	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: left(obj)}
+	trimmed.SetGroupVersionKind(k.gvk)
+	return trimmed
+}
+
+// trim returns what leaves of the metadata that a cache gets what is looked at.
+func trim(left func(metav1.Object) metav1.ObjectMeta) toolscache.TransformFunc {
+	strip := cache.TransformStripManagedFields()
+	return func(obj any) (any, error) {
+		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: left(m)}, nil
+		}
+		return strip(obj)
+	}
+}
+
+// identityOf returns the metadata that says which object it is and in what state.
+func identityOf(obj metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:                  obj.GetNamespace(),
+		Name:                       obj.GetName(),
+		UID:                        obj.GetUID(),
+		ResourceVersion:            obj.GetResourceVersion(),
+		Generation:                 obj.GetGeneration(),
+		DeletionTimestamp:          obj.GetDeletionTimestamp(),
+		DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(),
+	}
+}
+
+// superIdentity returns the metadata that says which object of the super cluster it is, in what state, and whose copy.
+func superIdentity(super metav1.Object) metav1.ObjectMeta {
+	identity := identityOf(super)
+	identity.Labels = only(super.GetLabels(), names.VCName, names.VCNamespace)
+	identity.Annotations = only(super.GetAnnotations(), names.Cluster, names.UID, names.Namespace, names.VCName, names.VCNamespace)
+	return identity
+}
+
+// only returns what a map has under these keys.
+func only(all map[string]string, keys ...string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			kept[key] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// needed is a kind of which caches hold metadata alone.
+func needed(change ...func(*Down[*corev1.ConfigMap])) Down[*corev1.ConfigMap] {
+	k := Down[*corev1.ConfigMap]{
+		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
+		Desired: func(_ View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return &corev1.ConfigMap{Data: tenant.DeepCopy().Data}, nil
+		},
+		Merge: func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
+	}
+	for _, f := range change {
+		f(&k)
+	}
+	return k
+}
+
+func TestByMetadata(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Down[*corev1.ConfigMap])
+		want   bool
+	}{
+		"on demand": {func(*Down[*corev1.ConfigMap]) {}, true},
+		"always":    {func(k *Down[*corev1.ConfigMap]) { k.OnDemand = false }, false},
+		"with a status": {func(k *Down[*corev1.ConfigMap]) {
+			k.Status, k.Same = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}, func(_, _ *corev1.ConfigMap) bool { return true }
+		}, false},
+		"with what comes back":  {func(k *Down[*corev1.ConfigMap]) { k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {} }, false},
+		"that refers to others": {func(k *Down[*corev1.ConfigMap]) { k.References = func(*corev1.ConfigMap) []Reference { return nil } }, false},
+		"some of which stay":    {func(k *Down[*corev1.ConfigMap]) { k.Skip = func(*corev1.ConfigMap) bool { return true } }, false},
+		"mirrored":              {func(k *Down[*corev1.ConfigMap]) { k.Mirror = &Mirror[*corev1.ConfigMap]{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := typed(needed(tc.change))
+			if got := k.byMetadata(); got != tc.want {
+				t.Errorf("byMetadata = %t, want %t", got, tc.want)
+			}
+			if _, metadata := k.watched().(*metav1.PartialObjectMetadata); metadata != tc.want {
+				t.Errorf("%T is watched", k.watched())
+			}
+		})
+	}
+	if up := typed(offered); up.byMetadata() {
+		t.Error("a kind that flows up is held by metadata")
+	}
+}
+
+// large is an object whose metadata is as large as an apiserver takes it.
+func large() *metav1.PartialObjectMetadata {
+	deleted := metav1.Unix(1, 0)
+	return &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "large", UID: "uid", ResourceVersion: "7", Generation: 3,
+			DeletionTimestamp: &deleted, DeletionGracePeriodSeconds: new(int64(5)),
+			Labels: map[string]string{"app": "web", names.VCName: "blue", names.VCNamespace: "tenants"},
+			Annotations: map[string]string{
+				corev1.LastAppliedConfigAnnotation: "{}", names.Cluster: "blue-key", names.UID: "tenant-uid", names.Namespace: "default",
+				names.Annotations: "a,b", names.OwnerReferences: "[]",
+			},
+			OwnerReferences: []metav1.OwnerReference{{Name: "owner"}},
+			Finalizers:      []string{"example.com/one"},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		},
+	}
+}
+
+func TestTrimmed(t *testing.T) {
+	requirement, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := large()
+	kept.Labels, kept.Annotations, kept.OwnerReferences, kept.Finalizers, kept.ManagedFields = nil, nil, nil, nil, nil
+	marked := *kept
+	marked.Labels = map[string]string{names.VCName: "blue", names.VCNamespace: "tenants"}
+	marked.Annotations = map[string]string{names.Cluster: "blue-key", names.UID: "tenant-uid", names.Namespace: "default"}
+	k, kinds := typed(needed()), []Kind{needed()}
+	for side, tc := range map[string]struct {
+		objects map[client.Object]cache.ByObject
+		answer  func(client.Object) client.Object
+		want    *metav1.PartialObjectMetadata
+	}{
+		"the tenant's":        {TenantObjects(kinds), k.cachedTenant, kept},
+		"the super cluster's": {SuperObjects(kinds, *requirement), k.cachedSuper, &marked},
+	} {
+		for of, held := range tc.objects {
+			got, err := held.Transform(large())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s %T: %s", side, of, diff)
+			}
+			if again, _ := held.Transform(got); !cmp.Equal(got, again) {
+				t.Errorf("%s %T: trimmed a second time it is another", side, of)
+			}
+			full, err := held.Transform(&corev1.ConfigMap{ObjectMeta: large().ObjectMeta, Data: map[string]string{"a": "b"}})
+			if cm, ok := full.(*corev1.ConfigMap); err != nil || !ok || cm.Data["a"] != "b" || cm.Labels["app"] != "web" || cm.ManagedFields != nil {
+				t.Errorf("%s %T: a watch of whole objects by somebody else gets %v, %v", side, of, full, err)
+			}
+		}
+		answer := tc.answer(&corev1.ConfigMap{ObjectMeta: large().ObjectMeta, Data: map[string]string{"a": "b"}})
+		if diff := cmp.Diff(client.Object(tc.want), answer); len(tc.objects) != 1 || diff != "" {
+			t.Errorf("%s: an answer is kept as another than a cache would hold: %s", side, diff)
+		}
+	}
+	if whole := settings(); typed(declared).cachedSuper(whole) != client.Object(whole) {
+		t.Error("an object of another kind is trimmed")
+	}
+}
+
+func TestCachedObjects(t *testing.T) {
+	narrow := needed()
+	narrow.Selector = labels.SelectorFromSet(labels.Set{"a": "b"})
+	requirement, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, held := range TenantObjects([]Kind{declared, offered, narrow}) {
+		if of != client.Object(narrow.Object) || held.Label.String() != "a=b" {
+			t.Errorf("the tenant's cache holds of %T those with %v", of, held.Label)
+		}
+	}
+	for of, held := range SuperObjects([]Kind{declared, offered, narrow}, *requirement) {
+		if of != client.Object(narrow.Object) || held.Label.String() != "a=b,"+names.VCName {
+			t.Errorf("the super cluster's cache holds of %T those with %v", of, held.Label)
+		}
+	}
+	if held := TenantObjects([]Kind{declared, offered}); len(held) > 0 {
+		t.Errorf("of kinds that are held whole, something is said: %v", held)
+	}
+}
