@@ -2,7 +2,6 @@ package resourcemetrics
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,11 +34,15 @@ func (c copies) add(of Tenant, namespaces map[string]string, pod metav1.Object, 
 	c[key] = owned{namespace: namespace, node: node, labels: tenantLabels(pod)}
 }
 
-// tenantLabels are those labels of a copy that came from the tenant.
+// tenantLabels are those labels of a copy that came from the tenant, under the tenant's keys. One whose key cannot be told is left out.
 func tenantLabels(pod metav1.Object) map[string]string {
 	came := strings.Split(pod.GetAnnotations()[names.Labels], ",")
-	labels := maps.Clone(pod.GetLabels())
-	maps.DeleteFunc(labels, func(key, _ string) bool { return !slices.Contains(came, key) })
+	labels := map[string]string{}
+	for superKey, value := range pod.GetLabels() {
+		if key, known := names.TenantLabel(superKey); known && slices.Contains(came, superKey) {
+			labels[key] = value
+		}
+	}
 	return labels
 }
 

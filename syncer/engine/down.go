@@ -229,7 +229,7 @@ func (s *session) desired(ctx context.Context, k *kind, o objects) (client.Objec
 	if err != nil {
 		return nil, refusal{err}
 	}
-	meta := v.Tenant.Down(o.tenant, o.superKey)
+	meta := v.Tenant.Down(k.name, o.tenant, o.superKey)
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -65,8 +66,10 @@ func named(name string) *corev1.Pod {
 }
 
 var (
-	tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue"}
-	viewBlue   = View{Tenant: tenantBlue}
+	tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Sync: tenancyv1alpha1.SyncSpec{
+		Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"app"}}},
+	}}
+	viewBlue = View{Tenant: tenantBlue}
 )
 
 func TestDownDefaults(t *testing.T) {

@@ -79,7 +79,7 @@ func settings() *corev1.ConfigMap {
 
 // copyOf is the copy that the syncer would make.
 func copyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
-	copied := &corev1.ConfigMap{ObjectMeta: tenantBlue.Down(tenant, tenantBlue.SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
+	copied := &corev1.ConfigMap{ObjectMeta: tenantBlue.Down("ConfigMap", tenant, tenantBlue.SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
 	copied.UID = "super-uid"
 	for _, f := range change {
 		f(copied)

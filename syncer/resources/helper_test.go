@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -69,10 +70,23 @@ func superMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: superDefault, Name: name, UID: "super-uid"}
 }
 
+// allowing is a view of a tenant that may have these labels and annotations of a kind in the super cluster.
+func allowing(kind string, labels, annotations []string) engine.View {
+	v := view
+	v.Tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{kind}, Labels: labels, Annotations: annotations}}
+	return v
+}
+
 // down is the copy that the engine makes of a tenant's object: what the kind desires, and the metadata.
 func down[T client.Object](t *testing.T, k engine.Down[T], tenant T) T {
 	t.Helper()
-	desired, err := k.Desired(view, tenant)
+	return downIn(t, view, k, tenant)
+}
+
+// downIn is the copy that it makes in a view.
+func downIn[T client.Object](t *testing.T, v engine.View, k engine.Down[T], tenant T) T {
+	t.Helper()
+	desired, err := k.Desired(v, tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +95,7 @@ func down[T client.Object](t *testing.T, k engine.Down[T], tenant T) T {
 	if k.SuperKey != nil {
 		superKey = k.SuperKey(blue, key)
 	}
-	translate.Merge(desired, blue.Down(tenant, superKey))
+	translate.Merge(desired, v.Tenant.Down(k.Name, tenant, superKey))
 	desired.SetNamespace(superKey.Namespace)
 	desired.SetName(superKey.Name)
 	return desired

@@ -60,12 +60,13 @@ func (r PodRanges) byDefault(v engine.View) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// saysWhoComesIn says whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
-func saysWhoComesIn(v engine.View, pod labels.Set) bool {
+// saysWhoComesIn reports whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
+func saysWhoComesIn(v engine.View, pod map[string]string) bool {
+	copied := labels.Set(v.Tenant.Labels(podKind.Kind, pod))
 	return slices.ContainsFunc(v.Copies("NetworkPolicy"), func(obj client.Object) bool {
 		policy := obj.(*networkingv1.NetworkPolicy)
 		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
-		return err == nil && selector.Matches(pod) && slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
+		return err == nil && selector.Matches(copied) && slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
 	})
 }
 

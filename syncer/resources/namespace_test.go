@@ -25,8 +25,10 @@ func TestNamespaceGoesDown(t *testing.T) {
 	want := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: superDefault,
 		Labels: map[string]string{
-			"pod-security.kubernetes.io/enforce": "baseline",
-			"env":                                "prod", "tenancy.x-k8s.io/vcname": "blue", "tenancy.x-k8s.io/vcnamespace": "team",
+			"pod-security.kubernetes.io/enforce":                         "baseline",
+			"labels.tenancy.x-k8s.io/env":                                "prod",
+			"labels.tenancy.x-k8s.io/pod-security.kubernetes.io_enforce": "privileged",
+			"tenancy.x-k8s.io/vcname":                                    "blue", "tenancy.x-k8s.io/vcnamespace": "team",
 		},
 		Annotations: map[string]string{
 			"tenancy.x-k8s.io/cluster":     "team-71a1c3-blue",
@@ -35,7 +37,7 @@ func TestNamespaceGoesDown(t *testing.T) {
 			"tenancy.x-k8s.io/vcname":      "blue",
 			"tenancy.x-k8s.io/vcnamespace": "team",
 			"tenancy.x-k8s.io/vcuid":       "vc-uid",
-			"tenancy.x-k8s.io/labels":      "env",
+			"tenancy.x-k8s.io/labels":      "labels.tenancy.x-k8s.io/env,labels.tenancy.x-k8s.io/pod-security.kubernetes.io_enforce",
 		},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Namespace", Name: "team-71a1c3-blue", UID: "root-uid",

@@ -3,9 +3,7 @@ package resources
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -31,9 +29,10 @@ func NetworkPolicy(pods PodRanges) engine.Kind {
 
 func (r PodRanges) desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
 	spec := tenant.Spec.DeepCopy()
-	if err := checkSelector(v.Tenant, &spec.PodSelector, "podSelector"); err != nil {
+	if err := checkSelected("podSelector", v.Tenant.UnselectablePods(&spec.PodSelector)); err != nil {
 		return nil, err
 	}
+	spec.PodSelector = *v.Tenant.PodSelector(&spec.PodSelector)
 	for i := range spec.Ingress {
 		if err := translatePeers(v.Tenant, spec.Ingress[i].From); err != nil {
 			return nil, err
@@ -52,21 +51,22 @@ func (r PodRanges) desiredNetworkPolicy(v engine.View, tenant *networkingv1.Netw
 func translatePeers(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) error {
 	for i := range peers {
 		p := &peers[i]
-		if err := checkSelector(t, p.PodSelector, "podSelector"); err != nil {
+		if err := checkSelected("podSelector", t.UnselectablePods(p.PodSelector)); err != nil {
 			return err
 		}
-		if err := checkSelector(t, p.NamespaceSelector, "namespaceSelector", corev1.LabelMetadataName); err != nil {
+		if err := checkSelected("namespaceSelector", t.UnselectableNamespaces(p.NamespaceSelector)); err != nil {
 			return err
 		}
+		p.PodSelector = t.PodSelector(p.PodSelector)
 		p.NamespaceSelector = t.NamespaceSelector(p.NamespaceSelector)
 	}
 	return nil
 }
 
-// checkSelector refuses to select by a label that the super cluster does not get, beside those that are translated. What nothing
-// carries there would select too little, and with NotIn too much.
-func checkSelector(t translate.Tenant, selector *metav1.LabelSelector, field string, translated ...string) error {
-	if stay := t.Unselectable(selector, translated...); len(stay) > 0 {
+// checkSelected rejects a selector that names labels which stay in the tenant: in the super cluster it would select too little, and with
+// NotIn too much.
+func checkSelected(field string, stay []string) error {
+	if len(stay) > 0 {
 		return fmt.Errorf("a %s selects by the label %s, which the super cluster does not get, so that it would not be enforced; "+
 			"select by another label", field, stay[0])
 	}

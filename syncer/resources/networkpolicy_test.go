@@ -50,11 +50,25 @@ func TestNetworkPolicyPeers(t *testing.T) {
 		},
 		"pods of namespaces": {
 			peer{PodSelector: byLabels("app", "web"), NamespaceSelector: byLabels("team", "shop")},
-			peer{PodSelector: byLabels("app", "web"), NamespaceSelector: ofBlue("team", "shop")},
+			peer{PodSelector: byLabels("app", "web"), NamespaceSelector: ofBlue("labels.tenancy.x-k8s.io/team", "shop")},
 		},
 		"a namespace by its name": {
 			peer{NamespaceSelector: byLabels("kubernetes.io/metadata.name", "shop")},
 			peer{NamespaceSelector: ofBlue("kubernetes.io/metadata.name", "team-71a1c3-blue-shop")},
+		},
+		"by labels that mean something to the super cluster, which has them under other keys": {
+			peer{
+				PodSelector: byLabels("kubernetes.io/metadata.name", "x", "example.com/tier", "front"),
+				NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					requirement("pod-security.kubernetes.io/enforce", metav1.LabelSelectorOpNotIn, "privileged"),
+				}},
+			},
+			peer{
+				PodSelector: byLabels("labels.tenancy.x-k8s.io/kubernetes.io_metadata.name", "x", "labels.tenancy.x-k8s.io/example.com_tier", "front"),
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: ofBlue().MatchLabels, MatchExpressions: []metav1.LabelSelectorRequirement{
+					requirement("labels.tenancy.x-k8s.io/pod-security.kubernetes.io_enforce", metav1.LabelSelectorOpNotIn, "privileged"),
+				}},
+			},
 		},
 		"addresses of nobody's pods": {
 			peer{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.0.0/16", Except: []string{"198.51.100.0/24"}}},
@@ -112,12 +126,9 @@ func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
 		},
 		"namespaces": {
 			policy(networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "pod-security.kubernetes.io/enforce", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"privileged"}},
+				{Key: "internal.example.com/tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"front"}},
 			}}}),
-			"pod-security.kubernetes.io/enforce",
-		},
-		"the name of a namespace is no label of pods": {
-			policy(networkingv1.NetworkPolicyPeer{PodSelector: byLabels("kubernetes.io/metadata.name", "x")}), "kubernetes.io/metadata.name",
+			"internal.example.com/tier",
 		},
 	}
 	for name, tt := range tests {
@@ -135,7 +146,7 @@ func TestNetworkPolicyKeepsTenantsApart(t *testing.T) {
 	green := translate.Tenant{Key: "team-c57de1-green", Name: "green", Namespace: "team"}
 	labelsOf := func(t translate.Tenant, namespace string) labels.Set {
 		ns := Namespace().(engine.Down[*corev1.Namespace])
-		super := t.Down(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"team": "shop"}}},
+		super := t.Down("Namespace", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"team": "shop"}}},
 			ns.SuperKey(t, client.ObjectKey{Name: namespace}))
 		super.Labels["kubernetes.io/metadata.name"] = super.Name
 		return super.Labels

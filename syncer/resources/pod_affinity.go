@@ -22,6 +22,7 @@ func translateAffinity(t translate.Tenant, affinity *corev1.Affinity, labels map
 		term.NamespaceSelector = t.NamespaceSelector(term.NamespaceSelector)
 		resolveKeys(term.LabelSelector, term.MatchLabelKeys, metav1.LabelSelectorOpIn, labels)
 		resolveKeys(term.LabelSelector, term.MismatchLabelKeys, metav1.LabelSelectorOpNotIn, labels)
+		term.LabelSelector = t.PodSelector(term.LabelSelector)
 		term.MatchLabelKeys, term.MismatchLabelKeys = nil, nil
 	}
 }
@@ -47,9 +48,10 @@ func affinityTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
 }
 
 // translateSpread has constraints say by themselves which pods they count.
-func translateSpread(constraints []corev1.TopologySpreadConstraint, labels map[string]string) {
+func translateSpread(t translate.Tenant, constraints []corev1.TopologySpreadConstraint, labels map[string]string) {
 	for i := range constraints {
 		resolveKeys(constraints[i].LabelSelector, constraints[i].MatchLabelKeys, metav1.LabelSelectorOpIn, labels)
+		constraints[i].LabelSelector = t.PodSelector(constraints[i].LabelSelector)
 		constraints[i].MatchLabelKeys = nil
 	}
 }

@@ -43,7 +43,7 @@ func TestPodLooksForOthersOfTheTenantAlone(t *testing.T) {
 			corev1.PodAffinityTerm{
 				Namespaces: []string{"default"}, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}},
 			},
-			corev1.PodAffinityTerm{Namespaces: []string{superDefault}, NamespaceSelector: ofBlue(map[string]string{"env": "prod"})},
+			corev1.PodAffinityTerm{Namespaces: []string{superDefault}, NamespaceSelector: ofBlue(map[string]string{"labels.tenancy.x-k8s.io/env": "prod"})},
 		},
 		"keys that the tenant's apiserver has resolved": {
 			corev1.PodAffinityTerm{LabelSelector: web(hash, notTier), MatchLabelKeys: []string{"hash"}, MismatchLabelKeys: []string{"tier"}},

@@ -81,9 +81,9 @@ func (f *podFields) value(path string) (value string, differs bool) {
 		return fileOf(f.tenant.Labels), true
 	case path == fieldAnnotations:
 		return fileOf(f.tenant.Annotations), true
-	case of == fieldLabels && f.who.LabelStays(key):
+	case of == fieldLabels && key != "" && f.who.LabelKey(podKind.Kind, key) != key:
 		return f.tenant.Labels[key], true
-	case of == fieldAnnotations && f.who.AnnotationStays(key):
+	case of == fieldAnnotations && f.who.AnnotationStays(podKind.Kind, key):
 		return f.tenant.Annotations[key], true
 	}
 	return "", false
@@ -114,7 +114,7 @@ func (f *podFields) fit() bool {
 		return true
 	}
 	size := 0
-	for _, annotations := range []map[string]string{f.who.Down(f.tenant, types.NamespacedName{}).Annotations, f.notes} {
+	for _, annotations := range []map[string]string{f.who.Down(podKind.Kind, f.tenant, types.NamespacedName{}).Annotations, f.notes} {
 		for key, value := range annotations {
 			size += len(key) + len(value)
 		}

@@ -70,7 +70,7 @@ func TestPodReadsItsOwnFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		translate.Merge(desired, v.Tenant.Down(pod, v.Tenant.SuperKey(client.ObjectKeyFromObject(pod))))
+		translate.Merge(desired, v.Tenant.Down("Pod", pod, v.Tenant.SuperKey(client.ObjectKeyFromObject(pod))))
 		desired.Name = pod.Name
 		return desired
 	}
@@ -141,7 +141,7 @@ func TestFieldsFollow(t *testing.T) {
 func TestFieldThatDoesNotFit(t *testing.T) {
 	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
 	for _, length := range []int{100_000, 150_000} {
-		copied := down(t, k, tenantPod(withAnnotationsFile(length)))
+		copied := downIn(t, allowing("Pod", nil, []string{"a"}), k, tenantPod(withAnnotationsFile(length)))
 		valid(t, copied)
 		path := copied.Spec.Volumes[0].DownwardAPI.Items[0].FieldRef.FieldPath
 		if got, want := kubeletReads(t, copied, path) != "", length == 100_000; got != want {

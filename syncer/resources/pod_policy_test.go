@@ -123,6 +123,7 @@ func TestPodsAreAdmitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := offering("RuntimeClass", "gvisor")
 			v.Tenant.Policy = tt.policy
+			v.Tenant.Sync = allowing("Pod", nil, []string{"a"}).Tenant.Sync
 			switch err := k.Admit(v, tenantPod(tt.pod)); {
 			case tt.why == "":
 				if err != nil {

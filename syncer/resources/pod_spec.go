@@ -23,7 +23,7 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	spec.Priority, spec.PreemptionPolicy, spec.Overhead = nil, nil, nil
 	spec.Tolerations = tolerations(v.Tenant.Policy, spec.Tolerations)
 	translateAffinity(v.Tenant, spec.Affinity, tenant.Labels)
-	translateSpread(spec.TopologySpreadConstraints, tenant.Labels)
+	translateSpread(v.Tenant, spec.TopologySpreadConstraints, tenant.Labels)
 
 	fields := fieldsFor(v.Tenant, tenant)
 	translateVolumes(spec.Volumes, fields)

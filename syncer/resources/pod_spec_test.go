@@ -200,7 +200,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 			want.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{
 				"arktos.futurewei.com/network": "default", "tenancy.x-k8s.io/cluster": "team-71a1c3-blue",
 			}}
-			got, err := k.Desired(view, tenant)
+			got, err := k.Desired(allowing("Pod", []string{"metadata.uid"}, nil), tenant)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 				t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 			}
@@ -233,7 +233,10 @@ func TestNetworkOfAPod(t *testing.T) {
 		t.Errorf("the network of a pod that names none is %q", got)
 	}
 	tenant.Labels = map[string]string{"arktos.futurewei.com/network": "mine", "tenancy.x-k8s.io/cluster": "forged"}
-	copied := down(t, k, tenant)
+	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
+		t.Errorf("the network of a pod that may not name one is %q", got)
+	}
+	copied := downIn(t, allowing("Pod", []string{networkLabel}, nil), k, tenant)
 	if got := copied.Labels[networkLabel]; got != "mine" {
 		t.Errorf("the network of a pod that names one is %q", got)
 	}

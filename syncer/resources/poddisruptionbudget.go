@@ -22,11 +22,12 @@ func PodDisruptionBudget() engine.Kind {
 // desiredBudget declares a number of pods. A percentage, or a number that may be missing, is of what the pods' owner wants, and
 // the owners are in the tenant: the super cluster would count none and allow no eviction, ever. The tenant's controller has
 // counted. Where it has not, or found no owner, the copy says what the tenant's object does, and nothing is evicted.
-func desiredBudget(_ engine.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+func desiredBudget(v engine.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	spec, status := tenant.Spec.DeepCopy(), tenant.Status
 	relative := spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 	if counted := status.ObservedGeneration == tenant.Generation && status.ExpectedPods > 0; relative && counted {
 		spec.MinAvailable, spec.MaxUnavailable = new(intstr.FromInt32(status.DesiredHealthy)), nil
 	}
+	spec.Selector = v.Tenant.PodSelector(spec.Selector)
 	return &policyv1.PodDisruptionBudget{Spec: *spec}, nil
 }

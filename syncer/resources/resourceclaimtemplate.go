@@ -19,7 +19,7 @@ func ResourceClaimTemplate() engine.Kind {
 		},
 		Desired: func(v engine.View, tenant *resourcev1.ResourceClaimTemplate) (*resourcev1.ResourceClaimTemplate, error) {
 			return &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
-				ObjectMeta: v.Tenant.Template(tenant.Spec.ObjectMeta),
+				ObjectMeta: v.Tenant.Template("ResourceClaimTemplate", tenant.Spec.ObjectMeta),
 				Spec:       *tenant.Spec.Spec.DeepCopy(),
 			}}, nil
 		},

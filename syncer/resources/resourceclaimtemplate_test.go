@@ -22,12 +22,15 @@ func TestResourceClaimTemplateGoesDown(t *testing.T) {
 		},
 		Spec: asking("fast"),
 	}}
-	got, err := k.Desired(view, tenant)
+	got, err := k.Desired(allowing("ResourceClaimTemplate", []string{"app"}, []string{"note"}), tenant)
 	want := &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "x"}},
 		Spec:       asking("fast"),
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
+	}
+	if got := down(t, k, tenant); len(got.Spec.Labels)+len(got.Spec.Annotations) > 0 {
+		t.Errorf("by default the template has the metadata %v", got.Spec.ObjectMeta)
 	}
 }

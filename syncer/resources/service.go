@@ -44,6 +44,7 @@ func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, err
 		Spec:       *tenant.Spec.DeepCopy(),
 	}
 	spec := &super.Spec
+	spec.Selector = v.Tenant.PodLabels(spec.Selector)
 	if !headless(tenant) {
 		if err := setAddresses(v.Tenant, spec); err != nil {
 			return nil, err

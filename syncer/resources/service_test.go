@@ -162,7 +162,10 @@ func TestNetworkOfAService(t *testing.T) {
 		t.Errorf("the network of a service that names none is %q", got)
 	}
 	tenant.Labels = map[string]string{"arktos.futurewei.com/network": "mine"}
-	if got := down(t, k, tenant).Labels[networkLabel]; got != "mine" {
+	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
+		t.Errorf("the network of a service that may not name one is %q", got)
+	}
+	if got := downIn(t, allowing("Service", []string{networkLabel}, nil), k, tenant).Labels[networkLabel]; got != "mine" {
 		t.Errorf("the network of a service that names one is %q", got)
 	}
 }

@@ -13,40 +13,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Labels that stay in the tenant: ours, which a tenant could otherwise forge; those by which the super cluster's admins
-// lower the guard of a namespace; and the one that the apiserver sets by itself. All others go down, since a selector of the
-// tenant may name them.
-var privateLabels = []string{
-	names.Domain + "/",
-	"pod-security.kubernetes.io/",
-	"resource.kubernetes.io/admin-access",
-	"kubernetes.io/metadata.name",
-}
-
-// Annotations that stay in the tenant: ours; notes that tools of the tenant leave for themselves; what the tenant's apiserver
-// enforces, and the super cluster's could not; how far the tenant's controllers are with a volume, and the class that it is claimed
-// of, which is checked and goes down as a field; and instructions to the nodes' network plugins, which are the super cluster's to
-// give.
-var privateAnnotations = []string{
-	names.Domain + "/",
-	"kubectl.kubernetes.io/",
-	"deployment.kubernetes.io/",
-	"scheduler.alpha.kubernetes.io/",
-	"kubernetes.io/enforce-mountable-secrets",
-	"pv.kubernetes.io/",
-	"volume.kubernetes.io/",
-	"volume.beta.kubernetes.io/",
-	"k8s.v1.cni.cncf.io/",
-	"v1.multus-cni.io/",
-	"cni.projectcalico.org/",
-	"kubernetes.io/ingress-bandwidth",
-	"kubernetes.io/egress-bandwidth",
-}
-
-// Down is the metadata in the super cluster of a tenant's object, under the key that the super cluster knows it by.
-func (t Tenant) Down(obj metav1.Object, superKey types.NamespacedName) metav1.ObjectMeta {
-	labels := t.goingDown(obj.GetLabels(), privateLabels)
-	annotations := t.goingDown(obj.GetAnnotations(), privateAnnotations)
+// Down is the metadata in the super cluster of a tenant's object of a kind, under the key that the super cluster knows it by.
+func (t Tenant) Down(kind string, obj metav1.Object, superKey types.NamespacedName) metav1.ObjectMeta {
+	labels := t.Labels(kind, obj.GetLabels())
+	annotations := t.annotations(kind, obj.GetAnnotations())
 	meta := metav1.ObjectMeta{
 		Name:        superKey.Name,
 		Namespace:   superKey.Namespace,
@@ -81,42 +51,67 @@ func (t Tenant) Stamp(obj metav1.Object) map[string]string {
 	}
 }
 
-// Template is the metadata of a template of a tenant's, of which the super cluster makes objects: the labels and annotations that go
-// down. What it makes is nobody's copy, so nothing says whose it is.
-func (t Tenant) Template(template metav1.ObjectMeta) metav1.ObjectMeta {
+// Template is the metadata of a template in a tenant's object of a kind, of which the super cluster makes objects: the labels and
+// annotations that go down. What it makes is no copy, so nothing says whose it is.
+func (t Tenant) Template(kind string, template metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Labels:      t.goingDown(template.Labels, privateLabels),
-		Annotations: t.goingDown(template.Annotations, privateAnnotations),
+		Labels:      t.Labels(kind, template.Labels),
+		Annotations: t.annotations(kind, template.Annotations),
 	}
 }
 
-// goingDown is the part of the tenant's labels or annotations that goes down; never nil.
-func (t Tenant) goingDown(in map[string]string, private []string) map[string]string {
-	out := make(map[string]string, len(in)+7)
-	for k, v := range in {
-		if !t.stays(k, private) && !hasPrefix(k, t.Transparent) {
-			out[k] = v
+// Labels returns the labels that the copy of a tenant's object has of the tenant's; never nil.
+func (t Tenant) Labels(kind string, of map[string]string) map[string]string {
+	out := make(map[string]string, len(of)+7)
+	for key, value := range of {
+		if superKey := t.LabelKey(kind, key); superKey != "" && !t.isSupers(kind, key) {
+			out[superKey] = value
 		}
 	}
 	return out
 }
 
-// LabelStays says whether labels with a key stay in the tenant, so that the copy has none, or another one.
-func (t Tenant) LabelStays(key string) bool { return t.stays(key, privateLabels) }
+// LabelKey returns the key under which the super cluster knows a label of a tenant's object; empty if the label stays in the tenant.
+// Labels that selectors need and that are not carried have a key of ours there, which means nothing to others.
+func (t Tenant) LabelKey(kind, key string) string {
+	switch {
+	case hasPrefix(key, t.Opaque):
+		return ""
+	case t.isSupers(kind, key), t.carriesLabel(kind, key):
+		return key
+	case kind == podKind, kind == namespaceKind:
+		return names.Label(key)
+	}
+	return ""
+}
 
-// AnnotationStays says whether annotations with a key stay in the tenant, so that the copy has none, or another one.
-func (t Tenant) AnnotationStays(key string) bool { return t.stays(key, privateAnnotations) }
+// isSupers reports whether both sides have the super cluster's value of a label, so that the tenant's does not go down.
+func (t Tenant) isSupers(kind, key string) bool {
+	return hasPrefix(key, t.Transparent) || slices.Contains(supers[kind], key)
+}
 
-func (t Tenant) stays(key string, private []string) bool {
-	return hasPrefix(key, private) || hasPrefix(key, t.Opaque)
+// annotations returns the annotations that the copy of a tenant's object has of the tenant's; never nil.
+func (t Tenant) annotations(kind string, of map[string]string) map[string]string {
+	out := make(map[string]string, 7)
+	for key, value := range of {
+		if t.carriesAnnotation(kind, key) && !hasPrefix(key, t.Transparent) {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// AnnotationStays reports whether an annotation stays in the tenant, so that the copy has none, or another one.
+func (t Tenant) AnnotationStays(kind, key string) bool {
+	return hasPrefix(key, t.Opaque) || !hasPrefix(key, t.Transparent) && !t.carriesAnnotation(kind, key)
 }
 
 // Merge writes desired metadata into an object of the super cluster. Keys that came from the tenant earlier and are
 // gone there are removed; keys that the super cluster added are its own and stay.
 func Merge(super metav1.Object, desired metav1.ObjectMeta) {
 	had := super.GetAnnotations()
-	labels := merge(super.GetLabels(), desired.Labels, keys(had[names.Labels]))
-	annotations := merge(had, desired.Annotations, keys(had[names.Annotations]))
+	labels := merge(super.GetLabels(), desired.Labels, listed(had[names.Labels]))
+	annotations := merge(had, desired.Annotations, listed(had[names.Annotations]))
 	for _, key := range []string{names.Labels, names.Annotations, names.OwnerReferences} {
 		if _, wanted := desired.Annotations[key]; !wanted {
 			delete(annotations, key)
@@ -171,8 +166,8 @@ func setKeys(annotations map[string]string, annotation string, of map[string]str
 	}
 }
 
-// keys reads what setKeys wrote.
-func keys(value string) []string {
+// listed reads what setKeys wrote.
+func listed(value string) []string {
 	if value == "" {
 		return nil
 	}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -20,6 +22,13 @@ type pairs = map[string]string
 
 // superKey is the key of the copies of these tests.
 var superKey = types.NamespacedName{Namespace: "team-71a1c3-blue-default", Name: "web"}
+
+// opened is a tenant whose policy lets every key of config maps through that any policy can.
+var opened = func() Tenant {
+	t := blue
+	t.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"*"}, Annotations: []string{"*"}}}
+	return t
+}()
 
 // object is a tenant's object.
 func object(labels, annotations pairs) *corev1.ConfigMap {
@@ -48,7 +57,7 @@ func stampedAnnotations(more pairs) pairs {
 }
 
 func TestTemplate(t *testing.T) {
-	selective := blue
+	selective := opened
 	selective.Opaque = []string{"opaque.io/"}
 	template := metav1.ObjectMeta{
 		Name: "web", Namespace: "default", Finalizers: []string{"example.com/x"},
@@ -56,7 +65,7 @@ func TestTemplate(t *testing.T) {
 		Annotations: pairs{"note": "x", "opaque.io/a": "1", "tenancy.x-k8s.io/cluster": "team-000000-green"},
 	}
 	was := *template.DeepCopy()
-	got := selective.Template(template)
+	got := selective.Template("ConfigMap", template)
 	want := metav1.ObjectMeta{Labels: pairs{"app": "web"}, Annotations: pairs{"note": "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
@@ -69,7 +78,7 @@ func TestTemplate(t *testing.T) {
 }
 
 func TestDown(t *testing.T) {
-	selective := blue
+	selective := opened
 	selective.Opaque = []string{"opaque.io/", "secretly"}
 	selective.Transparent = []string{"transparent.io/"}
 
@@ -81,69 +90,49 @@ func TestDown(t *testing.T) {
 		"without metadata there are the stamps alone": {
 			blue, object(nil, nil), stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"labels that selectors can name go down": {
-			blue, object(pairs{
-				"app.kubernetes.io/name": "web", "k8s-app": "web", "kubernetes.io/arch": "arm64", "pod-template-hash": "1",
-			}, nil),
-			stampedLabels(pairs{
-				"app.kubernetes.io/name": "web", "k8s-app": "web", "kubernetes.io/arch": "arm64", "pod-template-hash": "1",
-			}),
+		"nothing goes down by default": {
+			blue, object(pairs{"app": "web", "example.com/a": "1"}, pairs{"note": "x", "example.com/b": "2"}),
+			stampedLabels(nil), stampedAnnotations(nil),
+		},
+		"what the policy allows goes down": {
+			opened, object(pairs{"a": "1", "example.com/b": "2"}, pairs{"b": "2", "a": "1", "example.com/c": "3"}),
+			stampedLabels(pairs{"a": "1", "example.com/b": "2"}),
 			stampedAnnotations(pairs{
-				"tenancy.x-k8s.io/labels": "app.kubernetes.io/name,k8s-app,kubernetes.io/arch,pod-template-hash",
+				"a": "1", "b": "2", "example.com/c": "3",
+				"tenancy.x-k8s.io/labels": "a,example.com/b", "tenancy.x-k8s.io/annotations": "a,b,example.com/c",
 			}),
 		},
-		"labels that are the super cluster's to set stay": {
-			blue, object(pairs{
-				"pod-security.kubernetes.io/enforce":  "privileged",
-				"resource.kubernetes.io/admin-access": "true",
-				"kubernetes.io/metadata.name":         "kube-system",
-				"tenancy.x-k8s.io/vcname":             "green",
-				"tenancy.x-k8s.io/cluster":            "team-000000-green",
-				"tenancy.x-k8s.io/anything":           "",
-				"a":                                   "1",
+		"labels that no policy lets through stay": {
+			opened, object(pairs{
+				"pod-security.kubernetes.io/enforce":   "privileged",
+				"resource.kubernetes.io/admin-access":  "true",
+				"kubernetes.io/metadata.name":          "kube-system",
+				"tenancy.x-k8s.io/vcname":              "green",
+				"tenancy.x-k8s.io/cluster":             "team-000000-green",
+				"tenancy.x-k8s.io/anything":            "",
+				"labels.tenancy.x-k8s.io/example.com_": "",
+				"a":                                    "1",
 			}, nil),
 			stampedLabels(pairs{"a": "1"}), stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "a"}),
 		},
-		"annotations go down": {
-			blue, object(nil, pairs{"b": "2", "a": "1", "example.com/c": "3"}),
-			stampedLabels(nil),
-			stampedAnnotations(pairs{
-				"a": "1", "b": "2", "example.com/c": "3", "tenancy.x-k8s.io/annotations": "a,b,example.com/c",
-			}),
-		},
-		"annotations that are the tenant's or the super cluster's alone stay": {
-			blue, object(nil, pairs{
-				"tenancy.x-k8s.io/cluster":                         "team-000000-green",
-				"tenancy.x-k8s.io/vcuid":                           "green-uid",
-				"tenancy.x-k8s.io/labels":                          "a",
-				"kubectl.kubernetes.io/last-applied-configuration": "{}",
-				"deployment.kubernetes.io/revision":                "1",
-				"scheduler.alpha.kubernetes.io/node-selector":      "a=b",
-				"kubernetes.io/enforce-mountable-secrets":          "true",
-				"pv.kubernetes.io/bind-completed":                  "yes",
-				"volume.kubernetes.io/selected-node":               "node-9",
-				"volume.beta.kubernetes.io/storage-class":          "forbidden",
-				"k8s.v1.cni.cncf.io/networks":                      "host",
-				"v1.multus-cni.io/default-network":                 "host",
-				"cni.projectcalico.org/ipAddrs":                    "[]",
-				"kubernetes.io/ingress-bandwidth":                  "1P",
-				"kubernetes.io/egress-bandwidth":                   "1P",
+		"annotations that no policy lets through stay": {
+			opened, object(nil, pairs{
+				"tenancy.x-k8s.io/cluster":                "team-000000-green",
+				"tenancy.x-k8s.io/vcuid":                  "green-uid",
+				"tenancy.x-k8s.io/labels":                 "a",
+				"kubernetes.io/enforce-mountable-secrets": "true",
+				"kubernetes.io/config.mirror":             "1",
+				"pv.kubernetes.io/bind-completed":         "yes",
+				"resource.kubernetes.io/pod-claim-name":   "gpu",
+				"volume.kubernetes.io/selected-node":      "node-9",
+				"volume.beta.kubernetes.io/storage-class": "forbidden",
 			}),
 			stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"what is private as a label goes down as an annotation, and the other way round": {
-			blue, object(pairs{"kubectl.kubernetes.io/x": "1"}, pairs{"pod-security.kubernetes.io/x": "2"}),
-			stampedLabels(pairs{"kubectl.kubernetes.io/x": "1"}),
-			stampedAnnotations(pairs{
-				"pod-security.kubernetes.io/x": "2",
-				"tenancy.x-k8s.io/labels":      "kubectl.kubernetes.io/x",
-				"tenancy.x-k8s.io/annotations": "pod-security.kubernetes.io/x",
-			}),
-		},
 		"a key that only looks like ours goes down": {
-			blue, object(pairs{"my.tenancy.x-k8s.io/a": "1", "tenancy.x-k8s.io": "2"}, nil),
-			stampedLabels(pairs{"my.tenancy.x-k8s.io/a": "1", "tenancy.x-k8s.io": "2"}),
-			stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "my.tenancy.x-k8s.io/a,tenancy.x-k8s.io"}),
+			opened, object(pairs{"my-tenancy.x-k8s.io/a": "1"}, nil),
+			stampedLabels(pairs{"my-tenancy.x-k8s.io/a": "1"}),
+			stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "my-tenancy.x-k8s.io/a"}),
 		},
 		"opaque prefixes stay": {
 			selective, object(
@@ -179,7 +168,7 @@ func TestDown(t *testing.T) {
 			want := metav1.ObjectMeta{
 				Namespace: superKey.Namespace, Name: superKey.Name, Labels: tt.labels, Annotations: tt.annotations,
 			}
-			if diff := cmp.Diff(want, tt.tenant.Down(tt.obj, superKey)); diff != "" {
+			if diff := cmp.Diff(want, tt.tenant.Down("ConfigMap", tt.obj, superKey)); diff != "" {
 				t.Errorf("metadata in the super cluster (-want +got):\n%s", diff)
 			}
 		})
@@ -187,39 +176,14 @@ func TestDown(t *testing.T) {
 }
 
 // TestDownTakesNothingElse: finalizers, a deletion, a generated name and the like are the tenant's own.
-// TestStays: what is said to stay is not on the copy, or not with the tenant's value; the rest is.
-func TestStays(t *testing.T) {
-	who := Tenant{Key: "team-71a1c3-blue", Name: "blue", Namespace: "team", Opaque: []string{"opaque/"}, Transparent: []string{"clear/"}}
-	keys := []string{
-		"app", "opaque/a", "tenancy.x-k8s.io/vcname", "pod-security.kubernetes.io/enforce", "kubernetes.io/metadata.name",
-		"kubectl.kubernetes.io/restartedAt", "example.com/a",
-	}
-	all := map[string]string{}
-	for _, key := range keys {
-		all[key] = "tenant's"
-	}
-	meta := who.Down(&metav1.ObjectMeta{Labels: all, Annotations: all}, types.NamespacedName{})
-	for _, key := range keys {
-		if got, want := who.LabelStays(key), meta.Labels[key] != "tenant's"; got != want {
-			t.Errorf("label %s stays: %t, want %t", key, got, want)
-		}
-		if got, want := who.AnnotationStays(key), meta.Annotations[key] != "tenant's"; got != want {
-			t.Errorf("annotation %s stays: %t, want %t", key, got, want)
-		}
-	}
-	if who.LabelStays("clear/a") || who.AnnotationStays("clear/a") {
-		t.Error("what comes up from the copy is the same on both sides, and does not stay")
-	}
-}
-
 func TestDownTakesNothingElse(t *testing.T) {
 	obj := object(pairs{"a": "1"}, nil)
 	obj.Finalizers = []string{"example.com/hold"}
 	obj.GenerateName, obj.ResourceVersion, obj.Generation = "web-", "7", 3
 	obj.DeletionTimestamp, obj.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(5))
 	obj.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	want := blue.Down(object(pairs{"a": "1"}, nil), superKey)
-	if diff := cmp.Diff(want, blue.Down(obj, superKey)); diff != "" {
+	want := opened.Down("ConfigMap", object(pairs{"a": "1"}, nil), superKey)
+	if diff := cmp.Diff(want, opened.Down("ConfigMap", obj, superKey)); diff != "" {
 		t.Errorf("metadata in the super cluster (-without +with):\n%s", diff)
 	}
 }
@@ -227,7 +191,7 @@ func TestDownTakesNothingElse(t *testing.T) {
 func TestDownChangesNoInput(t *testing.T) {
 	obj := object(pairs{"a": "1", "tenancy.x-k8s.io/x": "2"}, pairs{"b": "2", "kubectl.kubernetes.io/x": "3"})
 	before := obj.DeepCopy()
-	meta := blue.Down(obj, superKey)
+	meta := opened.Down("ConfigMap", obj, superKey)
 	meta.Labels["a"], meta.Annotations["b"] = "scribbled", "scribbled"
 	if diff := cmp.Diff(before, obj); diff != "" {
 		t.Errorf("the tenant's object changed (-before +after):\n%s", diff)
@@ -236,12 +200,12 @@ func TestDownChangesNoInput(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	down := func(labels, annotations pairs) metav1.ObjectMeta {
-		return blue.Down(object(labels, annotations), superKey)
+		return opened.Down("ConfigMap", object(labels, annotations), superKey)
 	}
 	owned := func() metav1.ObjectMeta {
 		obj := object(nil, nil)
 		obj.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web"}}
-		return blue.Down(obj, superKey)
+		return opened.Down("ConfigMap", obj, superKey)
 	}
 
 	tests := map[string]struct {
@@ -355,7 +319,7 @@ func TestMerge(t *testing.T) {
 
 // TestMergeSharesNothing: what is merged into can be a shallow copy, and what is merged be used again.
 func TestMergeSharesNothing(t *testing.T) {
-	desired := blue.Down(object(pairs{"a": "1"}, pairs{"b": "2"}), superKey)
+	desired := opened.Down("ConfigMap", object(pairs{"a": "1"}, pairs{"b": "2"}), superKey)
 	cached := &corev1.ConfigMap{ObjectMeta: *desired.DeepCopy()}
 	before, want := cached.DeepCopy(), *desired.DeepCopy()
 
@@ -444,13 +408,13 @@ func FuzzMetadataRoundTrip(f *testing.F) {
 	f.Add("tenancy.x-k8s.io=1\ntenancy.x-k8s.io/vcuid=2", "tenancy.x-k8s.io/annotations=app", "app=1", "t")
 	f.Add("opaque.io/a=1\nopaque.io=2", "opaque.io/a=2", "opaque.io/a=3", "opaque.io/")
 	f.Fuzz(func(t *testing.T, earlier, later, own, opaque string) {
-		tenant := blue
+		tenant := opened
 		if opaque != "" {
 			tenant.Opaque = []string{opaque}
 		}
 		first, second, mine := parse(earlier), parse(later), parse(own)
 		maps.DeleteFunc(mine, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })
-		down := func(m pairs) metav1.ObjectMeta { return tenant.Down(object(m, m), superKey) }
+		down := func(m pairs) metav1.ObjectMeta { return tenant.Down("ConfigMap", object(m, m), superKey) }
 
 		super := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: mine, Annotations: mine}}
 		Merge(super, down(first))
@@ -465,8 +429,8 @@ func FuzzMetadataRoundTrip(f *testing.F) {
 		}
 
 		Merge(super, down(nil))
-		checkOwn(t, super.Labels, mine, goes(first, privateLabels, tenant), goes(second, privateLabels, tenant))
-		checkOwn(t, super.Annotations, mine, goes(first, privateAnnotations, tenant), goes(second, privateAnnotations, tenant))
+		checkOwn(t, super.Labels, mine, goes(first, tenant), goes(second, tenant))
+		checkOwn(t, super.Annotations, mine, goes(first, tenant), goes(second, tenant))
 	})
 }
 
@@ -482,18 +446,14 @@ func parse(text string) pairs {
 	return out
 }
 
-// goes is the part of a tenant's metadata that goes down, said a second time.
-func goes(in pairs, private []string, tenant Tenant) pairs {
-	out := pairs{}
-next:
-	for key, value := range in {
-		for _, prefix := range slices.Concat(private, tenant.Opaque) {
-			if len(key) >= len(prefix) && key[:len(prefix)] == prefix {
-				continue next
-			}
-		}
-		out[key] = value
-	}
+// goes is the part of a tenant's metadata that goes down where the policy allows all that it can, said a second time.
+func goes(in pairs, tenant Tenant) pairs {
+	out := maps.Clone(in)
+	never := regexp.MustCompile(`^([^/]*\.)?tenancy\.x-k8s\.io(/|$)|^(pod-security|pv|volume|volume\.beta)\.kubernetes\.io/|` +
+		`^kubernetes\.io/(config\..*|enforce-mountable-secrets$|metadata\.name$)|^resource\.kubernetes\.io/(admin-access|pod-claim-name)$`)
+	maps.DeleteFunc(out, func(key, _ string) bool {
+		return never.MatchString(key) || slices.ContainsFunc(tenant.Opaque, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	})
 	return out
 }
 
@@ -505,15 +465,15 @@ func checkCopy(t *testing.T, super metav1.Object, declared pairs, tenant Tenant)
 		got, want pairs
 		note      string
 	}{
-		"label":      {labels, goes(declared, privateLabels, tenant), annotations[names.Labels]},
-		"annotation": {annotations, goes(declared, privateAnnotations, tenant), annotations[names.Annotations]},
+		"label":      {labels, goes(declared, tenant), annotations[names.Labels]},
+		"annotation": {annotations, goes(declared, tenant), annotations[names.Annotations]},
 	} {
 		for key, value := range c.want {
 			if c.got[key] != value {
 				t.Errorf("%s %q is %q, want %q", what, key, c.got[key], value)
 			}
 		}
-		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.want)), keys(c.note), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.want)), listed(c.note), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("the note of the %ss (-want +got):\n%s", what, diff)
 		}
 	}

@@ -40,6 +40,6 @@ func TestOriginOf(t *testing.T) {
 
 // copyOf is an object with the metadata of a copy of blue's.
 func copyOf(tenant client.Object) client.Object {
-	meta := blue.Down(tenant, types.NamespacedName{Namespace: "anywhere", Name: "anything"})
+	meta := blue.Down("ConfigMap", tenant, types.NamespacedName{Namespace: "anywhere", Name: "anything"})
 	return &corev1.ConfigMap{ObjectMeta: meta}
 }

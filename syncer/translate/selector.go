@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,13 +10,30 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// NamespaceSelector is the super cluster's selector of what a tenant's selects among its namespaces. It never selects a
-// namespace of anybody else, not even where it names none. No selector stays none.
-func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
+// PodSelector returns the super cluster's selector of the copies of the pods that a tenant's selects. No selector stays none.
+func (t Tenant) PodSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	return t.selector(podKind, selector)
+}
+
+// PodLabels returns the labels by which the super cluster selects the copies of the pods that a tenant's select.
+func (t Tenant) PodLabels(selector map[string]string) map[string]string {
 	if selector == nil {
 		return nil
 	}
-	super := selector.DeepCopy()
+	super := make(map[string]string, len(selector))
+	for key, value := range selector {
+		super[t.selected(podKind, key)] = value
+	}
+	return super
+}
+
+// NamespaceSelector is the super cluster's selector of what a tenant's selects among its namespaces. It never selects a
+// namespace of another owner, not even where it names none. No selector stays none.
+func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	super := t.selector(namespaceKind, selector)
+	if super == nil {
+		return nil
+	}
 	if name, ok := super.MatchLabels[corev1.LabelMetadataName]; ok {
 		super.MatchLabels[corev1.LabelMetadataName] = t.SuperNamespace(name)
 	}
@@ -35,24 +53,50 @@ func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelS
 	return super
 }
 
-// Unselectable are the labels that a selector names though copies do not carry them, because they stay in the tenant; beside
-// those that are translated.
-func (t Tenant) Unselectable(selector *metav1.LabelSelector, translated ...string) []string {
+// selector returns a selector by the keys that the copies of a kind have; nil for nil.
+func (t Tenant) selector(kind string, selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return nil
 	}
-	var stay []string
-	add := func(key string) {
-		if t.LabelStays(key) && !slices.Contains(translated, key) && !slices.Contains(stay, key) {
-			stay = append(stay, key)
-		}
+	super := selector.DeepCopy()
+	clear(super.MatchLabels)
+	for key, value := range selector.MatchLabels {
+		super.MatchLabels[t.selected(kind, key)] = value
 	}
-	for key := range selector.MatchLabels {
-		add(key)
+	for i := range super.MatchExpressions {
+		e := &super.MatchExpressions[i]
+		e.Key = t.selected(kind, e.Key)
 	}
+	return super
+}
+
+// selected returns the key by which the copies of a kind are selected. One that stays in the tenant selects by a label that no copy has.
+func (t Tenant) selected(kind, key string) string {
+	if superKey := t.LabelKey(kind, key); superKey != "" {
+		return superKey
+	}
+	return names.Label(key)
+}
+
+// UnselectablePods returns the labels that a selector of pods names though copies do not have them, because they stay in the tenant.
+func (t Tenant) UnselectablePods(selector *metav1.LabelSelector) []string {
+	return t.unselectable(podKind, selector)
+}
+
+// UnselectableNamespaces returns the like of a selector of namespaces.
+func (t Tenant) UnselectableNamespaces(selector *metav1.LabelSelector) []string {
+	return t.unselectable(namespaceKind, selector)
+}
+
+func (t Tenant) unselectable(kind string, selector *metav1.LabelSelector) []string {
+	if selector == nil {
+		return nil
+	}
+	named := slices.Collect(maps.Keys(selector.MatchLabels))
 	for _, e := range selector.MatchExpressions {
-		add(e.Key)
+		named = append(named, e.Key)
 	}
+	stay := slices.DeleteFunc(named, func(key string) bool { return t.LabelKey(kind, key) != "" })
 	slices.Sort(stay)
-	return stay
+	return slices.Compact(stay)
 }

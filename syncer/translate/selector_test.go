@@ -5,9 +5,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
 const nameLabel = "kubernetes.io/metadata.name"
@@ -19,9 +23,9 @@ func TestNamespaceSelector(t *testing.T) {
 		"all of them are all of the tenant's": {
 			&metav1.LabelSelector{}, &metav1.LabelSelector{MatchLabels: ours(nil)},
 		},
-		"labels are kept": {
+		"labels by the keys of the copies": {
 			&metav1.LabelSelector{MatchLabels: pairs{"team": "shop"}},
-			&metav1.LabelSelector{MatchLabels: ours(pairs{"team": "shop"})},
+			&metav1.LabelSelector{MatchLabels: ours(pairs{"labels.tenancy.x-k8s.io/team": "shop"})},
 		},
 		"a namespace by its name": {
 			&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}},
@@ -40,14 +44,17 @@ func TestNamespaceSelector(t *testing.T) {
 				}},
 				{Key: nameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"team-71a1c3-blue-till"}},
 				{Key: nameLabel, Operator: metav1.LabelSelectorOpExists},
-				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}},
+				{Key: "labels.tenancy.x-k8s.io/team", Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}},
 			}},
 		},
 		"a tenant cannot say that it is another": {
 			&metav1.LabelSelector{MatchLabels: pairs{
 				"tenancy.x-k8s.io/vcname": "green", "tenancy.x-k8s.io/vcnamespace": "others",
 			}},
-			&metav1.LabelSelector{MatchLabels: ours(nil)},
+			&metav1.LabelSelector{MatchLabels: ours(pairs{
+				"labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname":      "green",
+				"labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcnamespace": "others",
+			})},
 		},
 	}
 	for name, tt := range tests {
@@ -82,7 +89,7 @@ func superLabels(t Tenant, name string, own pairs) labels.Set {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: own}}
 	key := superKey
 	key.Namespace, key.Name = "", t.SuperNamespace(name)
-	set := t.Down(ns, key).Labels
+	set := t.Down("Namespace", ns, key).Labels
 	set[nameLabel] = key.Name
 	return set
 }
@@ -142,11 +149,6 @@ func FuzzNamespaceSelector(f *testing.F) {
 		if set := labels.Merge(labels.Set(own), labels.Set{nameLabel: namespace}); labelKey != "tenancy.x-k8s.io/vcname" && supers.Matches(set) {
 			t.Errorf("%v becomes %v, which selects the labels %v of the super cluster's own namespace", selector, supers, set)
 		}
-		for _, stays := range []string{key, expressionKey, labelKey} {
-			if stays != nameLabel && hasPrefix(stays, privateLabels) {
-				return // what stays in the tenant cannot be selected by
-			}
-		}
 		in, down := tenants.Matches(tenantLabels(namespace, own)), supers.Matches(superLabels(blue, namespace, own))
 		if in != down {
 			t.Errorf("%v selects namespace %q with labels %v in the tenant: %t; and in the super cluster: %t",
@@ -166,26 +168,105 @@ func TestUnselectable(t *testing.T) {
 		return all
 	}
 	tests := map[string]struct {
-		selector   *metav1.LabelSelector
-		translated []string
-		want       []string
+		selector *metav1.LabelSelector
+		want     []string
 	}{
-		"no selector":            {nil, nil, nil},
-		"all":                    {&metav1.LabelSelector{}, nil, nil},
-		"labels that go down":    {&metav1.LabelSelector{MatchLabels: pairs{"app": "web"}, MatchExpressions: exists("tier")}, nil, nil},
-		"a label that stays":     {&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/a": "1"}}, nil, []string{"opaque.io/a"}},
-		"one that comes up":      {&metav1.LabelSelector{MatchExpressions: exists("transparent.io/a")}, nil, nil},
-		"one that is translated": {&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}}, []string{nameLabel}, nil},
+		"no selector":           {nil, nil},
+		"all":                   {&metav1.LabelSelector{}, nil},
+		"labels that go down":   {&metav1.LabelSelector{MatchLabels: pairs{"app": "web"}, MatchExpressions: exists("example.com/tier")}, nil},
+		"a label that stays":    {&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/a": "1"}}, []string{"opaque.io/a"}},
+		"one that comes up":     {&metav1.LabelSelector{MatchExpressions: exists("transparent.io/a")}, nil},
+		"the name of namespace": {&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}}, nil},
 		"each once, in order": {
-			&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "", "tenancy.x-k8s.io/x": ""}, MatchExpressions: exists("opaque.io/b", nameLabel)},
-			nil, []string{nameLabel, "opaque.io/b", "tenancy.x-k8s.io/x"},
+			&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/c": ""}, MatchExpressions: exists("opaque.io/b", "opaque.io/c")},
+			[]string{"opaque.io/b", "opaque.io/c"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, selective.Unselectable(tt.selector, tt.translated...)); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
+			for what, got := range map[string][]string{
+				"pods": selective.UnselectablePods(tt.selector), "namespaces": selective.UnselectableNamespaces(tt.selector),
+			} {
+				if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("labels of %s (-want +got):\n%s", what, diff)
+				}
 			}
 		})
 	}
+}
+
+func TestPodSelector(t *testing.T) {
+	selective := blue
+	selective.Opaque, selective.Transparent = []string{"opaque.io/"}, []string{"transparent.io/"}
+	selector := &metav1.LabelSelector{
+		MatchLabels: pairs{"app": "web", "example.com/tier": "front", "opaque.io/a": "1"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "transparent.io/a", Operator: metav1.LabelSelectorOpExists},
+			{Key: "tenancy.x-k8s.io/vcname", Operator: metav1.LabelSelectorOpIn, Values: []string{"green"}},
+		},
+	}
+	was := selector.DeepCopy()
+	want := &metav1.LabelSelector{
+		MatchLabels: pairs{
+			"app": "web", "labels.tenancy.x-k8s.io/example.com_tier": "front", "labels.tenancy.x-k8s.io/opaque.io_a": "1",
+		},
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "transparent.io/a", Operator: metav1.LabelSelectorOpExists},
+			{Key: "labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname", Operator: metav1.LabelSelectorOpIn, Values: []string{"green"}},
+		},
+	}
+	got := selective.PodSelector(selector)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.MatchLabels, selective.PodLabels(selector.MatchLabels)); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	scribbleSelector(got)
+	if diff := cmp.Diff(was, selector); diff != "" {
+		t.Errorf("the tenant's selector changed with what was returned (-before +after):\n%s", diff)
+	}
+	if blue.PodSelector(nil) != nil || blue.PodLabels(nil) != nil {
+		t.Error("no selector becomes one")
+	}
+}
+
+// FuzzPodSelector: what a selector selects among a tenant's pods, its translation selects among their copies, whatever the policy.
+func FuzzPodSelector(f *testing.F) {
+	f.Add("app", "web", "example.com/tier", "In", "front,back", "example.com/tier", "front", "")
+	f.Add("a_b", "1", "a/b", "DoesNotExist", "", "a_b", "1", "a")
+	f.Add("", "", "labels.tenancy.x-k8s.io/a_b", "Exists", "", "a/b", "", "labels.tenancy.x-k8s.io/")
+	f.Add("tenancy.x-k8s.io/vcname", "green", "app", "NotIn", "web", "tenancy.x-k8s.io/vcname", "green", "tenancy.x-k8s.io/")
+	f.Add("aadpodidbinding", "admin", "aadpodidbinding", "Exists", "", "aadpodidbinding", "admin", "aad*")
+	f.Fuzz(func(t *testing.T, key, value, expressionKey, operator, values, labelKey, labelValue, allowed string) {
+		tenant := blue
+		tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{"Pod"}, Labels: []string{allowed}}}
+		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
+		}}}
+		if values != "" {
+			selector.MatchExpressions[0].Values = strings.Split(values, ",")
+		}
+		if key != "" {
+			selector.MatchLabels = pairs{key: value}
+		}
+		tenants, err := metav1.LabelSelectorAsSelector(selector)
+		own := pairs{labelKey: labelValue}
+		if err != nil || len(validation.IsQualifiedName(labelKey)) > 0 {
+			t.Skip("nothing that an apiserver would take")
+		}
+		for _, k := range []string{key, expressionKey, labelKey} {
+			if tenant.isSupers("Pod", k) {
+				t.Skip("the super cluster's own")
+			}
+		}
+		supers, err := metav1.LabelSelectorAsSelector(tenant.PodSelector(selector))
+		if err != nil {
+			t.Fatalf("%v becomes a selector that is none: %v", selector, err)
+		}
+		copied := tenant.Down("Pod", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: own}}, superKey).Labels
+		if in, down := tenants.Matches(labels.Set(own)), supers.Matches(labels.Set(copied)); in != down {
+			t.Errorf("%v selects a pod with labels %v in the tenant: %t; and in the super cluster, with %v: %t", selector, own, in, copied, down)
+		}
+	})
 }

@@ -32,3 +32,18 @@ func (t Tenant) Offers(kind string, super client.Object) bool {
 	}
 	return false
 }
+
+// labelsOf and annotationsOf are the patterns of an entry of spec.sync.metadata.
+func labelsOf(m *tenancyv1alpha1.MetadataSync) []string      { return m.Labels }
+func annotationsOf(m *tenancyv1alpha1.MetadataSync) []string { return m.Annotations }
+
+// allows reports whether the VirtualCluster lets a key go down with objects of a kind.
+func (t Tenant) allows(kind, key string, patterns func(*tenancyv1alpha1.MetadataSync) []string) bool {
+	for i := range t.Sync.Metadata {
+		m := &t.Sync.Metadata[i]
+		if slices.Contains(m.Kinds, kind) && matchesAny(patterns(m), key) {
+			return true
+		}
+	}
+	return false
+}

@@ -56,7 +56,7 @@ var _ = Describe("A pod finds around it", func() {
 		Expect(super.Client.Delete(ctx, kept)).To(Succeed())
 		Eventually(super.Client.Get).WithContext(ctx).WithArguments(client.ObjectKeyFromObject(kept), kept).Should(Succeed())
 		was := p.DeepCopy()
-		p.Annotations = map[string]string{"look": "again"} // a kubelet looks once a minute, or when a pod changes
+		p.Labels["look"] = "again" // a kubelet looks once a minute, or when a pod changes
 		Expect(red.Client.Patch(ctx, p, client.MergeFrom(was))).To(Succeed())
 		Eventually(as.in).WithContext(ctx).WithTimeout(2*soon).WithArguments(p, "cat", file).
 			Should(And(Not(Equal(token)), WithTransform(claimsIn, HaveField("Audience", ConsistOf("vault")))))

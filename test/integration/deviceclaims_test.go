@@ -191,7 +191,7 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 		create(ctx, super.Client, all)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
 		offerPublicly(ctx, deviceClass("net-public"))
-		red := tenant(ctx)
+		red := tenant(ctx, allowMetadata("ResourceClaimTemplate", []string{"app"}, nil))
 		template := &resourcev1.ResourceClaimTemplate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "each"},
 			Spec: resourcev1.ResourceClaimTemplateSpec{

@@ -64,7 +64,7 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	configMaps := l.add(func(name string) client.Object { return configMap(ns, name, nil) }, `{"data": {"round": "%d"}}`)
 	secrets := l.add(func(name string) client.Object { return secret(ns, name, nil) }, `{"stringData": {"round": "%d"}}`)
 	l.add(func(name string) client.Object { return service(ns, name) },
-		`{"metadata": {"annotations": {"round": "%d"}}, "spec": {"selector": {"round": "%[1]d"}}}`)
+		`{"metadata": {"labels": {"round": "%d"}}, "spec": {"selector": {"round": "%[1]d"}}}`)
 	l.add(func(name string) client.Object { return withCertificate(ns, name, l.pick(secrets)) },
 		`{"spec": {"defaultBackend": {"service": {"name": "n%d", "port": {"number": 80}}}}}`)
 	l.pods = l.add(func(name string) client.Object {

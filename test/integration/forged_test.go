@@ -123,7 +123,7 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		})
 		edit(ctx, red.Client, in, func(n *corev1.Namespace) { forge(n); n.Labels["now"] = "forged" })
 		Eventually(read(ctx, super.Client, down)).Should(HaveField("Spec.Selector", HaveKey("now")))
-		Eventually(read(ctx, super.Client, superOf(red, in))).Should(HaveField("Labels", HaveKey("now")))
+		Eventually(read(ctx, super.Client, superOf(red, in))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("now"), "forged")))
 		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
 	})
 

@@ -167,8 +167,8 @@ func (f *far) age(ctx context.Context) {
 	GinkgoHelper()
 	ns := namespace("default")
 	for i := range 500 {
-		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"annotations": {"age": "%d"}}}`, i))
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"labels": {"age": "%d"}}}`, i))
 		Expect(f.tenant.Client.Patch(ctx, ns, patch)).To(Succeed())
 	}
-	Eventually(read(ctx, super.Client, superOf(f.tenant, ns))).Should(HaveField("Annotations", HaveKeyWithValue("age", "499")))
+	Eventually(read(ctx, super.Client, superOf(f.tenant, ns))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("age"), "499")))
 }

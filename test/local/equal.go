@@ -175,11 +175,14 @@ func (c *comparison) compareCopy(k downKind, obj, copied client.Object) {
 	if have := client.ObjectKeyFromObject(copied); have != want {
 		c.differf(k, obj, "has its copy at %s, not at %s", have, want)
 	}
-	down := c.who.Down(obj, want)
+	down := c.who.Down(k.name, obj, want)
 	c.compareMaps(k, obj, "label", down.Labels, copied.GetLabels())
 	c.compareMaps(k, obj, "annotation", down.Annotations, copied.GetAnnotations())
 	if k.facts == nil {
 		return
+	}
+	if k.selecting != nil {
+		obj = k.selecting(c.who, obj)
 	}
 	here, there := k.facts(obj), k.facts(copied)
 	all := maps.Clone(there)

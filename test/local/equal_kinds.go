@@ -24,6 +24,8 @@ type downKind struct {
 	copyName func(string) string
 	// references are what an object refers to in its namespace.
 	references func(client.Object) []reference
+	// selecting is the object with selectors of pods as the super cluster has them; nil for a kind without any.
+	selecting func(translate.Tenant, client.Object) client.Object
 	// facts are what has to be the same on both sides, of what is declared and of what is shown.
 	facts func(client.Object) map[string]any
 }
@@ -35,11 +37,11 @@ func downKinds() []downKind {
 		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}, references: accountReferences},
 		{name: "ConfigMap", list: &corev1.ConfigMapList{}, onDemand: true, copyName: configMapName, facts: of(configMapFacts)},
 		{name: "Secret", list: &corev1.SecretList{}, own: isTokens, onDemand: true, facts: of(secretFacts)},
-		{name: "Service", list: &corev1.ServiceList{}, facts: of(serviceFacts)},
+		{name: "Service", list: &corev1.ServiceList{}, selecting: with(serviceSelector), facts: of(serviceFacts)},
 		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
 		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},
-		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, own: isIsolation, facts: of(policyFacts)},
-		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, facts: of(budgetFacts)},
+		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, own: isIsolation, selecting: with(policySelector), facts: of(policyFacts)},
+		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, selecting: with(budgetSelector), facts: of(budgetFacts)},
 		{name: "ResourceClaim", list: &resourcev1.ResourceClaimList{}, own: isMadeClaim, onDemand: true, facts: of(claimFacts)},
 		{name: "ResourceClaimTemplate", list: &resourcev1.ResourceClaimTemplateList{}, onDemand: true, facts: of(templateFacts)},
 		{name: "PersistentVolumeClaim", list: &corev1.PersistentVolumeClaimList{}, facts: of(volumeClaimFacts)},

@@ -8,10 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-var red = translate.Tenant{Key: "default-abc123-red", Name: "red", Namespace: "default"}
+var red = translate.Tenant{Key: "default-abc123-red", Name: "red", Namespace: "default", Sync: tenancyv1alpha1.SyncSpec{
+	Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"tier"}}},
+}}
 
 // declared is a config map of the tenant.
 func declared(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
@@ -30,7 +33,7 @@ func copied(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	obj := declared()
 	key := red.SuperKey(client.ObjectKeyFromObject(obj))
 	return declared(append([]func(*corev1.ConfigMap){func(c *corev1.ConfigMap) {
-		c.ObjectMeta = red.Down(obj, key)
+		c.ObjectMeta = red.Down("ConfigMap", obj, key)
 		c.UID = "2"
 	}}, change...)...)
 }

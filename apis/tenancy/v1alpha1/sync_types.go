@@ -51,6 +51,13 @@ type SyncSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	CustomResources []CustomResourceSync `json:"customResources,omitempty"`
 
+	// metadata are labels and annotations that go down beside those that do by default. A pattern allows a label or an
+	// annotation to act in the super cluster, on its controllers, webhooks and nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Metadata []MetadataSync `json:"metadata,omitempty"`
+
 	// patches change the copies of the tenant's objects on the way down, one after the other. An object to which a patch
 	// cannot be applied is not carried, and has an event that says why.
 	// +optional
@@ -124,6 +131,41 @@ type CustomResourceSync struct {
 	// direction is which way the objects flow. A resource without namespaces can only flow up.
 	// +required
 	Direction SyncDirection `json:"direction"`
+}
+
+// MetadataSync allows labels and annotations of kinds to go down under their own keys. A pattern is a key, or the beginning
+// of keys: a domain with its slash, such as example.com/, or a text before a *, such as example.com/team-*. Keys of
+// tenancy.x-k8s.io, those of Pod Security admission and those that tell how far a volume is stay in the tenant all the same.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.labels) || has(self.annotations)",message="labels or annotations must be given"
+type MetadataSync struct {
+	// kinds are the kinds of the objects, such as Pod; custom resources by kind and group, such as
+	// Certificate.cert-manager.io.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=317
+	Kinds []string `json:"kinds"`
+
+	// labels are patterns of the keys of labels.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=317
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][-A-Za-z0-9_.]*(/[-A-Za-z0-9_.]*)?\*?$`
+	Labels []string `json:"labels,omitempty"`
+
+	// annotations are patterns of the keys of annotations.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=317
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][-A-Za-z0-9_.]*(/[-A-Za-z0-9_.]*)?\*?$`
+	Annotations []string `json:"annotations,omitempty"`
 }
 
 // SyncPatch is a change that is made to copies on the way down. It cannot change their names, what says whose they are, or

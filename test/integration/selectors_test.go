@@ -1,0 +1,129 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// allowMetadata lets labels and annotations of a kind down.
+func allowMetadata(kind string, labels, annotations []string) func(*tenancyv1alpha1.VirtualCluster) {
+	return func(vc *tenancyv1alpha1.VirtualCluster) {
+		if vc.Spec.Sync == nil {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
+		}
+		vc.Spec.Sync.Metadata = append(vc.Spec.Sync.Metadata, tenancyv1alpha1.MetadataSync{
+			Kinds: []string{kind}, Labels: labels, Annotations: annotations,
+		})
+	}
+}
+
+var _ = Describe("A label with a domain", Ordered, func() {
+	const ns, tier = "tiers", "example.com/tier"
+	var red *local.Tenant
+	front := &metav1.LabelSelector{MatchLabels: map[string]string{tier: "front"}}
+
+	// selected are the names of the super cluster's pods that a selector of a copy selects.
+	selected := func(ctx SpecContext, selector *metav1.LabelSelector) []string {
+		GinkgoHelper()
+		parsed, err := metav1.LabelSelectorAsSelector(selector)
+		Expect(err).NotTo(HaveOccurred())
+		list := &corev1.PodList{}
+		Expect(super.Client.List(ctx, list, client.InNamespace(red.Super(ns)), client.MatchingLabelsSelector{Selector: parsed})).To(Succeed())
+		var pods []string
+		for _, p := range list.Items {
+			pods = append(pods, p.Name)
+		}
+		return pods
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		red = tenant(ctx)
+		in := namespace(ns)
+		in.Labels = map[string]string{tier: "front"}
+		create(ctx, red.Client, in, pod(ns, "web", withLabel(tier, "front")), pod(ns, "db", withLabel(tier, "back")))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "db"))
+	})
+
+	It("leads the traffic of a Service to the pods that have it", func(ctx SpecContext) {
+		s := service(ns, "front")
+		s.Spec.Selector = map[string]string{tier: "front"}
+		create(ctx, red.Client, s)
+		copied := superOf(red, s)
+		shouldExist(ctx, super.Client, copied)
+		Expect(selected(ctx, metav1.SetAsLabelSelector(copied.Spec.Selector))).To(ConsistOf("web"))
+		Eventually(func(g Gomega) {
+			slices := &discoveryv1.EndpointSliceList{}
+			g.Expect(super.Client.List(ctx, slices, client.InNamespace(red.Super(ns)), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name})).To(Succeed())
+			g.Expect(slices.Items).To(HaveLen(1))
+			g.Expect(slices.Items[0].Endpoints).To(ConsistOf(HaveField("TargetRef.Name", "web")))
+		}).WithContext(ctx).Should(Succeed())
+		Eventually(super.Differences).WithContext(ctx).WithArguments(red).Should(BeEmpty())
+	})
+
+	It("is what NetworkPolicies and PodDisruptionBudgets select by", func(ctx SpecContext) {
+		policy := &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "front"},
+			Spec: networkingv1.NetworkPolicySpec{
+				PodSelector: *front,
+				Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: front, NamespaceSelector: front}}}},
+			},
+		}
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: policy.ObjectMeta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: front}}
+		create(ctx, red.Client, policy, budget)
+		copied, declared := superOf(red, policy), superOf(red, budget)
+		shouldExist(ctx, super.Client, copied)
+		shouldExist(ctx, super.Client, declared)
+		Expect(selected(ctx, &copied.Spec.PodSelector)).To(ConsistOf("web"))
+		Expect(selected(ctx, declared.Spec.Selector)).To(ConsistOf("web"))
+		peer := copied.Spec.Ingress[0].From[0]
+		Expect(selected(ctx, peer.PodSelector)).To(ConsistOf("web"))
+		selector, err := metav1.LabelSelectorAsSelector(peer.NamespaceSelector)
+		Expect(err).NotTo(HaveOccurred())
+		namespaces := &corev1.NamespaceList{}
+		Expect(super.Client.List(ctx, namespaces, client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
+		Expect(namespaces.Items).To(ConsistOf(HaveField("Name", red.Super(ns))))
+		web := superOf(red, pod(ns, "web"))
+		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", HaveKey(names.OwnIngress)), "the tenant's policy is about it")
+	})
+
+	It("keeps pods apart", func(ctx SpecContext) {
+		aside := asideFrom(corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{tier: "apart"}}})
+		create(ctx, red.Client, pod(ns, "a", withLabel(tier, "apart"), aside), pod(ns, "b", withLabel(tier, "apart"), aside))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElements("a", "b"))
+		one, other := read(ctx, red.Client, pod(ns, "a"))(), read(ctx, red.Client, pod(ns, "b"))()
+		Expect(one.Spec.NodeName).NotTo(Equal(other.Spec.NodeName))
+	})
+
+	It("and an annotation go down by their own keys where the admin allows it, also those of objects that are there", func(ctx SpecContext) {
+		s := service(ns, "front")
+		Expect(get(ctx, red.Client, s)).To(Succeed())
+		edit(ctx, red.Client, s, func(s *corev1.Service) {
+			s.Annotations = map[string]string{"example.com/note": "x", "other.example.com/note": "y"}
+		})
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			allowMetadata("Pod", []string{"example.com/"}, nil)(vc)
+			allowMetadata("Service", nil, []string{"example.com/*"})(vc)
+		})
+		web := superOf(red, pod(ns, "web"))
+		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", And(HaveKeyWithValue(tier, "front"), Not(HaveKey(names.Label(tier))))))
+		copied := superOf(red, s)
+		Eventually(read(ctx, super.Client, copied)).Should(And(
+			HaveField("Spec.Selector", HaveKeyWithValue(tier, "front")),
+			HaveField("Annotations", And(HaveKeyWithValue("example.com/note", "x"), Not(HaveKey("other.example.com/note")))),
+		))
+
+		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", And(HaveKeyWithValue(names.Label(tier), "front"), Not(HaveKey(tier)))))
+		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Annotations", Not(HaveKey("example.com/note"))))
+	})
+})

@@ -1,0 +1,31 @@
+package local
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// with makes a function of any object of one that changes a copy of a type's.
+func with[T client.Object](change func(translate.Tenant, T)) func(translate.Tenant, client.Object) client.Object {
+	return func(who translate.Tenant, obj client.Object) client.Object {
+		super := obj.DeepCopyObject().(T)
+		change(who, super)
+		return super
+	}
+}
+
+func serviceSelector(who translate.Tenant, s *corev1.Service) {
+	s.Spec.Selector = who.PodLabels(s.Spec.Selector)
+}
+
+func policySelector(who translate.Tenant, p *networkingv1.NetworkPolicy) {
+	p.Spec.PodSelector = *who.PodSelector(&p.Spec.PodSelector)
+}
+
+func budgetSelector(who translate.Tenant, b *policyv1.PodDisruptionBudget) {
+	b.Spec.Selector = who.PodSelector(b.Spec.Selector)
+}
