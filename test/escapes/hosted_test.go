@@ -23,15 +23,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// ask sends a request as a tenant's admin and returns the status code and the body of the response.
-func ask(ctx context.Context, config *rest.Config, method, path string, body io.Reader) (code int, text string) {
+// request sends a request as a tenant's admin and returns the status code and the body of the response.
+func request(ctx context.Context, config *rest.Config, method, path string, body io.Reader) (code int, text string) {
 	GinkgoHelper()
 	sender, err := rest.HTTPClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
-	request, err := http.NewRequestWithContext(ctx, method, config.Host+path, body)
+	sent, err := http.NewRequestWithContext(ctx, method, config.Host+path, body)
 	Expect(err).NotTo(HaveOccurred())
-	request.Header.Set("Content-Type", "application/json")
-	response, err := sender.Do(request)
+	sent.Header.Set("Content-Type", "application/json")
+	response, err := sender.Do(sent)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(response.Body.Close()).To(Succeed()) }()
 	data, err := io.ReadAll(response.Body)
@@ -44,23 +44,28 @@ var _ = Describe("The process of hosted control planes", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx) })
 
-	for text, paths := range map[string][]string{
-		"metrics of all control planes":               {"/metrics", "/metrics/slis", "/metrics/cadvisor", "/metrics/resources"},
-		"profiles and flags of the process":           {"/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/flags/v", "/debug/api_priority_and_fairness/dump_requests"},
-		"flags, configuration and state of a process": {"/flagz", "/statusz", "/configz"},
-		"logs of the platform's machine":              {"/logs", "/logs/", "/logs/kube-apiserver.log"},
-		"health of what listens on loopback":          {"/api/v1/componentstatuses", "/api/v1/componentstatuses/scheduler"},
+	for _, hidden := range []struct {
+		text  string
+		paths []string
+	}{
+		{"metrics of all control planes", []string{"/metrics", "/metrics/slis", "/metrics/cadvisor", "/metrics/resources"}},
+		{"profiles and flags of the process", []string{
+			"/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/flags/v", "/debug/api_priority_and_fairness/dump_requests",
+		}},
+		{"flags, configuration and state of the process", []string{"/flagz", "/statusz", "/configz"}},
+		{"logs of the platform's machine", []string{"/logs", "/logs/", "/logs/kube-apiserver.log"}},
+		{"health of what listens on loopback", []string{"/api/v1/componentstatuses", "/api/v1/componentstatuses/scheduler"}},
 	} {
-		attack(text, "review: /metrics of a hosted control plane", func(ctx SpecContext) {
-			for _, path := range paths {
-				code, _ := ask(ctx, mallory.Config, http.MethodGet, path, nil)
+		attack(hidden.text, "review: /metrics of a hosted control plane", func(ctx SpecContext) {
+			for _, path := range hidden.paths {
+				code, _ := request(ctx, mallory.Config, http.MethodGet, path, nil)
 				Expect(code).To(Equal(http.StatusNotFound), path)
 			}
 		})
 	}
 
 	It("still shows metrics to the super cluster's admin", func(ctx SpecContext) {
-		code, text := ask(ctx, super.Config, http.MethodGet, "/metrics", nil)
+		code, text := request(ctx, super.Config, http.MethodGet, "/metrics", nil)
 		Expect(code).To(Equal(http.StatusOK))
 		Expect(text).To(ContainSubstring("apiserver_request_total"))
 	})
@@ -77,7 +82,7 @@ var _ = Describe("The process of hosted control planes", Ordered, func() {
 
 	attack("the store's address in health checks", "idea: verbose health checks", func(ctx SpecContext) {
 		for _, path := range []string{"/readyz?verbose", "/livez?verbose", "/healthz?verbose", "/version", "/openapi/v2"} {
-			code, text := ask(ctx, mallory.Config, http.MethodGet, path, nil)
+			code, text := request(ctx, mallory.Config, http.MethodGet, path, nil)
 			Expect(code).To(Equal(http.StatusOK), path)
 			Expect(text).NotTo(Or(ContainSubstring("client.sock"), ContainSubstring(super.Dir)), path)
 		}
@@ -101,7 +106,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(os.RemoveAll, dir)
 		host, err = local.Start(ctx, dir, "--agent=false", "--nodes=0",
-			"--tenant-storage=6Mi", "--tenant-objects=400", "--tenant-writes=4Mi")
+			"--tenant-storage=6Mi", "--tenant-objects=400", "--tenant-writes=2Mi")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
 		connect := func(name string) *local.Tenant {
@@ -240,7 +245,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 				method, to = http.MethodPost, path
 			}
 			var answer string
-			code, answer = ask(ctx, mallory.Config, method, to, strings.NewReader(text))
+			code, answer = request(ctx, mallory.Config, method, to, strings.NewReader(text))
 			Expect(code).To(BeElementOf(http.StatusOK, http.StatusCreated, http.StatusTooManyRequests), answer)
 		}
 		Expect(code).To(Equal(http.StatusTooManyRequests))
