@@ -80,7 +80,7 @@ func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.SyncerOptions.AddFlags(all)
 	for _, flag := range []string{
-		"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
+		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
 	} {
 		if found := all.Lookup(flag); found != nil {
 			found.Usage = "vc-syncer: " + found.Usage

@@ -172,6 +172,7 @@ type queueMetrics struct {
 	requests *prometheus.GaugeVec
 	longest  prometheus.Gauge
 	tenants  prometheus.Gauge
+	slow     prometheus.Gauge
 }
 
 func newQueueMetrics() *queueMetrics {
@@ -189,6 +190,10 @@ func newQueueMetrics() *queueMetrics {
 			Name: "vc_syncer_queue_busy_tenants",
 			Help: "Tenants that have objects that wait for a worker or are being worked on.",
 		}),
+		slow: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_queue_slow_tenants",
+			Help: "Tenants whose apiservers answer slowly, so that their objects are reconciled by the workers of --slow-workers.",
+		}),
 	}
 }
 
@@ -197,6 +202,7 @@ func (q *queueMetrics) Describe(to chan<- *prometheus.Desc) {
 	q.requests.Describe(to)
 	q.longest.Describe(to)
 	q.tenants.Describe(to)
+	q.slow.Describe(to)
 }
 
 // Collect counts.
@@ -212,7 +218,9 @@ func (q *queueMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	q.longest.Set(float64(stats.Longest))
 	q.tenants.Set(float64(stats.Busy))
+	q.slow.Set(float64(stats.Slow))
 	q.requests.Collect(to)
 	q.longest.Collect(to)
 	q.tenants.Collect(to)
+	q.slow.Collect(to)
 }
