@@ -251,6 +251,13 @@ func (e *Engine) setSlow(s *session, slow bool) {
 	}
 }
 
+// engaged returns how many tenants are engaged.
+func (e *Engine) engaged() int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return len(e.sessions)
+}
+
 // eachSession calls f with every engaged tenant, outside the lock.
 func (e *Engine) eachSession(f func(*session)) {
 	e.mu.RLock()

@@ -59,6 +59,10 @@ type session struct {
 	agreements agreements
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
+	// beat is the patrol's.
+	beat beat
+	// digests are of copies.
+	digests digests
 	// pace tells whether the tenant's apiserver answers slowly.
 	pace *pace
 }
