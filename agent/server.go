@@ -19,6 +19,8 @@ import (
 const (
 	// headerPatience is how long a client may take for a handshake and the headers of a request.
 	headerPatience = 10 * time.Second
+	// maxHeaders bounds the headers of a request, of which the agent needs a few hundred bytes.
+	maxHeaders = 16 << 10
 	// idlePatience is how long a connection is kept without a request.
 	idlePatience = 2 * time.Minute
 	stopPatience = 5 * time.Second
@@ -80,6 +82,7 @@ func (s *Server) Start(ctx context.Context) error {
 		Handler:           s.handler,
 		TLSConfig:         s.tls(ctx),
 		ReadHeaderTimeout: headerPatience,
+		MaxHeaderBytes:    maxHeaders,
 		IdleTimeout:       idlePatience,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          errorLog(s.options.Logger),

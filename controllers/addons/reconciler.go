@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -16,10 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -29,6 +25,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 )
 
 const (
@@ -36,11 +33,9 @@ const (
 	fieldOwner = "vc-manager"
 	// interval is how often a tenant's addons are looked at: nobody watches them.
 	interval = 30 * time.Second
-	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is tried
-	// again after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
-	workers = 32
-	// timeout is how long one tenant may take. What has been applied then is not applied again.
-	timeout = 10 * time.Second
+	workers  = 4
+	// timeout is how long one tenant may take.
+	timeout = 15 * time.Second
 )
 
 // Addon is something that is kept in place in tenants' clusters.
@@ -156,12 +151,12 @@ func (r *Reconciler) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 		return nil, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
 	config.UserAgent = fieldOwner
-	// A transport that is shared would be kept for as long as the process runs. One with a function of its own is not.
-	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
-	httpClient, err := rest.HTTPClientFor(config)
+	ctx, closeTenant := context.WithCancel(ctx)
+	httpClient, err := tenanthttp.NewClient(ctx, config, tenanthttp.Options{Limits: tenanthttp.DefaultLimits(), Untrusted: true})
 	if err != nil {
+		closeTenant()
 		return nil, nil, fmt.Errorf("set up a client: %w", err)
 	}
 	tenant, err := dynamic.NewForConfigAndClient(config, httpClient)
-	return tenant, func() { utilnet.CloseIdleConnectionsFor(httpClient.Transport) }, err
+	return tenant, closeTenant, err
 }

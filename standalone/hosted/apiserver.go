@@ -56,10 +56,6 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		return nil, err
 	}
 	resolveServices(config)
-	explainStorage(config, c.budget)
-	if !c.spec.Diagnostics {
-		hideProcess(config)
-	}
 	generic := config.KubeAPIs.ControlPlane.Generic
 	s := &apiServer{done: make(chan struct{}), informers: config.KubeAPIs.ControlPlane.VersionedInformers}
 	s.loopback = unlimited(generic.LoopbackClientConfig)
@@ -210,7 +206,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	}
 	setKubeletOptions(o, spec, creds)
 	setFrontProxyOptions(o, creds)
-	o.Features.EnableProfiling = spec.Diagnostics
+	o.Features.EnableProfiling = spec.Profiling
 	setEconomyOptions(o)
 	o.Etcd.StorageConfig.Prefix = prefixOf(spec.Name)
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}

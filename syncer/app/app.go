@@ -15,6 +15,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
@@ -52,7 +53,9 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		return nil, err
 	}
 	kinds := resources.All(agent, pods)
-	tenants := provider.New(scheme, engine.TenantObjects(kinds), clients.prepare, metrics.provider)
+	tenants := provider.New(scheme, provider.Options{
+		Objects: engine.TenantObjects(kinds), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
+	})
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
 	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)
@@ -70,11 +73,12 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		return nil, err
 	}
 	_, err = engine.New(mgr, kinds, engine.Options{
+		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
-		Queue:      opts.queue(),
+		Queue:      fairqueue.Options{Cap: opts.TenantCap, BackoffMax: retryMost},
 		Validation: gate,
 		Metrics:    metrics.engine,
 	})

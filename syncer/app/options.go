@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
@@ -19,14 +20,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
+// minTenantMemory is too little for any tenant, and more than what is meant without a unit.
+const minTenantMemory = 1 << 20
+
 // Options are the settings of a syncer.
 type Options struct {
 	// Workers is how many objects are worked on at a time.
 	Workers int
-	// SlowWorkers is how many more are worked on at a time, of tenants whose apiservers answer slowly.
-	SlowWorkers int
 	// TenantCap is how many of them may be one tenant's.
 	TenantCap int
+	// TenantMemory is how much of the syncer's memory the objects of one tenant may take.
+	TenantMemory resource.Quantity
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
 	// NodeLinger is how long a virtual node is still shown after the tenant's last pod there went.
@@ -62,13 +66,15 @@ type Options struct {
 // waits in them, where nobody is fair: so there are few workers, and a tenant that hangs or wants much has few of them.
 func DefaultOptions() Options {
 	return Options{
-		Workers:     16,
-		SlowWorkers: 128,
-		TenantCap:   fairqueue.DefaultCap,
-		Timeout:     10 * time.Second,
-		NodeLinger:  time.Minute,
-		Patrol:      time.Minute,
-		Registerer:  metrics.Registry,
+		Workers:   16,
+		TenantCap: fairqueue.DefaultCap,
+		Timeout:   10 * time.Second,
+
+		TenantMemory: resource.MustParse("512Mi"),
+
+		NodeLinger: time.Minute,
+		Patrol:     time.Minute,
+		Registerer: metrics.Registry,
 
 		ShareNamespace:         share.Namespace,
 		QuotaValidationTimeout: 2 * time.Second,
@@ -78,10 +84,9 @@ func DefaultOptions() Options {
 // AddFlags adds a flag for each setting.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "how many objects are worked on at a time, of all tenants together")
-	flags.IntVar(&o.SlowWorkers, "slow-workers", o.SlowWorkers,
-		"how many more objects are worked on at a time, of tenants whose apiservers answer much slower than the super cluster: "+
-			"they wait for each other, and no other tenant waits for them")
 	flags.IntVar(&o.TenantCap, "tenant-cap", o.TenantCap, "how many objects of one tenant are worked on at a time")
+	flags.Var(quantity{&o.TenantMemory}, "tenant-memory", "how much of the syncer's memory the objects of one tenant may take; a tenant "+
+		"that has more is not synced until it has less")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long the work on one object may take before it is tried again")
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
 		"how long a virtual node is still shown to a tenant after its last pod there went")
@@ -116,11 +121,11 @@ func (o *Options) Validate() error {
 	if o.Workers < 1 {
 		errs = append(errs, errors.New("--workers must be at least 1"))
 	}
-	if o.SlowWorkers < 1 {
-		errs = append(errs, errors.New("--slow-workers must be at least 1"))
-	}
 	if o.TenantCap < 1 {
 		errs = append(errs, errors.New("--tenant-cap must be at least 1"))
+	}
+	if o.TenantMemory.Value() < minTenantMemory {
+		errs = append(errs, errors.New("--tenant-memory must be at least 1Mi"))
 	}
 	if o.Timeout < time.Second {
 		errs = append(errs, errors.New("--timeout must be at least 1s"))
@@ -147,11 +152,6 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// queue returns the limits of the queue.
-func (o *Options) queue() fairqueue.Options {
-	return fairqueue.Options{Cap: o.TenantCap, Workers: o.Workers, SlowWorkers: o.SlowWorkers, BackoffMax: retryMost}
 }
 
 // agent reads the address of vn-agent.
@@ -182,3 +182,15 @@ func (o *Options) podRanges() (resources.PodRanges, error) {
 	}
 	return pods, nil
 }
+
+// quantity is a flag that is written into a setting.
+type quantity struct{ *resource.Quantity }
+
+// Set reads the flag.
+func (q quantity) Set(text string) (err error) {
+	*q.Quantity, err = resource.ParseQuantity(text)
+	return err
+}
+
+// Type is what the help shows as the flag's value.
+func (quantity) Type() string { return "quantity" }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -128,8 +129,30 @@ func (s *session) issue(ctx context.Context, k *kind, o objects, account string,
 		}
 		return "", now, err
 	}
-	life := request.Status.ExpirationTimestamp.Sub(now)
+	life, err := lifeOf(request.Status, now)
+	if err != nil {
+		return "", now, fmt.Errorf("issue a token of service account %s: %w", account, err)
+	}
 	return request.Status.Token, now.Add(wait.Jitter(time.Duration(renewalFrom*float64(life)), renewalSpread)), nil
+}
+
+// Bounds of what a tenant's apiserver may issue.
+const (
+	maxToken = 64 << 10
+	// A token that lives for less would be asked for again and again; one that lives for more is renewed daily, as kubelets do.
+	minTokenLife, maxTokenLife = time.Minute, 24 * time.Hour
+)
+
+// lifeOf is how long an issued token lives, up to the time by which it is renewed anyway.
+func lifeOf(issued authenticationv1.TokenRequestStatus, now time.Time) (time.Duration, error) {
+	if issued.Token == "" || len(issued.Token) > maxToken {
+		return 0, refusal{fmt.Errorf("the token that the apiserver issues has %d bytes, which is not between 1 and %d", len(issued.Token), maxToken)}
+	}
+	life := issued.ExpirationTimestamp.Sub(now)
+	if life < minTokenLife {
+		return 0, refusal{errors.New("the token that the apiserver issues has expired or is about to")}
+	}
+	return min(life, maxTokenLife), nil
 }
 
 // keepTokens writes tokens into the Secret beside the copy, whether there is one or not.

@@ -12,20 +12,48 @@ import (
 // Group makes informers that live as long as a context. controller-runtime's cache spends two goroutines on telling each of its
 // informers when to end, for the cache ends as a whole and can let one of them go; a group's informers return them as soon as they
 // run. So a cache of a group lets no informer go: one that is removed from it watches on, unseen, until all end.
+//
+// The apiserver that a group watches is not trusted: objects that none could show are dropped, and all together take a bounded part of
+// the memory.
 type Group struct {
 	ctx     context.Context
+	opts    GroupOptions
+	budget  budget
 	running sync.WaitGroup
 }
 
+// GroupOptions are what a group is made of.
+type GroupOptions struct {
+	// Memory is how many bytes the objects of the group may take; 0 is any number.
+	Memory int64
+	// Exceeded is told once when that does not suffice. What does not fit is dropped.
+	Exceeded func(error)
+	// Rejected is told the kind of every object that was dropped, and the reason.
+	Rejected func(kind, reason string)
+	// Namespaced reports whether objects of the type of an example are in namespaces.
+	Namespaced func(example runtime.Object) (bool, error)
+}
+
 // NewGroup makes a group that lives as long as ctx.
-func NewGroup(ctx context.Context) *Group { return &Group{ctx: ctx} }
+func NewGroup(ctx context.Context, opts GroupOptions) *Group {
+	return &Group{ctx: ctx, opts: opts, budget: budget{most: opts.Memory, exceeded: opts.Exceeded}}
+}
 
 // New makes an informer, as the function New does.
 func (g *Group) New(
 	source cache.ListerWatcher, example runtime.Object, _ time.Duration, indexers cache.Indexers,
 ) cache.SharedIndexInformer {
 	i := newInformer(source, example, indexers)
+	i.source = newSource(source, i)
 	i.group = g
+	// The cache has found the resource of the kind by the same mapping, or it would not get here.
+	namespaced, err := g.opts.Namespaced(example)
+	i.check = func(obj any) string {
+		if err != nil {
+			return ReasonKind
+		}
+		return checker{example, namespaced}.check(obj)
+	}
 	return i
 }
 

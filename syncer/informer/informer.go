@@ -28,8 +28,11 @@ type Informer struct {
 	// mutations panics when a kept object is changed, in tests that ask for that.
 	mutations cache.MutationDetector
 
-	// group is what it lives with, if not with the context that it runs with.
+	// group is what it lives with, if not with the context that it runs with; check says why an object is dropped, and is of the group.
 	group *Group
+	check func(obj any) string
+	// account is what the objects take of the group's budget.
+	account account
 
 	started   atomic.Bool
 	reflector atomic.Pointer[cache.Reflector]
@@ -78,6 +81,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	logger := klog.FromContext(ctx)
 	if i.group != nil {
+		logger = logger.WithSink(quiet{logger.GetSink(), func() { i.reject(ReasonEvent) }})
 		i.group.running.Go(func() { i.watch(klog.NewContext(i.group.ctx, logger)) })
 		return
 	}
@@ -98,6 +102,31 @@ func (i *Informer) watch(ctx context.Context) {
 	reflector := cache.NewReflectorWithOptions(i.source, i.example, &store{i}, cache.ReflectorOptions{Logger: &logger, Name: "informer"})
 	i.reflector.Store(reflector)
 	reflector.RunWithContext(ctx)
+}
+
+// reject tells that an object is dropped.
+func (i *Informer) reject(reason string) {
+	if i.group != nil {
+		i.group.opts.Rejected(kindOf(i.example), reason)
+	}
+}
+
+// isDropped reports whether an object is dropped, and tells why.
+func (i *Informer) isDropped(obj any) bool {
+	switch obj.(type) {
+	case dropped:
+		return true
+	case *packed: // has passed
+		return false
+	}
+	if i.check == nil {
+		return false
+	}
+	reason := i.check(obj)
+	if reason != "" {
+		i.reject(reason)
+	}
+	return reason != ""
 }
 
 // stop lets nobody join any more.

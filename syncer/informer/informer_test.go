@@ -240,14 +240,14 @@ func TestItEndsWithItsContext(t *testing.T) {
 func TestAGroupOutlivesWhatItsInformersRunWith(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, source *cachetesting.FakeControllerSource) {
 		ctx, cancel := context.WithCancel(ctx)
-		group, handler := NewGroup(ctx), newJournal()
+		group, handler := NewGroup(ctx, inNamespaces()), newJournal()
 		i := group.New(source, &corev1.ConfigMap{}, 0, nil)
 		join(t, i, handler)
 		stopped := make(chan struct{})
 		i.Run(stopped) // returns
 		close(stopped)
 		synctest.Wait()
-		source.Add(configMap("a", "1"))
+		source.Add(identified(configMap("a", "1")))
 		synctest.Wait()
 		expect(t, handler.taken(), "add a=1 with managed fields")
 		cancel()

@@ -14,11 +14,24 @@ var _ cache.TransformingStore = (*store)(nil)
 // Transformer lets the reflector transform and pack objects while it collects them: a list is never in memory as it came.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
+		if _, done := obj.(*packed); done {
+			return obj, nil
+		}
+		if s.isDropped(obj) {
+			return dropped{}, nil
+		}
 		obj, err := s.transformed(obj)
 		if err != nil {
 			return nil, err
 		}
-		return s.indexer.pack(obj)
+		kept, err := s.indexer.pack(obj)
+		if err != nil {
+			return nil, err
+		}
+		if !s.collect(sizeOf(kept)) {
+			return dropped{}, nil
+		}
+		return kept, nil
 	}
 }
 
@@ -27,17 +40,32 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update keeps an object.
 func (s *store) Update(obj any) error {
+	if s.isDropped(obj) {
+		return nil
+	}
 	obj, err := s.transformed(obj)
+	if err != nil {
+		return err
+	}
+	kept, err := s.indexer.pack(obj)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, known, err := s.indexer.Get(obj)
+	was, known, err := s.lockedGet(obj)
 	if err != nil {
 		return err
 	}
-	if err := s.indexer.Update(obj); err != nil {
+	change := sizeOf(kept)
+	if known {
+		change -= sizeOf(was)
+	}
+	if !s.keep(change) {
+		return nil
+	}
+	was = unpack(was)
+	if err := s.indexer.Update(kept); err != nil {
 		return err
 	}
 	if known {
@@ -50,17 +78,32 @@ func (s *store) Update(obj any) error {
 
 // Delete drops an object, whose last state this is.
 func (s *store) Delete(obj any) error {
+	if s.isDropped(obj) {
+		return nil
+	}
 	obj, err := s.transformed(obj)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if was, known, err := s.lockedGet(obj); err == nil && known {
+		s.keep(-sizeOf(was))
+	}
 	if err := s.indexer.Delete(obj); err != nil {
 		return err
 	}
 	s.lockedDeleted(obj)
 	return nil
+}
+
+// lockedGet returns what is kept of an object.
+func (s *store) lockedGet(obj any) (kept any, known bool, err error) {
+	key, err := keyOf(obj)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.indexer.kept(key)
 }
 
 // Replace keeps these objects alone. What others came to, nobody saw.
@@ -83,6 +126,7 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 	if err := s.indexer.Replace(kept, resourceVersion); err != nil {
 		return err
 	}
+	s.keepCollected()
 	s.lockedReplaced(was, list)
 	if !s.HasSynced() {
 		close(s.synced)
@@ -122,17 +166,31 @@ type listed struct {
 
 // listed transforms and packs the objects of a list.
 func (s *store) listed(objects []any) ([]listed, error) {
-	list := make([]listed, len(objects))
-	for n, obj := range objects {
+	list := make([]listed, 0, len(objects))
+	there := make(map[string]bool, len(objects))
+	// Those that were packed while they were collected are counted again, as the others are.
+	s.forgetCollected()
+	for _, obj := range objects {
 		kept, err := s.Transformer()(obj)
 		if err != nil {
 			return nil, err
+		}
+		if _, done := obj.(*packed); done && !s.collect(sizeOf(kept)) {
+			continue
+		}
+		if _, none := kept.(dropped); none {
+			continue
 		}
 		key, err := keyOf(kept)
 		if err != nil {
 			return nil, err
 		}
-		list[n] = listed{key, kept}
+		if there[key] {
+			s.reject(ReasonDuplicate)
+			continue
+		}
+		there[key] = true
+		list = append(list, listed{key, kept})
 	}
 	return list, nil
 }

@@ -17,10 +17,13 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -42,6 +45,8 @@ type Cluster struct {
 	served map[schema.GroupVersionKind]bool
 	// replaced: the apiserver serves another cluster than that, or an earlier state of it.
 	replaced atomic.Bool
+	// refused is why the tenant is to be disengaged; nil if it is not.
+	refused  atomic.Pointer[error]
 	reopened *reopened
 	removal  removal
 	problems problems
@@ -52,40 +57,43 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes, tripped
-// when the circuit breaker parks the tenant.
-func newCluster(
-	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, builtin meta.RESTMapper,
-	objects map[client.Object]cache.ByObject, changed, tripped func(),
-) (*Cluster, error) {
-	mapper := newMapper(builtin)
+// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes. An untrusted apiserver
+// is one that the platform does not run.
+func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untrusted bool, changed func()) (*Cluster, error) {
 	// Whoever reads the syncer's log can do nothing about what a tenant's apiserver calls deprecated.
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{
-		config: config, scheme: scheme, mapper: mapper, work: newWork(), changed: changed, informers: informer.NewGroup(ctx),
-	}
-	c.health = &health{ctx: ctx, changed: changed, tripped: tripped, probe: c.probe}
+	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), changed: changed}
+	c.informers = informer.NewGroup(ctx, informer.GroupOptions{
+		Memory: p.memory, Exceeded: c.refuse, Rejected: p.metrics.countRejected,
+		Namespaced: func(example runtime.Object) (bool, error) {
+			return apiutil.IsObjectNamespaced(example, c.scheme, c.mapper)
+		},
+	})
+	c.health = &health{ctx: ctx, changed: changed, tripped: p.metrics.trips.Inc, probe: c.probe}
 	c.reopened = newReopened(ctx, c.Verify)
-	httpClient, err := newHTTPClient(ctx, config, func(next http.RoundTripper) http.RoundTripper {
-		return c.reopened.wrap(c.health.wrap(next))
+	var err error
+	c.http, err = tenanthttp.NewClient(ctx, config, tenanthttp.Options{
+		Limits: tenanthttp.DefaultLimits(), Untrusted: untrusted,
+		Refused: c.refuse,
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.http = httpClient
+	c.http.Transport = requests.Patient(c.reopened.wrap(c.health.wrap(c.http.Transport)))
 	c.cache, err = cache.New(config, cache.Options{
-		HTTPClient:                  httpClient,
-		Scheme:                      scheme,
-		Mapper:                      mapper,
+		HTTPClient:                  c.http,
+		Scheme:                      c.scheme,
+		Mapper:                      c.mapper,
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject:                    objects,
+		ByObject:                    p.objects,
 		NewInformer:                 c.informers.New,
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.client, err = client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	asking, err := client.New(config, client.Options{HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper})
+	c.client = answersChecked{asking}
 	return c, err
 }
 
@@ -120,7 +128,7 @@ func (c *Cluster) Synced() {
 // Healthy says whether the tenant's apiserver answers, and for the cluster that was engaged, which has not lost its pods. After a
 // change, the cluster is engaged again.
 func (c *Cluster) Healthy() bool {
-	return c.health.healthy() && !c.replaced.Load() && c.removal.unconfirmed() == 0
+	return c.health.healthy() && !c.replaced.Load() && c.refused.Load() == nil && c.removal.unconfirmed() == 0
 }
 
 // Serves says whether the tenant's apiserver had a kind in this version when it was engaged.

@@ -1,9 +1,10 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -19,16 +20,26 @@ func (c *Cluster) discover() error {
 	if err != nil {
 		return fmt.Errorf("making the discovery client: %w", err)
 	}
-	_, lists, err := client.ServerGroupsAndResources()
-	if err := c.unlessOthers(err); err != nil {
+	groups, lists, failed, err := client.GroupsAndMaybeResources()
+	if err != nil {
 		return err
 	}
-	c.served = map[schema.GroupVersionKind]bool{}
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return fmt.Errorf("reading what the tenant's apiserver serves: %w", err)
+	if err := c.unlessOthers(failed); err != nil {
+		return err
+	}
+	if lists == nil {
+		lists = map[schema.GroupVersion]*metav1.APIResourceList{}
+	}
+	// An apiserver that does not tell everything at once is asked for the versions that are built in, however many others it names.
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			if err := c.discoverVersion(client, version.GroupVersion, lists); err != nil {
+				return err
+			}
 		}
+	}
+	c.served = map[schema.GroupVersionKind]bool{}
+	for version, list := range lists {
 		for i := range list.APIResources {
 			if gvk := version.WithKind(list.APIResources[i].Kind); c.scheme.Recognizes(gvk) {
 				c.served[gvk] = true
@@ -38,16 +49,30 @@ func (c *Cluster) discover() error {
 	return nil
 }
 
-// unlessOthers passes over an error of discovery that is about API groups which are not built in: apiservers of the tenant's own
-// may stand behind them, and may be down.
-func (c *Cluster) unlessOthers(err error) error {
-	var failed *discovery.ErrGroupDiscoveryFailed
-	if !errors.As(err, &failed) {
-		return err
+// discoverVersion asks for the kinds of a version that is built in and is not known yet. One that is gone has none.
+func (c *Cluster) discoverVersion(
+	client *discovery.DiscoveryClient, name string, known map[schema.GroupVersion]*metav1.APIResourceList,
+) error {
+	version, err := schema.ParseGroupVersion(name)
+	if err != nil || !c.scheme.IsVersionRegistered(version) || known[version] != nil {
+		return nil
 	}
-	for version := range failed.Groups {
+	list, err := client.ServerResourcesForGroupVersion(version.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("ask the tenant's apiserver what it serves of %s: %w", version, err)
+	}
+	if list == nil {
+		list = &metav1.APIResourceList{}
+	}
+	known[version] = list
+	return nil
+}
+
+// unlessOthers returns the failure of a version that is built in. Behind others may stand apiservers of the tenant's own, which may be down.
+func (c *Cluster) unlessOthers(failed map[schema.GroupVersion]error) error {
+	for version := range failed {
 		if c.scheme.IsVersionRegistered(version) {
-			return err
+			return &discovery.ErrGroupDiscoveryFailed{Groups: failed}
 		}
 	}
 	return nil

@@ -3,11 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -32,9 +34,17 @@ func (c *Cluster) identify(ctx context.Context) (identity, error) {
 	}
 	found := identity{revision: list.ResourceVersion}
 	for i := range list.Items {
+		if list.Items[i].Name != metav1.NamespaceSystem || !isUID(list.Items[i].UID) {
+			return identity{}, fmt.Errorf("the tenant's apiserver shows another namespace than %s, or one without a UID", metav1.NamespaceSystem)
+		}
 		found.uid = list.Items[i].UID
 	}
 	return found, nil
+}
+
+// isUID reports whether a UID can be remembered in an annotation and shown to an admin.
+func isUID(uid types.UID) bool {
+	return len(validation.IsDNS1123Label(strings.ToLower(string(uid)))) == 0
 }
 
 // remember takes the cluster that the tenant's apiserver serves now for the one that is engaged.

@@ -12,6 +12,8 @@ import (
 type Metrics struct {
 	tenants *prometheus.GaugeVec
 	trips   prometheus.Counter
+	// rejected has kinds that the syncer or an admin has named, and a fixed set of reasons.
+	rejected *prometheus.CounterVec
 
 	mu      sync.Mutex
 	reasons map[types.NamespacedName]string
@@ -29,9 +31,15 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "vc_syncer_breaker_trips_total",
 			Help: "How often a tenant was parked because its apiserver did not answer.",
 		}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vc_syncer_tenant_objects_rejected_total",
+			Help: "Objects that a tenant's apiserver showed and that were dropped, by the kind that was asked for and the reason: " +
+				"Kind, Name, Namespace, Identity (UID or resource version), Metadata (too much), Duplicate, Event (of a watch, unusable), " +
+				"Memory (more than --tenant-memory).",
+		}, []string{"kind", "reason"}),
 		reasons: map[types.NamespacedName]string{},
 	}
-	for _, c := range []prometheus.Collector{m.tenants, m.trips} {
+	for _, c := range []prometheus.Collector{m.tenants, m.trips, m.rejected} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the provider's metrics: %w", err)
 		}
@@ -61,3 +69,6 @@ func (m *Metrics) lockedForget(vc types.NamespacedName) {
 		m.tenants.WithLabelValues(reason).Dec()
 	}
 }
+
+// countRejected counts an object that was dropped.
+func (m *Metrics) countRejected(kind, reason string) { m.rejected.WithLabelValues(kind, reason).Inc() }

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 )
 
 // problem is why a tenant is not engaged: the reason and the message of its condition, which stay the same from one attempt
@@ -31,6 +32,13 @@ func asProblem(err error, server string) error {
 		return problem{
 			tenancyv1alpha1.ReasonUnauthorized,
 			fmt.Sprintf("The tenant's apiserver at %s refuses the admin kubeconfig; the user in it needs all rights", server),
+			err,
+		}
+	}
+	if why := tenanthttp.Refusal(err); why != nil {
+		return problem{
+			tenancyv1alpha1.ReasonAnswerRefused,
+			fmt.Sprintf("The tenant's apiserver at %s answers with what the syncer does not read: %v", server, why),
 			err,
 		}
 	}

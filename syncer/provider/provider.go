@@ -23,6 +23,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -36,6 +37,7 @@ type Provider struct {
 	super   client.Client
 	reader  client.Reader // of what the super cluster's cache does not hold
 	prepare func(*rest.Config)
+	memory  int64
 	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
 	metrics *Metrics
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
@@ -55,6 +57,20 @@ type Provider struct {
 	// share is nil if all tenants are served.
 	share  Share
 	visits map[types.NamespacedName]*visit
+	// refusals are why tenants are disengaged for a while.
+	refusals map[types.NamespacedName]*refusal
+}
+
+// Options are what a provider is made of beside the scheme.
+type Options struct {
+	// Objects are the kinds that caches hold in part, and which part.
+	Objects map[client.Object]cache.ByObject
+	// Prepare prepares what connects to tenants.
+	Prepare func(*rest.Config)
+	// Memory is how many bytes the objects of one tenant may take.
+	Memory int64
+	// Metrics are this provider's own.
+	Metrics *Metrics
 }
 
 // tenant is an engaged tenant.
@@ -77,16 +93,14 @@ var (
 	_ multicluster.ProviderRunnable = (*Provider)(nil)
 )
 
-// New makes a provider whose tenants' clusters use the scheme. Of the kinds in narrow, their caches hold only what it says.
-// What connects to them is prepared by prepare. The metrics are this provider's own.
-func New(
-	scheme *runtime.Scheme, narrow map[client.Object]cache.ByObject, prepare func(*rest.Config), metrics *Metrics,
-) *Provider {
+// New makes a provider whose tenants' clusters use the scheme.
+func New(scheme *runtime.Scheme, opts Options) *Provider {
 	return &Provider{
 		scheme:  scheme,
-		prepare: prepare,
-		objects: cachedObjects(narrow),
-		metrics: metrics,
+		prepare: opts.Prepare,
+		memory:  opts.Memory,
+		objects: cachedObjects(opts.Objects),
+		metrics: opts.Metrics,
 		mapper:  staticMapper(scheme),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		shared:  make(chan struct{}, 1),
@@ -94,6 +108,8 @@ func New(
 		tenants: map[types.NamespacedName]*tenant{},
 		names:   map[multicluster.ClusterName]types.NamespacedName{},
 		visits:  map[types.NamespacedName]*visit{},
+
+		refusals: map[types.NamespacedName]*refusal{},
 	}
 }
 
@@ -151,11 +167,12 @@ func (p *Provider) engage(
 	if err != nil {
 		return problem{tenancyv1alpha1.ReasonKubeconfigInvalid, "The admin kubeconfig cannot be used: " + err.Error(), err}
 	}
-	rest.Dial = dialer()
+	rest.Dial = tenanthttp.Dialer()
 	p.prepare(rest)
+	untrusted := vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerExternal
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer context.AfterFunc(visiting, cancel)()
-	c, err := newCluster(ctx, rest, p.scheme, p.mapper, p.objects, func() { p.changed(ctx, vc) }, p.metrics.trips.Inc)
+	c, err := p.newCluster(ctx, rest, untrusted, func() { p.changed(ctx, vc) })
 	if err == nil {
 		err = c.remember(ctx)
 	}

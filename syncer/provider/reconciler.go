@@ -26,9 +26,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// connecting is how many tenants are connected to at a time. One that does not answer holds one of these places for as long as
-// the probe's timeout, and then waits for its backoff: it takes several hundred to keep another one waiting.
-const connecting = 128
+// connecting is how many tenants are connected to at a time: one that does not answer holds one of these places for as long as
+// the probe's timeout.
+const connecting = 32
 
 // A tenant that cannot be connected to is tried again after retryFirst, then after twice as long each time, up to retryMost.
 const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second
@@ -81,30 +81,38 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		p.leave(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, p.follow(ctx, vc)
+	again, err := p.follow(ctx, vc)
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // leave lets go of a tenant that is on its way out, or another's to serve.
 func (p *Provider) leave(vc types.NamespacedName) {
 	p.disengage(vc)
+	p.mu.Lock()
+	delete(p.refusals, vc)
+	p.mu.Unlock()
 	p.metrics.forget(vc)
 }
 
-// follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands.
-func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+// follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands. It returns when to look again; zero
+// if a change leads here.
+func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (time.Duration, error) {
 	err := p.connect(ctx, vc)
+	if why, ok := errors.AsType[*refusal](err); ok {
+		return p.reportRefusal(ctx, vc, why)
+	}
 	if why, ok := errors.AsType[problem](err); ok {
 		err = errors.Join(err, p.report(ctx, vc, false, why.reason, why.message))
 		if why.reason == tenancyv1alpha1.ReasonKubeconfigInvalid {
 			// Only another Secret mends that, and its event leads here again.
-			return reconcile.TerminalError(err)
+			return 0, reconcile.TerminalError(err)
 		}
-		return err
+		return 0, err
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return p.reportEngaged(ctx, vc)
+	return 0, p.reportEngaged(ctx, vc)
 }
 
 // reportEngaged writes the condition of a tenant that is engaged.
@@ -143,6 +151,9 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	}
 	root, config, err := p.read(ctx, vc)
 	if err != nil || config == nil {
+		return err
+	}
+	if err := p.refusal(vc, key, current, config); err != nil {
 		return err
 	}
 	if current != nil && current.serves(vc, config) {

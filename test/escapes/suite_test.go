@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -34,6 +35,9 @@ const (
 	// patrol is short, so that an attack also meets the patrol.
 	patrol = 5 * time.Second
 )
+
+// tenantMemory is little, so that an attack exceeds it soon.
+var tenantMemory = resource.MustParse("16Mi")
 
 var (
 	super *local.SuperCluster
@@ -66,21 +70,29 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err = super.SyncerConfig(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	syncer = local.StartSyncer(account, logger, func(o *app.Options) { o.Patrol = patrol })
+	syncer = local.StartSyncer(account, logger, func(o *app.Options) {
+		o.Patrol, o.TenantMemory = patrol, tenantMemory
+	})
 	DeferCleanup(func() { Expect(syncer.Stop()).To(Succeed()) })
 })
 
 // tenant creates a tenant for a spec or a container of specs and deletes it at the end, without waiting for that.
 func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {
 	GinkgoHelper()
+	vc := virtualCluster(change...)
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed()) })
+	t, err := super.NewTenant(ctx, vc)
+	Expect(err).NotTo(HaveOccurred())
+	return t
+}
+
+// virtualCluster returns a VirtualCluster with a name of its own.
+func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
 	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: fmt.Sprintf("t%d", time.Now().UnixNano()%1e9),
 	}}
 	for _, f := range change {
 		f(vc)
 	}
-	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed()) })
-	t, err := super.NewTenant(ctx, vc)
-	Expect(err).NotTo(HaveOccurred())
-	return t
+	return vc
 }

@@ -40,6 +40,8 @@ const (
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable: the tenant's apiserver does not answer.
 	ReasonUnreachable = "Unreachable"
+	// ReasonAnswerRefused: the tenant's apiserver answers with what is not read of it: too much, a redirect, or another format.
+	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
 	ReasonIdentityChanged = "IdentityChanged"
 	// ReasonRemovalUnconfirmed: the tenant's pods are gone though nobody deleted them; an admin has to confirm that what runs is

@@ -18,6 +18,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
@@ -49,17 +50,20 @@ var errNoVersion = errors.New("the answer is not that of a Kubernetes apiserver"
 
 // getVersion gets /version over a connection of its own. A shared transport would be kept for as long as the process runs.
 func getVersion(ctx context.Context, config *rest.Config) (string, error) {
-	client, err := newClient(config)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client, err := newClient(ctx, config)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+"/version", nil)
 	if err != nil {
 		return "", fmt.Errorf("make request: %w", err)
 	}
 	response, err := client.Do(request)
+	if redirect, ok := errors.AsType[*tenanthttp.RedirectError](err); ok {
+		return "", &statusError{redirect.Code}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -67,29 +71,16 @@ func getVersion(ctx context.Context, config *rest.Config) (string, error) {
 	if response.StatusCode != http.StatusOK {
 		return "", &statusError{response.StatusCode}
 	}
-	return parseVersion(io.LimitReader(response.Body, maxBody))
+	return parseVersion(response.Body)
 }
 
-// newClient makes a client that follows no redirect: credentials stay with the server that the kubeconfig names.
-func newClient(config *rest.Config) (*http.Client, error) {
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up TLS: %w", err)
-	}
+// newClient makes a client for as long as ctx lasts.
+func newClient(ctx context.Context, config *rest.Config) (*http.Client, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "vc-manager/" + version.String()
-	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{
-		Proxy:             http.ProxyFromEnvironment,
-		TLSClientConfig:   tlsConfig,
-		DisableKeepAlives: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up credentials: %w", err)
-	}
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
+	limits := tenanthttp.DefaultLimits()
+	limits.Object = maxBody
+	return tenanthttp.NewClient(ctx, config, tenanthttp.Options{Limits: limits})
 }
 
 // parseVersion reads the version from an answer.

@@ -1,9 +1,8 @@
-package provider
+package tenanthttp
 
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -25,8 +24,7 @@ func TestConnectionsEndWithTheTenant(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	same := func(next http.RoundTripper) http.RoundTripper { return next }
-	client, err := newHTTPClient(ctx, &rest.Config{Host: server.URL, Dial: dialer()}, same)
+	client, err := NewClient(ctx, &rest.Config{Host: server.URL}, Options{Limits: DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,23 +48,9 @@ func TestConnectionsEndWithTheTenant(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionsLetGoOfTheTenant: a tenant that lives long does not collect what it closed.
-func TestClosedConnectionsLetGoOfTheTenant(t *testing.T) {
-	released := false
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	conn := &ownedConn{Conn: ours, release: func() bool { released = true; return true }}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if !released {
-		t.Error("closing a connection keeps its claim on the tenant's context")
-	}
-}
-
 func TestBadTLSSettingsAreToldOf(t *testing.T) {
 	bad := &rest.Config{Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no certificate")}}
-	if _, err := newHTTPClient(t.Context(), bad, nil); err == nil {
+	if _, err := NewClient(t.Context(), bad, Options{}); err == nil {
 		t.Error("no error")
 	}
 }

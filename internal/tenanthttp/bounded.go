@@ -1,0 +1,199 @@
+package tenanthttp
+
+import (
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+	// maxRetryAfter is the longest that a client heeds a request to come back later.
+	maxRetryAfter = 10 * time.Second
+)
+
+// bounded sends requests and bounds what is read of the answers.
+type bounded struct {
+	next  http.RoundTripper
+	opts  Options
+	lists lists
+}
+
+func newBounded(next http.RoundTripper, opts Options) *bounded {
+	return &bounded{next: next, opts: opts}
+}
+
+// WrappedRoundTripper is the transport behind, by which client-go closes connections.
+func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+// CloseIdleConnections closes the connections that are not in use.
+func (b *bounded) CloseIdleConnections() {
+	if idle, ok := b.next.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+// RoundTrip sends a request.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	kind := kindOf(r)
+	ctx, cancel := b.deadline(r.Context(), kind)
+	r = r.Clone(ctx)
+	if b.opts.Untrusted {
+		askForLittle(r, kind)
+	}
+	answer, err := b.next.RoundTrip(r) //nolint:bodyclose // of a body that is closed by its reader
+	if err == nil {
+		if err = b.check(answer); err != nil {
+			_ = answer.Body.Close()
+			b.refused(kind, err)
+		}
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	b.bound(r, kind, answer, cancel)
+	return answer, nil
+}
+
+// deadline bounds the time of a request.
+func (b *bounded) deadline(ctx context.Context, kind string) (context.Context, context.CancelFunc) {
+	switch kind {
+	case aWatch:
+		return context.WithCancel(ctx)
+	case aList:
+		return context.WithTimeout(ctx, b.opts.Limits.ListTime)
+	}
+	return context.WithTimeout(ctx, b.opts.Limits.Time)
+}
+
+// pageSize is how many items of a list an apiserver is asked for at a time that is not trusted.
+const pageSize = 100
+
+// askForLittle leaves JSON of the formats that a request accepts, and has a list come in small pages: apiservers answer a list at resource
+// version 0 as a whole.
+func askForLittle(r *http.Request, kind string) {
+	accepted := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
+	accepted = slices.DeleteFunc(accepted, func(format string) bool { return !strings.HasPrefix(strings.TrimSpace(format), jsonType) })
+	if len(accepted) == 0 {
+		accepted = []string{jsonType}
+	}
+	r.Header.Set("Accept", strings.Join(accepted, ","))
+	query := r.URL.Query()
+	if kind != aList || query.Get("limit") == "" {
+		return
+	}
+	query.Set("limit", strconv.Itoa(pageSize))
+	if query.Get("resourceVersion") == "0" {
+		query.Del("resourceVersion")
+	}
+	r.URL.RawQuery = query.Encode()
+}
+
+// check refuses what no apiserver answers.
+func (b *bounded) check(answer *http.Response) error {
+	if answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
+		return &RedirectError{answer.StatusCode}
+	}
+	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return &FormatError{"Content-Encoding"}
+	}
+	if b.opts.Untrusted && answer.StatusCode < http.StatusMultipleChoices && formatOf(answer) != jsonType {
+		return &FormatError{"Content-Type"}
+	}
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds > int(maxRetryAfter.Seconds()) {
+		answer.Header.Del("Retry-After")
+	}
+	return nil
+}
+
+func formatOf(answer *http.Response) string {
+	format, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return format
+}
+
+// bound bounds what is read of an answer.
+func (b *bounded) bound(r *http.Request, kind string, answer *http.Response, cancel context.CancelFunc) {
+	body := &body{ReadCloser: answer.Body, what: kind, path: r.URL.Path, close: cancel, refused: b.refused}
+	if answer.StatusCode >= http.StatusBadRequest {
+		body.meter = &wholeMeter{most: b.opts.Limits.Error, limit: "the bytes of an error"}
+	} else {
+		body.meter = b.meterOf(r, kind, formatOf(answer) == protobufType)
+	}
+	answer.Body = body
+}
+
+// refused tells that an answer is not read. Of one to a request for an object, its sender is told.
+func (b *bounded) refused(kind string, err error) {
+	if kind != anObject && b.opts.Refused != nil {
+		b.opts.Refused(err)
+	}
+}
+
+// meterOf measures an answer that is what was asked for.
+func (b *bounded) meterOf(r *http.Request, kind string, protobuf bool) meter {
+	limits := b.opts.Limits
+	most, limit := limits.Object, "the bytes of an object"
+	var of *total
+	switch kind {
+	case aWatch:
+		most, limit = limits.Event, "the bytes of an event"
+		if protobuf {
+			return &frameMeter{most: most}
+		}
+	case aList:
+		of, most, limit = b.lists.page(r.URL, limits)
+	}
+	if protobuf {
+		return listMeter{total: of, meter: &wholeMeter{most: most, limit: limit}}
+	}
+	m := &jsonMeter{most: most, limit: limit, each: kind == aWatch}
+	if b.opts.Untrusted {
+		m.elements = limits.Elements
+		if kind == aList && r.URL.Query().Get("limit") != "" {
+			m.items = pageSize
+		}
+	}
+	return listMeter{total: of, meter: m}
+}
+
+// body is an answer that is measured while it is read.
+type body struct {
+	io.ReadCloser
+
+	meter      meter
+	what, path string
+	close      context.CancelFunc
+	refused    func(kind string, err error)
+	failed     error
+}
+
+// Read reads until the limit is exceeded.
+func (b *body) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	n, err := b.ReadCloser.Read(p)
+	if limit := b.meter.count(p[:n]); limit != "" {
+		b.failed = &ExceededError{What: b.what, Path: b.path, Limit: limit}
+		b.close()
+		b.refused(b.what, b.failed)
+		return 0, b.failed
+	}
+	return n, err
+}
+
+// Close closes the answer and ends its time.
+func (b *body) Close() error {
+	defer b.close()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,87 @@
+package informer
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// MemoryError says that objects would take more memory than they may.
+type MemoryError struct {
+	// Kind is the kind of the object that was one too many, Most what all may take, in bytes.
+	Kind string
+	Most int64
+}
+
+// Error says how much the objects may take.
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("the tenant's objects take more than %d MiB of the syncer's memory, the last that was read was of kind %s", e.Most>>20, e.Kind)
+}
+
+// budget bounds the memory that the objects of several informers take together.
+type budget struct {
+	most     int64
+	exceeded func(error)
+
+	mu   sync.Mutex
+	used int64
+	told bool
+}
+
+// take adds to what is taken; less than nothing gives back. It reports whether that is within the budget, and takes nothing if not.
+func (b *budget) take(kind string, size int64) bool {
+	b.mu.Lock()
+	if b.most <= 0 || size <= 0 || b.used+size <= b.most {
+		b.used += size
+		b.mu.Unlock()
+		return true
+	}
+	tell := !b.told
+	b.told = true
+	b.mu.Unlock()
+	if tell {
+		b.exceeded(&MemoryError{Kind: kind, Most: b.most})
+	}
+	return false
+}
+
+// overhead is what an object takes in an index beside what it holds.
+const overhead = 256
+
+// sizeOf is about how much memory an object takes as it is kept.
+func sizeOf(kept any) int64 {
+	switch kept := kept.(type) {
+	case *packed:
+		return overhead + int64(len(kept.key)+len(kept.data))
+	case *unstructured.Unstructured:
+		return overhead + sizeOfValue(kept.Object)
+	case interface{ Size() int }:
+		return overhead + unpackedFactor*int64(kept.Size())
+	}
+	return overhead
+}
+
+// unpackedFactor is how much more an object takes that is not packed.
+const unpackedFactor = 5
+
+// sizeOfValue is about how much memory a value of JSON takes.
+func sizeOfValue(value any) int64 {
+	const word = 16
+	size := int64(word)
+	switch value := value.(type) {
+	case string:
+		size += int64(len(value))
+	case map[string]any:
+		size += 3 * word
+		for key, field := range value {
+			size += 2*word + int64(len(key)) + sizeOfValue(field)
+		}
+	case []any:
+		size += word
+		for _, element := range value {
+			size += sizeOfValue(element)
+		}
+	}
+	return size
+}

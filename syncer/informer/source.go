@@ -1,0 +1,115 @@
+package informer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// errNoList says that an apiserver answered with something other than the list. client-go leaves the list empty then, as if all objects
+// had been deleted.
+var errNoList = errors.New("the apiserver answers with something other than a list of the kind")
+
+// source lists and watches an apiserver that is not trusted.
+type source struct {
+	cache.ListerWatcherWithContext
+
+	plain    any // the source behind, as it was given
+	informer *Informer
+}
+
+func newSource(of cache.ListerWatcher, i *Informer) *source {
+	return &source{cache.ToListerWatcherWithContext(of), of, i}
+}
+
+// IsWatchListSemanticsUnSupported tells of the source behind whether it lists by watching.
+func (s *source) IsWatchListSemanticsUnSupported() bool {
+	behind, ok := s.plain.(interface{ IsWatchListSemanticsUnSupported() bool })
+	return ok && behind.IsWatchListSemanticsUnSupported()
+}
+
+// List lists without a context.
+func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// Watch watches without a context.
+func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext lists, and fails if the answer is no list of the kind.
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		s.informer.forgetCollected()
+	}
+	list, err := s.ListerWatcherWithContext.ListWithContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if !s.isList(list) {
+		s.informer.reject(ReasonKind)
+		return nil, errNoList
+	}
+	return list, nil
+}
+
+// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its kind.
+func (s *source) isList(list runtime.Object) bool {
+	listMeta, err := meta.ListAccessor(list)
+	if err != nil || !isIdentity(listMeta.GetResourceVersion()) {
+		return false
+	}
+	want := s.informer.example.GetObjectKind().GroupVersionKind()
+	says := list.GetObjectKind().GroupVersionKind()
+	if want.Empty() || says.Empty() {
+		return want.Empty()
+	}
+	return says.GroupVersion() == want.GroupVersion() && says.Kind == want.Kind+"List" || says.Kind == "PartialObjectMetadataList"
+}
+
+// WatchWithContext watches. What was collected before is not the beginning of this watch.
+func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		s.informer.forgetCollected()
+	}
+	return s.ListerWatcherWithContext.WatchWithContext(ctx, options)
+}
+
+// quiet is a log to which client-go writes of events that it cannot use, without the events, which may be large.
+type quiet struct {
+	logr.LogSink
+
+	event func()
+}
+
+// Error writes all but what an apiserver sent.
+func (q quiet) Error(err error, message string, values ...any) {
+	kept := make([]any, 0, len(values))
+	for i := 0; i+1 < len(values); i += 2 {
+		switch values[i] {
+		case "event", "object":
+			q.event()
+		case "actualType", "actualGVK":
+			q.event()
+			kept = append(kept, values[i], values[i+1])
+		default:
+			kept = append(kept, values[i], values[i+1])
+		}
+	}
+	q.LogSink.Error(err, message, kept...)
+}
+
+// WithValues keeps quiet.
+func (q quiet) WithValues(values ...any) logr.LogSink {
+	return quiet{q.LogSink.WithValues(values...), q.event}
+}
+
+// WithName keeps quiet.
+func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.event} }

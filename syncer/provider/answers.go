@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errOther says that an apiserver answered a request for one object with another.
+var errOther = errors.New("the tenant's apiserver answers with another object than the one that was asked for")
+
+// answersChecked is a client of an apiserver that is not trusted: it takes no other object, and no object of another kind, for the one that
+// was asked for. client-go leaves an object empty whose type is not that of the answer.
+type answersChecked struct{ client.Client }
+
+// asked is what an answer has to be about.
+type asked struct {
+	gvk schema.GroupVersionKind
+	key client.ObjectKey
+}
+
+func askedFor(obj client.Object) asked {
+	return asked{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}
+}
+
+// check fails if an answer is about something else. A type says its kind by itself.
+func (a asked) check(obj client.Object) error {
+	says := obj.GetObjectKind().GroupVersionKind()
+	if says != a.gvk && !(a.gvk.Empty() && says.Kind == "") || client.ObjectKeyFromObject(obj) != a.key || obj.GetResourceVersion() == "" {
+		return errOther
+	}
+	return nil
+}
+
+// Get reads an object.
+func (c answersChecked) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	want := asked{obj.GetObjectKind().GroupVersionKind(), key}
+	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
+		return err
+	}
+	return want.check(obj)
+}
+
+// List reads a list, which has a resource version if it is one.
+func (c answersChecked) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	want := list.GetObjectKind().GroupVersionKind()
+	if err := c.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	if _, partial := list.(*metav1.PartialObjectMetadataList); !partial && list.GetObjectKind().GroupVersionKind() != want ||
+		list.GetResourceVersion() == "" {
+		return errOther
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		if obj, ok := item.(client.Object); !ok || obj.GetName() == "" {
+			return errOther
+		}
+		return nil
+	})
+}
+
+// Create creates an object.
+func (c answersChecked) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	want := askedFor(obj)
+	if err := c.Client.Create(ctx, obj, opts...); err != nil {
+		return err
+	}
+	if want.key.Name == "" {
+		want.key.Name = obj.GetName()
+	}
+	return want.check(obj)
+}
+
+// Update replaces an object.
+func (c answersChecked) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	want := askedFor(obj)
+	if err := c.Client.Update(ctx, obj, opts...); err != nil {
+		return err
+	}
+	return want.check(obj)
+}
+
+// Patch changes an object.
+func (c answersChecked) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	want := askedFor(obj)
+	if err := c.Client.Patch(ctx, obj, patch, opts...); err != nil {
+		return err
+	}
+	return want.check(obj)
+}
+
+// Status changes the status of objects.
+func (c answersChecked) Status() client.SubResourceWriter { return statusChecked{c.Client.Status()} }
+
+// statusChecked is Status with checked answers.
+type statusChecked struct{ client.SubResourceWriter }
+
+// Patch changes the status of an object.
+func (s statusChecked) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	want := askedFor(obj)
+	if err := s.SubResourceWriter.Patch(ctx, obj, patch, opts...); err != nil {
+		return err
+	}
+	return want.check(obj)
+}

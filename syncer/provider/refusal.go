@@ -1,0 +1,82 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// A tenant whose apiserver answers with what is not read is disengaged for refusalFirst, then for twice as long each time, up to refusalMost.
+const refusalFirst, refusalMost = 10 * time.Second, 10 * time.Minute
+
+// refusal is that an answer of a tenant's apiserver was not read.
+type refusal struct {
+	problem
+	// of is the kubeconfig and the VirtualCluster that it is about.
+	uid        types.UID
+	kubeconfig [sha256.Size]byte
+	// until is when the tenant is engaged again, and delay how long that is.
+	until time.Time
+	delay time.Duration
+}
+
+// refuse notes that an answer of the tenant's apiserver is not read. The tenant is disengaged, with all that it has in memory.
+func (c *Cluster) refuse(cause error) {
+	if c.refused.CompareAndSwap(nil, &cause) {
+		c.changed()
+	}
+}
+
+// refusal returns why a tenant is disengaged for now; nil if it is not. An engaged tenant is disengaged here.
+func (p *Provider) refusal(vc *tenancyv1alpha1.VirtualCluster, key types.NamespacedName, current *tenant, config []byte) error {
+	sum := sha256.Sum256(config)
+	p.mu.Lock()
+	known := p.refusals[key]
+	p.mu.Unlock()
+	if known != nil && (known.uid != vc.UID || known.kubeconfig != sum) {
+		known = nil
+	}
+	if current == nil {
+		if known != nil && time.Now().Before(known.until) {
+			return known
+		}
+		return nil
+	}
+	cause := current.cluster.refused.Load()
+	if cause == nil {
+		return nil
+	}
+	p.disengage(key)
+	now := newRefusal(vc.UID, sum, current.cluster.config.Host, *cause, known)
+	p.mu.Lock()
+	p.refusals[key] = now
+	p.mu.Unlock()
+	return now
+}
+
+// newRefusal is a refusal, for longer than the one before.
+func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, cause error, before *refusal) *refusal {
+	delay := refusalFirst
+	if before != nil {
+		delay = min(2*before.delay, refusalMost)
+	}
+	return &refusal{
+		problem: problem{
+			tenancyv1alpha1.ReasonAnswerRefused,
+			fmt.Sprintf("Nothing is synced, and what runs goes on: the syncer does not read what the tenant's apiserver at %s answers: %v. "+
+				"It is tried again with backoff; have the tenant mend its apiserver or delete objects", server, cause),
+			cause,
+		},
+		uid: uid, kubeconfig: kubeconfig, until: time.Now().Add(delay), delay: delay,
+	}
+}
+
+// reportRefusal writes the condition of a tenant that is disengaged, and returns when it is looked at again.
+func (p *Provider) reportRefusal(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why *refusal) (time.Duration, error) {
+	return max(time.Until(why.until), time.Millisecond), p.report(ctx, vc, false, why.reason, why.message)
+}

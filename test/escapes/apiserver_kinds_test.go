@@ -1,0 +1,213 @@
+package escapes
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// The custom resource of these specs.
+const (
+	widgetGroup = "escapes.example.com"
+	widgets     = "widgets"
+)
+
+// widget is a custom resource with a spec that could also be that of other kinds.
+func widget(ns, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": "red"}}}
+	u.SetAPIVersion(widgetGroup + "/v1")
+	u.SetKind("Widget")
+	u.SetNamespace(ns)
+	u.SetName(name)
+	return u
+}
+
+// allowWidgets defines the custom resource in the super cluster and gives the syncer rights that it does not have by default: to write
+// custom resources, and to make anyone an admin.
+func allowWidgets(ctx context.Context) {
+	GinkgoHelper()
+	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "vc-syncer-escapes", Labels: map[string]string{rbac.AggregateToSyncer: "true"}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{widgetGroup, rbacv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: widgets + "." + widgetGroup},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: widgetGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: widgets, Kind: "Widget"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": anything},
+				}},
+			}},
+		},
+	}
+	for _, obj := range []client.Object{role, definition} {
+		create(ctx, super.Client, obj)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, obj)).To(Succeed()) })
+	}
+}
+
+// asBinding makes an object a binding that makes a tenant an admin of the super cluster.
+func asBinding(object map[string]any) {
+	meta, _ := object["metadata"].(map[string]any)
+	object["apiVersion"], object["kind"] = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
+	object["roleRef"] = map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": "cluster-admin"}
+	object["subjects"] = []any{map[string]any{"apiGroup": rbacv1.GroupName, "kind": "User", "name": "mallory"}}
+	object["metadata"] = map[string]any{
+		"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
+	}
+}
+
+var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
+	const ns = "lies"
+	var (
+		mallory *local.Tenant
+		hostile *local.Hostile
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		allowWidgets(ctx)
+		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{CustomResources: []tenancyv1alpha1.CustomResourceSync{{
+				Group: widgetGroup, Version: "v1", Resource: widgets, Direction: tenancyv1alpha1.SyncDown,
+			}}}
+		})
+		create(ctx, mallory.Client, namespace(ns))
+		shouldSync(ctx, mallory, ns, "honest")
+		first := widget(ns, "first")
+		Eventually(func(ctx context.Context) error { return mallory.Client.Create(ctx, first.DeepCopy()) }).WithContext(ctx).Should(Succeed())
+		shouldExist(ctx, super.Client, superOf(mallory, first))
+	})
+
+	// binding is the binding that an attack wants.
+	binding := func(name string) *rbacv1.ClusterRoleBinding {
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+
+	attack("a list of custom resources with items of kind ClusterRoleBinding", "review: an External tenant became admin", func(ctx SpecContext) {
+		obj := widget(ns, "listed")
+		create(ctx, mallory.Client, obj)
+		shouldExist(ctx, super.Client, superOf(mallory, obj))
+		before := countOf(rejected("Kind"))
+		answering(hostile, local.Lists(widgets), local.NoStream(local.RewriteItems(asBinding)))
+		expireWatches(hostile, widgets)
+		Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+		shouldStayAbsent(ctx, super.Client, binding("listed"))
+	})
+
+	attack("watch events of kind ClusterRoleBinding for custom resources", "review: an External tenant became admin", func(ctx SpecContext) {
+		before := countOf(rejected("Event"))
+		answering(hostile, local.Lists(widgets), local.RewriteItems(asBinding))
+		obj := widget(ns, "watched")
+		create(ctx, mallory.Client, obj)
+		Eventually(rejected("Event")).Should(BeNumerically(">", before))
+		shouldStayAbsent(ctx, super.Client, binding("watched"))
+		shouldStayAbsent(ctx, super.Client, superOf(mallory, obj))
+	})
+
+	attack("items of pods that say they are of kind ClusterRoleBinding", "review: mistyped items of typed lists", func(ctx SpecContext) {
+		before := countOf(rejected("Kind"))
+		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
+			object["apiVersion"], object["kind"] = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
+		})))
+		p := pod(ns, "claims")
+		create(ctx, mallory.Client, p)
+		expireWatches(hostile, "pods")
+		Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+		shouldStayAbsent(ctx, super.Client, binding("claims"))
+		shouldStayAbsent(ctx, super.Client, superOf(mallory, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "claims"}}))
+	})
+
+	attack("a list of another kind in the place of the pods, which client-go takes for an empty one", "review: empty means mass deletion",
+		func(ctx SpecContext) {
+			p := pod(ns, "stays")
+			create(ctx, mallory.Client, p)
+			shouldExist(ctx, super.Client, superOf(mallory, p))
+			copied := superOf(mallory, p)
+			Expect(get(ctx, super.Client, copied)).To(Succeed())
+			before := countOf(rejected("Kind"))
+			answering(hostile, local.Lists("pods"), local.NoStream(local.Status(http.StatusOK,
+				`{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"9999999"},"items":[]}`)))
+			expireWatches(hostile, "pods")
+			Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+			Consistently(read(ctx, super.Client, copied)).Should(And(
+				HaveField("UID", copied.UID), HaveField("DeletionTimestamp", BeNil())))
+		})
+
+	attack("pods whose names are paths", "CVE-2018-1002105 and others: names as parts of paths", func(ctx SpecContext) {
+		before := countOf(rejected("Name"))
+		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
+			object["metadata"].(map[string]any)["name"] = "../../kube-system/pods/x"
+		})))
+		expireWatches(hostile, "pods")
+		Eventually(rejected("Name")).Should(BeNumerically(">", before))
+		Expect(get(ctx, super.Client, pod("kube-system", "x"))).To(MatchError(apierrors.IsNotFound, "not found"))
+	})
+
+	attack("pods without a namespace, or in one whose name is a path", "own idea: keys of another scope", func(ctx SpecContext) {
+		for _, name := range []string{"", "a/../kube-system"} {
+			before := countOf(rejected("Namespace"))
+			undo := hostile.On(local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
+				object["metadata"].(map[string]any)["namespace"] = name
+			})))
+			expireWatches(hostile, "pods")
+			Eventually(rejected("Namespace")).Should(BeNumerically(">", before))
+			undo()
+		}
+		pods := &corev1.PodList{}
+		Expect(super.Client.List(ctx, pods, client.InNamespace("kube-system"))).To(Succeed())
+		Expect(pods.Items).To(BeEmpty())
+	})
+
+	attack("pods without a UID", "own idea: a copy that belongs to no object", func(ctx SpecContext) {
+		before := countOf(rejected("Identity"))
+		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
+			delete(object["metadata"].(map[string]any), "uid")
+		})))
+		expireWatches(hostile, "pods")
+		Eventually(rejected("Identity")).Should(BeNumerically(">", before))
+	})
+
+	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
+		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
+			answer["status"] = map[string]any{"token": strings.Repeat("x", 1<<20), "expirationTimestamp": "2100-01-01T00:00:00Z"}
+		}))
+		p := pod(ns, "large-token")
+		create(ctx, mallory.Client, p)
+		shouldBeRejected(ctx, mallory, p, "bytes, which is not between")
+	})
+
+	attack("a token that has expired, to be asked for again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
+		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
+			answer["status"] = map[string]any{"token": "x", "expirationTimestamp": "1970-01-01T00:00:00Z"}
+		}))
+		p := pod(ns, "old-token")
+		create(ctx, mallory.Client, p)
+		shouldBeRejected(ctx, mallory, p, "has expired or is about to")
+	})
+})
+
+// expireWatches has the syncer list anew: its watches of a resource are answered that what they begin at is gone.
+func expireWatches(hostile *local.Hostile, resource string) {
+	DeferCleanup(hostile.On(func(r *http.Request) bool {
+		query := r.URL.Query()
+		return local.Lists(resource)(r) && query.Get("watch") != "" && query.Get("sendInitialEvents") == ""
+	}, local.Status(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)))
+}
