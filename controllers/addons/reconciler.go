@@ -33,9 +33,11 @@ const (
 	fieldOwner = "vc-manager"
 	// interval is how often a tenant's addons are looked at: nobody watches them.
 	interval = 30 * time.Second
-	workers  = 4
-	// timeout is how long one tenant may take.
-	timeout = 15 * time.Second
+	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is tried
+	// again after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
+	workers = 32
+	// timeout is how long one tenant may take. What has been applied then is not applied again.
+	timeout = 10 * time.Second
 )
 
 // Addon is something that is kept in place in tenants' clusters.

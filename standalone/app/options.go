@@ -39,6 +39,8 @@ type Options struct {
 	TenantEgress []string
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
+	// TenantLimits bound what each tenant's control plane stores.
+	TenantLimits TenantLimits
 	// Verbosity is how much is logged.
 	Verbosity int
 	// UnsafeNoFsync spares the disk. A crash of the machine may cost data.
@@ -50,6 +52,7 @@ func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
+		TenantLimits: defaultTenantLimits(),
 	}
 }
 
@@ -68,6 +71,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
+	o.TenantLimits.addFlags(flags)
 	o.addSyncerFlags(flags)
 }
 
@@ -76,7 +80,7 @@ func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.SyncerOptions.AddFlags(all)
 	for _, flag := range []string{
-		"workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
+		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
 	} {
 		if found := all.Lookup(flag); found != nil {
 			found.Usage = "vc-syncer: " + found.Usage
@@ -101,6 +105,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
 		return fmt.Errorf("--tenant-egress-cidr: %w", err)
+	}
+	if err := o.TenantLimits.validate(); err != nil {
+		return err
 	}
 	return o.SyncerOptions.Validate()
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -106,6 +107,8 @@ func (s *standalone) hostOptions() hosted.Options {
 		Listen:        s.opts.Listen,
 		Port:          s.opts.choosePort(s.dir.Port()),
 		Default:       superName,
+		Super:         superName,
+		Metrics:       metrics.Registry,
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
 		Log:           s.log.Logger,
 	}

@@ -95,7 +95,7 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 }
 
 func (s *standalone) superSpec() hosted.Spec {
-	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Profiling: true, Network: egress.Unrestricted{}}
+	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Diagnostics: true, Network: egress.Unrestricted{}}
 	if s.opts.Nodes.Real {
 		spec.NodeAuthorization = true
 		spec.Controllers = slices.Concat(spec.Controllers, hosted.KubeletControllers())
@@ -110,7 +110,7 @@ func (s *standalone) startManager(
 	if !s.opts.Manager {
 		return nil
 	}
-	here := provisioner.New(crew.ctx, host, certificate.CA(), policy.For)
+	here := provisioner.New(crew.ctx, host, certificate.CA(), policy.For, s.opts.TenantLimits.limits())
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage

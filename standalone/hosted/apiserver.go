@@ -56,6 +56,10 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		return nil, err
 	}
 	resolveServices(config)
+	explainStorage(config, c.budget)
+	if !c.spec.Diagnostics {
+		hideProcess(config)
+	}
 	generic := config.KubeAPIs.ControlPlane.Generic
 	s := &apiServer{done: make(chan struct{}), informers: config.KubeAPIs.ControlPlane.VersionedInformers}
 	s.loopback = unlimited(generic.LoopbackClientConfig)
@@ -206,7 +210,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	}
 	setKubeletOptions(o, spec, creds)
 	setFrontProxyOptions(o, creds)
-	o.Features.EnableProfiling = spec.Profiling
+	o.Features.EnableProfiling = spec.Diagnostics
 	setEconomyOptions(o)
 	o.Etcd.StorageConfig.Prefix = prefixOf(spec.Name)
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}

@@ -2,10 +2,10 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -31,7 +31,10 @@ type ControlPlane struct {
 	// podAddress is where pods find the inlet; nil if they do not.
 	podAddress net.IP
 	// turns bounds how many control planes of the host start at a time.
-	turns chan struct{}
+	turns *turns
+	// attempts are the starts that have failed.
+	attempts attempts
+	budget   *budget
 
 	cancel context.CancelFunc
 	ready  chan struct{}
@@ -158,12 +161,20 @@ func (c *ControlPlane) run(ctx context.Context) error {
 	return nil
 }
 
-func (c *ControlPlane) serve(ctx context.Context) error {
-	endTurn, err := c.takeTurn(ctx)
+func (c *ControlPlane) serve(ctx context.Context) (err error) {
+	endTurn, err := c.turns.take(ctx, c.attempts.count())
 	if err != nil {
 		return err
 	}
 	defer endTurn()
+	if err := c.attempts.begin(); err != nil {
+		return err
+	}
+	defer func() { // it has not failed if it was stopped
+		if ctx.Err() != nil {
+			err = errors.Join(err, c.attempts.forget())
+		}
+	}()
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 
@@ -188,18 +199,11 @@ func (c *ControlPlane) serve(ctx context.Context) error {
 		return err
 	}
 	endTurn()
+	if err := c.attempts.forget(); err != nil {
+		return err
+	}
 	close(c.ready)
 	return c.watch(ctx, server, controllers)
-}
-
-// takeTurn waits for a turn to start, and returns what gives it back.
-func (c *ControlPlane) takeTurn(ctx context.Context) (func(), error) {
-	select {
-	case c.turns <- struct{}{}:
-		return sync.OnceFunc(func() { <-c.turns }), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // watch waits for the end, and renews certificates meanwhile. What keeps it

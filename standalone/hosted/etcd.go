@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -15,6 +16,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const (
@@ -23,6 +27,14 @@ const (
 	dataDir          = "data"
 	// prefixRoot is the part of etcd's key space that control planes live in.
 	prefixRoot = "/controlplanes/"
+	// defaultStoreBytes is the size that etcd's file may have. As many bytes of
+	// objects as capacityPercent of it are admitted: pages and old revisions
+	// take room too.
+	defaultStoreBytes = 8 << 30
+	capacityPercent   = 60
+	// maxSupersededPercent of it may be old revisions.
+	maxSupersededPercent = 5
+	percent              = 100
 	// maxSocketPath keeps below the length that every system allows.
 	maxSocketPath = 100
 )
@@ -32,26 +44,30 @@ type store struct {
 	server   *embed.Etcd
 	client   *clientv3.Client
 	endpoint string
+	ledger   *quota.Ledger
+	// follow and keeper run beside etcd.
+	follow func(context.Context) error
+	keeper *quota.Keeper
 	// sockets is a directory to remove at the end, if one had to be made.
 	sockets string
 }
 
 // startStore brings up etcd. It listens on a Unix socket in a directory of
 // ours, because whoever can reach etcd can read the secrets of every tenant.
-func startStore(ctx context.Context, dir string, unsafeNoFsync bool) (*store, error) {
+func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of etcd: %w", err)
 	}
 	if err := checkUnused(filepath.Join(dir, dataDir)); err != nil {
 		return nil, err
 	}
-	s := &store{}
+	s := &store{ledger: quota.NewLedger(prefixRoot, opts.StoreBytes/percent*capacityPercent)}
 	socket, err := s.socketPath(dir)
 	if err != nil {
 		return nil, err
 	}
 	s.endpoint = "unix://" + socket
-	if s.server, err = embed.StartEtcd(etcdConfig(dir, socket, unsafeNoFsync)); err != nil {
+	if s.server, err = embed.StartEtcd(s.config(dir, socket, opts)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", dir, err), s.stop())
 	}
 	if err := s.awaitReady(ctx, dir); err != nil {
@@ -64,6 +80,13 @@ func startStore(ctx context.Context, dir string, unsafeNoFsync bool) (*store, er
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to etcd in %s: %w", dir, err), s.stop())
+	}
+	if s.follow, err = quota.Follow(s.ledger, s.server.Server.KV(), s.server.Server.Backend()); err != nil {
+		return nil, errors.Join(fmt.Errorf("read etcd's records in %s: %w", dir, err), s.stop())
+	}
+	s.keeper = &quota.Keeper{
+		Ledger: s.ledger, Client: s.client, Endpoint: s.endpoint, Log: opts.Log,
+		Quota: opts.StoreBytes, MaxSuperseded: opts.StoreBytes / percent * maxSupersededPercent,
 	}
 	return s, nil
 }
@@ -99,7 +122,7 @@ func (s *store) socketPath(dir string) (string, error) {
 	return filepath.Join(s.sockets, name), nil
 }
 
-func etcdConfig(dir, socket string, unsafeNoFsync bool) *embed.Config {
+func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(dir, dataDir)
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
@@ -107,9 +130,10 @@ func etcdConfig(dir, socket string, unsafeNoFsync bool) *embed.Config {
 	cfg.ListenPeerUrls = nil
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "5m"
-	cfg.QuotaBackendBytes = 8 << 30
+	cfg.QuotaBackendBytes = opts.StoreBytes
+	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
 	cfg.EnableGRPCGateway = false
-	cfg.UnsafeNoFsync = unsafeNoFsync
+	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
 	cfg.LogLevel = "error"
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	return cfg
@@ -130,8 +154,24 @@ func (s *store) awaitReady(ctx context.Context, dir string) error {
 	}
 }
 
-// failed reports that etcd ended by itself.
-func (s *store) failed() <-chan error { return s.server.Err() }
+// run keeps the store usable until ctx ends, which is no error, or etcd does.
+func (s *store) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	lost := make(chan error, 1)
+	beside.Go(func() { lost <- s.follow(ctx) })
+	beside.Go(func() { s.keeper.Run(ctx) })
+	select {
+	case err := <-s.server.Err():
+		return fmt.Errorf("etcd ended by itself: %w", err)
+	case err := <-lost:
+		return wrapf(err, "follow etcd's revisions")
+	case <-ctx.Done():
+		return nil
+	}
+}
 
 // prefixOf is the etcd prefix of one control plane. Its keys all begin with
 // the prefix and a slash.
@@ -142,6 +182,7 @@ func (s *store) wipe(ctx context.Context, name string) error {
 	if _, err := s.client.Delete(ctx, prefixOf(name)+"/", clientv3.WithPrefix()); err != nil {
 		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)
 	}
+	s.ledger.Forget(name)
 	return nil
 }
 

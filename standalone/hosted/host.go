@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,16 +12,20 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const defaultListen = "127.0.0.1"
 
 // Options say how a Host is set up. Only Dir has no default.
 type Options struct {
-	// Dir holds everything that outlives the process: etcd's data under
-	// "etcd" and each control plane's PKI under "controlplanes/<name>/pki".
+	// Dir holds everything that outlives the process: etcd's data under "etcd" (the
+	// tenants' under "etcd-tenants" if there is a super cluster) and each control plane's PKI under "controlplanes/<name>/pki".
 	Dir string
 	// Listen is the IP address of the one TLS port; 127.0.0.1 by default.
 	Listen string
@@ -38,6 +43,13 @@ type Options struct {
 	// Default names the control plane that serves connections which ask for
 	// no server name, or for one that is not of this host.
 	Default string
+	// Super names the control plane of the super cluster, which has an etcd of its
+	// own. If empty, all control planes share one.
+	Super string
+	// StoreBytes is the size that the file of an etcd may have; 8 GiB by default.
+	StoreBytes int64
+	// Metrics receives what the control planes store and may store; nil for none.
+	Metrics prometheus.Registerer
 	// UnsafeNoFsync lets etcd skip fsync. A crash of the machine may then
 	// cost data: for tests and throw-away demos only.
 	UnsafeNoFsync bool
@@ -46,12 +58,15 @@ type Options struct {
 	Log logr.Logger
 }
 
-// Host runs control planes over one etcd and behind one port.
+// Host runs control planes behind one port.
 type Host struct {
 	opts   Options
-	store  *store
+	stores *stores
 	router *router
-	turns  chan struct{}
+	turns  *turns
+	// budget is for the requests of all control planes.
+	budget     *semaphore.Weighted
+	budgetSize int64
 
 	// newContext makes the context of a control plane, which ends with the host.
 	newContext func() (context.Context, context.CancelFunc)
@@ -77,9 +92,11 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	utilruntime.ReallyCrash = false
+	size := hostBudget()
 	h := &Host{
+		budget: semaphore.NewWeighted(size), budgetSize: size,
 		opts:     opts,
-		turns:    make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		turns:    newTurns(max(2, runtime.GOMAXPROCS(0))),
 		done:     make(chan struct{}),
 		planes:   map[string]*ControlPlane{},
 		deleting: map[string]bool{},
@@ -87,9 +104,13 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	if h.router, err = listenRouter(listen, opts.Port, opts.Default); err != nil {
 		return nil, err
 	}
-	if h.store, err = startStore(ctx, filepath.Join(opts.Dir, "etcd"), opts.UnsafeNoFsync); err != nil {
+	if h.stores, err = startStores(ctx, opts); err != nil {
 		h.router.stop()
 		return nil, err
+	}
+	if err := h.registerMetrics(); err != nil {
+		h.router.stop()
+		return nil, errors.Join(err, h.stores.stop())
 	}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
@@ -97,6 +118,23 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	go h.supervise(ctx) // ends with the host; Done tells
 	return h, nil
 }
+
+// registerMetrics registers the metrics of the tenants' store.
+func (h *Host) registerMetrics() error {
+	if h.opts.Metrics == nil {
+		return nil
+	}
+	return wrapf(h.opts.Metrics.Register(quota.NewCollector(h.stores.tenants.ledger)), "register metrics")
+}
+
+func (h *Host) unregisterMetrics() {
+	if h.opts.Metrics != nil {
+		h.opts.Metrics.Unregister(quota.NewCollector(h.stores.tenants.ledger))
+	}
+}
+
+// Usage is what a control plane stores.
+func (h *Host) Usage(name string) quota.Usage { return h.stores.of(name).ledger.Usage(name) }
 
 // complete fills in defaults and returns the address to listen at.
 func (o *Options) complete() (net.IP, error) {
@@ -106,6 +144,7 @@ func (o *Options) complete() (net.IP, error) {
 	if o.Listen == "" {
 		o.Listen = defaultListen
 	}
+	o.StoreBytes = cmp.Or(o.StoreBytes, defaultStoreBytes)
 	ip := net.ParseIP(o.Listen)
 	switch {
 	case ip == nil:
@@ -183,9 +222,15 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := h.stores.of(spec.Name)
+	own.ledger.SetLimits(spec.Name, spec.Limits)
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: h.store.endpoint, turns: h.turns,
+		address: h.Address(), etcd: own.endpoint, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+		budget: &budget{
+			plane: semaphore.NewWeighted(planeBudget), host: h.budget, hostSize: h.budgetSize,
+			used: func() int64 { return own.ledger.Usage(spec.Name).Bytes },
+		},
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}, nil
 }
@@ -233,7 +278,7 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := h.store.wipe(ctx, name); err != nil {
+	if err := h.stores.of(name).wipe(ctx, name); err != nil {
 		return err
 	}
 	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
@@ -278,15 +323,23 @@ func (h *Host) Err() error {
 // supervise waits for the end of the host and takes it down in order.
 func (h *Host) supervise(ctx context.Context) {
 	defer close(h.done)
+	keeping, endStores := context.WithCancel(context.WithoutCancel(ctx)) // the last control plane needs them
+	stores := make(chan struct{})
+	go func() { // ends below
+		defer close(stores)
+		h.err = h.stores.run(keeping)
+	}()
 	select {
-	case err := <-h.store.failed():
-		h.err = fmt.Errorf("etcd ended by itself: %w", err)
+	case <-stores:
 	case <-ctx.Done():
 	}
 	h.refuse()
 	h.running.Wait()
 	h.router.stop()
-	if err := h.store.stop(); err != nil {
+	endStores()
+	<-stores
+	h.unregisterMetrics()
+	if err := h.stores.stop(); err != nil {
 		h.opts.Log.Error(err, "etcd did not stop cleanly")
 	}
 }

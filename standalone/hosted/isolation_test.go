@@ -16,7 +16,7 @@ import (
 func TestControlPlanesAreApart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	a := runReady(t, shared, hosted.Spec{Name: "iso", Profiling: true})
+	a := runReady(t, shared, hosted.Spec{Name: "iso", Diagnostics: true})
 	b := runReady(t, shared, hosted.Spec{Name: "iso-b"})
 	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
 

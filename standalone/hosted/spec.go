@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 // DefaultServiceCIDR is the range of ClusterIPs of a control plane of which nothing else is said.
@@ -47,9 +48,12 @@ type Spec struct {
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.
 	ExtraSANs []string
-	// Profiling serves /debug/pprof to those whom the authorization lets. It
-	// shows the whole process, all control planes in it.
-	Profiling bool
+	// Diagnostics serves metrics, profiles, flags and the state of components to
+	// those whom the authorization lets. They show the whole process, with all
+	// control planes in it.
+	Diagnostics bool
+	// Limits bound what the control plane stores; the zero value does not.
+	Limits quota.Limits
 	// CertificateValidity is how long certificates live, a year by default.
 	// They are renewed before they end; the authority lives ten years.
 	CertificateValidity time.Duration

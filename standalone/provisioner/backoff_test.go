@@ -15,6 +15,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 // TestControlPlaneThatEndsByItself is about one whose apiserver gives up: the error is told until its time has come, and
@@ -27,7 +28,7 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clock := testingclock.NewFakeClock(time.Now())
-	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} })
+	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, quota.Limits{})
 	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
 	defer func() {
 		cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	deletePatience = time.Second
 	// firstBackoff and lastBackoff bound the time before a control plane that ended by itself is started again.
 	firstBackoff = time.Second
-	lastBackoff  = time.Minute
+	lastBackoff  = 5 * time.Minute
 	// recheck is how often a control plane that runs is looked at.
 	recheck = time.Hour
 
@@ -39,6 +40,7 @@ type Hosted struct {
 	kubeletCA []byte
 	// network returns where the apiserver of a tenant connects, by its cluster key.
 	network func(key string) egress.Network
+	limits  quota.Limits
 	events  chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	ctx  context.Context // of all goroutines
@@ -63,12 +65,13 @@ var (
 )
 
 // New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place, and connect to what
-// their users name by their network. What it does in the background ends with ctx; Wait waits for that.
-func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network) *Hosted {
+// their users name by their network, and store no more than the limits allow. What it does in the background ends with ctx; Wait waits for that.
+func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits quota.Limits) *Hosted {
 	return &Hosted{
 		host:      host,
 		kubeletCA: kubeletCA,
 		network:   network,
+		limits:    limits,
 		events:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		ctx:       ctx,
 		planes:    map[string]*plane{},
@@ -134,6 +137,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
 		// What answers in the kubelets' place serves many tenants, and each tenant's own authority signs for the tenant's users.
 		SeparateKubeletClientCA: true,
+		Limits:                  h.limits,
 		KubeletCA:               h.kubeletCA,
 		Network:                 h.network(key),
 	})

@@ -15,7 +15,6 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
@@ -73,12 +72,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		return nil, err
 	}
 	_, err = engine.New(mgr, kinds, engine.Options{
-		Workers:    opts.Workers,
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
-		Queue:      fairqueue.Options{Cap: opts.TenantCap, BackoffMax: retryMost},
+		Queue:      opts.queue(),
 		Validation: gate,
 		Metrics:    metrics.engine,
 	})

@@ -33,7 +33,7 @@ func TestFlags(t *testing.T) {
 		return nil
 	})
 	command.SetArgs([]string{
-		"--kubeconfig", file, "--workers=7", "--tenant-cap=3", "--tenant-memory=3Gi", "--timeout=4s",
+		"--kubeconfig", file, "--workers=7", "--slow-workers=9", "--tenant-cap=3", "--tenant-memory=3Gi", "--timeout=4s",
 		"--node-linger=5s", "--patrol=6s", "--health-probe-bind-address=0",
 		"--enable-quota-validation", "--quota-validators=quota,rules,mine", "--quota-rules=rules.yaml", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
 		"--share-tenants", "--share-namespace=leases", "--vn-agent-address=agent.example:10550",
@@ -42,7 +42,8 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Workers: 7, TenantCap: 3, TenantMemory: resource.MustParse("3Gi"), Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
+		Workers: 7, SlowWorkers: 9, TenantCap: 3, TenantMemory: resource.MustParse("3Gi"),
+		Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		ShareTenants: true, ShareNamespace: "leases", AgentAddress: "agent.example:10550",
 		Options: process.Options{HealthProbeBindAddress: "0"},
@@ -60,6 +61,7 @@ func TestValidate(t *testing.T) {
 		"the defaults are good":  {func(*Options) {}, ""},
 		"no worker":              {func(o *Options) { o.Workers = 0 }, "--workers"},
 		"no cap":                 {func(o *Options) { o.TenantCap = -1 }, "--tenant-cap"},
+		"no slow worker":         {func(o *Options) { o.SlowWorkers = 0 }, "--slow-workers"},
 		"hardly any time":        {func(o *Options) { o.Timeout = time.Millisecond }, "--timeout"},
 		"no time for validators": {func(o *Options) { o.QuotaValidation, o.QuotaValidationTimeout = true, 0 }, "--quota-validation-timeout"},
 		"more time for validators than for all": {

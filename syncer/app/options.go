@@ -27,6 +27,8 @@ const minTenantMemory = 1 << 20
 type Options struct {
 	// Workers is how many objects are worked on at a time.
 	Workers int
+	// SlowWorkers is how many more are worked on at a time, of tenants whose apiservers answer slowly.
+	SlowWorkers int
 	// TenantCap is how many of them may be one tenant's.
 	TenantCap int
 	// TenantMemory is how much of the syncer's memory the objects of one tenant may take.
@@ -66,15 +68,15 @@ type Options struct {
 // waits in them, where nobody is fair: so there are few workers, and a tenant that hangs or wants much has few of them.
 func DefaultOptions() Options {
 	return Options{
-		Workers:   16,
-		TenantCap: fairqueue.DefaultCap,
-		Timeout:   10 * time.Second,
+		Workers:     16,
+		SlowWorkers: 128,
+		TenantCap:   fairqueue.DefaultCap,
+		Timeout:     10 * time.Second,
+		NodeLinger:  time.Minute,
+		Patrol:      time.Minute,
+		Registerer:  metrics.Registry,
 
 		TenantMemory: resource.MustParse("512Mi"),
-
-		NodeLinger: time.Minute,
-		Patrol:     time.Minute,
-		Registerer: metrics.Registry,
 
 		ShareNamespace:         share.Namespace,
 		QuotaValidationTimeout: 2 * time.Second,
@@ -84,6 +86,9 @@ func DefaultOptions() Options {
 // AddFlags adds a flag for each setting.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "how many objects are worked on at a time, of all tenants together")
+	flags.IntVar(&o.SlowWorkers, "slow-workers", o.SlowWorkers,
+		"how many more objects are worked on at a time, of tenants whose apiservers answer much slower than the super cluster: "+
+			"they wait for each other, and no other tenant waits for them")
 	flags.IntVar(&o.TenantCap, "tenant-cap", o.TenantCap, "how many objects of one tenant are worked on at a time")
 	flags.Var(quantity{&o.TenantMemory}, "tenant-memory", "how much of the syncer's memory the objects of one tenant may take; a tenant "+
 		"that has more is not synced until it has less")
@@ -121,6 +126,9 @@ func (o *Options) Validate() error {
 	if o.Workers < 1 {
 		errs = append(errs, errors.New("--workers must be at least 1"))
 	}
+	if o.SlowWorkers < 1 {
+		errs = append(errs, errors.New("--slow-workers must be at least 1"))
+	}
 	if o.TenantCap < 1 {
 		errs = append(errs, errors.New("--tenant-cap must be at least 1"))
 	}
@@ -152,6 +160,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// queue returns the limits of the queue.
+func (o *Options) queue() fairqueue.Options {
+	return fairqueue.Options{Cap: o.TenantCap, Workers: o.Workers, SlowWorkers: o.SlowWorkers, BackoffMax: retryMost}
 }
 
 // agent reads the address of vn-agent.

@@ -254,7 +254,7 @@ func (s *session) patch(ctx context.Context, k *kind, desired, tenant client.Obj
 
 // view is what the functions of a kind may look at.
 func (s *session) view(ctx context.Context, namespace string) View {
-	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Copies: s.copiesIn(ctx, namespace), Offers: s.offers(ctx)}
+	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace), Offers: s.offers(ctx)}
 }
 
 // offers says whether the tenant is offered the class of a kind and name.

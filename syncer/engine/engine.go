@@ -54,8 +54,6 @@ type TenantCluster interface {
 
 // Options are the limits of an engine.
 type Options struct {
-	// Workers is how many objects are worked on at a time, of all tenants together.
-	Workers int
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
 	// Custom makes the kind of a custom resource, whose name is the kind's with the group's.
@@ -64,7 +62,7 @@ type Options struct {
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
-	// Queue are the limits for each tenant.
+	// Queue are the limits of workers and tenants.
 	Queue fairqueue.Options
 	// Validation asks the validators of plugins before copies are written; nil if there is nobody to ask.
 	Validation *validation.Gate
@@ -89,6 +87,8 @@ type Engine struct {
 	watching chan struct{}
 	// beginning lets some tenants begin before others.
 	beginning turns
+	// usual is how long the super cluster takes to answer.
+	usual usual
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
@@ -165,7 +165,7 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, kinds []Kind) error {
 func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	c, err := controller.NewTypedUnmanaged[Request]("syncer", controller.TypedOptions[Request]{
 		Reconciler:              e,
-		MaxConcurrentReconciles: opts.Workers,
+		MaxConcurrentReconciles: opts.Queue.Workers + opts.Queue.SlowWorkers,
 		ReconciliationTimeout:   opts.Timeout,
 		SkipNameValidation:      new(true), // several syncers may run in one process
 		Logger:                  mgr.GetLogger().WithName("syncer"),
@@ -242,6 +242,22 @@ func (e *Engine) session(name multicluster.ClusterName) *session {
 	return e.sessions[name]
 }
 
+// setSlow says whether a tenant answers slowly, for as long as the session is the tenant's.
+func (e *Engine) setSlow(s *session, slow bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if lane := s.lane(); e.sessions[multicluster.ClusterName(lane)] == s {
+		e.queue.SetSlow(lane, slow)
+	}
+}
+
+// engaged returns how many tenants are engaged.
+func (e *Engine) engaged() int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return len(e.sessions)
+}
+
 // eachSession calls f with every engaged tenant, outside the lock.
 func (e *Engine) eachSession(f func(*session)) {
 	e.mu.RLock()
@@ -274,7 +290,7 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	ctx, sent := requests.Tallied(ctx)
+	ctx, sent := requests.Tallied(requests.Timed(ctx, s.pace))
 	defer e.charge(req, sent)
 	began, retries := time.Now(), s.retries.Load()
 	err := s.sync(ctx, k, req.Key)

@@ -90,6 +90,8 @@ type Down[T client.Object] struct {
 	Own []Own[T]
 	// Affects are the kinds whose copies depend on the copies of this kind that are in their namespace.
 	Affects []string
+	// Digest is what they need to know of these copies. It is computed once after each change, of all copies in the namespace.
+	Digest func(copies []T) any
 }
 
 // Subresource is a part of an object that is written through a path of its own.
@@ -160,8 +162,9 @@ type View struct {
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
 	// object is not the one with this UID. An empty UID is any. Of a kind whose contents no cache holds, it finds the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
-	// Copies are the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known.
-	Copies func(kind string) []client.Object
+	// Digest is that of the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known; nil for a
+	// kind without.
+	Digest func(kind string) any
 	// Offers says whether the super cluster shows the tenant the class of this kind and name.
 	Offers func(kind, name string) bool
 }
@@ -193,7 +196,7 @@ func (k *kind) is(obj client.Object) bool {
 	return says == k.gvk || says.Empty() && k.object.GetObjectKind().GroupVersionKind().Empty()
 }
 
-// down is a Down with its type erased. Admit, references, tokens, back, status, same, held, mirror and own may be nil.
+// down is a Down with its type erased. Admit, references, tokens, back, status, same, held, mirror, own and digest may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -212,6 +215,7 @@ type down struct {
 	mirror       *mirror
 	own          []own
 	affects      []string
+	digest       func(copies []client.Object) any
 	onDemand     bool
 	// byMetadata: caches hold the metadata alone.
 	byMetadata bool
@@ -293,6 +297,9 @@ func (d Down[T]) spec() *kind {
 	for _, sub := range d.Subresources {
 		e.subresources = append(e.subresources, sub.erase())
 	}
+	if d.Digest != nil {
+		e.digest = func(copies []client.Object) any { return d.Digest(typedAs[T](copies)) }
+	}
 	e.mirror, e.affects = d.Mirror.erase(), d.Affects
 	for _, o := range d.Own {
 		e.own = append(e.own, o.erase())
@@ -303,6 +310,15 @@ func (d Down[T]) spec() *kind {
 // originKey is the tenant's key of a copy that has the same name.
 func originKey(super client.Object) client.ObjectKey {
 	return client.ObjectKey{Namespace: translate.OriginOf(super).Namespace, Name: super.GetName()}
+}
+
+// typedAs gives objects their type back.
+func typedAs[T client.Object](objects []client.Object) []T {
+	typed := make([]T, len(objects))
+	for i, obj := range objects {
+		typed[i] = obj.(T)
+	}
+	return typed
 }
 
 // pairOf erases the type of a function of two objects; nil stays nil.

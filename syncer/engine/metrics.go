@@ -26,8 +26,10 @@ type Metrics struct {
 	refusedWrites  prometheus.Counter
 	patrolFindings *prometheus.CounterVec
 	patrolDuration prometheus.Histogram
-	patrolled      prometheus.Gauge
-	queue          *queueMetrics
+	// patrolPostponed counts tenants for whom a round of the patrol was too short.
+	patrolPostponed prometheus.Counter
+	patrolled       prometheus.Gauge
+	queue           *queueMetrics
 }
 
 // NewMetrics makes the metrics of an engine and registers them.
@@ -65,17 +67,21 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}, []string{kindLabel}),
 		patrolDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "vc_syncer_patrol_duration_seconds",
-			Help:    "How long the patrol took to compare both sides of everything, of all tenants, once.",
+			Help:    "How long a round of the patrol took, which compares both sides of all objects of all tenants, each for its budget.",
 			Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
+		}),
+		patrolPostponed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vc_syncer_patrol_postponed_total",
+			Help: "Tenants whose objects exceeded the budget of a round of the patrol, which goes on with them in the next.",
 		}),
 		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_patrol_last_round_timestamp_seconds",
-			Help: "When the patrol last had compared everything; 0 before the first time.",
+			Help: "When the last round of the patrol ended; 0 before the first.",
 		}),
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolled, m.queue,
+		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolPostponed, m.patrolled, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the engine's metrics: %w", err)
@@ -172,6 +178,7 @@ type queueMetrics struct {
 	requests *prometheus.GaugeVec
 	longest  prometheus.Gauge
 	tenants  prometheus.Gauge
+	slow     prometheus.Gauge
 }
 
 func newQueueMetrics() *queueMetrics {
@@ -189,6 +196,10 @@ func newQueueMetrics() *queueMetrics {
 			Name: "vc_syncer_queue_busy_tenants",
 			Help: "Tenants that have objects that wait for a worker or are being worked on.",
 		}),
+		slow: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vc_syncer_queue_slow_tenants",
+			Help: "Tenants whose apiservers answer slowly, so that their objects are reconciled by the workers of --slow-workers.",
+		}),
 	}
 }
 
@@ -197,6 +208,7 @@ func (q *queueMetrics) Describe(to chan<- *prometheus.Desc) {
 	q.requests.Describe(to)
 	q.longest.Describe(to)
 	q.tenants.Describe(to)
+	q.slow.Describe(to)
 }
 
 // Collect counts.
@@ -212,7 +224,9 @@ func (q *queueMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	q.longest.Set(float64(stats.Longest))
 	q.tenants.Set(float64(stats.Busy))
+	q.slow.Set(float64(stats.Slow))
 	q.requests.Collect(to)
 	q.longest.Collect(to)
 	q.tenants.Collect(to)
+	q.slow.Collect(to)
 }

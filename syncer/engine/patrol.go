@@ -3,9 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -28,10 +25,11 @@ func (e *Engine) patrol(ctx context.Context) {
 			return
 		}
 		began, suspects := time.Now(), map[*session]differences{}
+		budget := budgetOf(e.interval, e.engaged())
 		e.eachSession(func(s *session) {
 			s.tenantRecent.sweep()
 			s.superRecent.sweep()
-			if found := s.compareAll(ctx); len(found) > 0 {
+			if found := s.compareAll(ctx, budget); len(found) > 0 {
 				suspects[s] = found
 			}
 			s.enqueueParked(s.held.all(), priorityNormal)
@@ -63,32 +61,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 // differences are the keys of a tenant's objects that differ, by kind.
 type differences map[*kind][]client.ObjectKey
 
-// compareAll compares both sides of everything of one tenant.
-func (s *session) compareAll(ctx context.Context) differences {
-	found := differences{}
-	for k := range s.carried() {
-		if ctx.Err() != nil || s.ctx.Err() != nil || !s.begun.Load() || !s.cluster.Healthy() {
-			return nil
-		}
-		if k.up != nil && k.up.expires {
-			continue
-		}
-		keys, err := s.keys(ctx, k)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name)
-			continue
-		}
-		if differing := s.compare(ctx, k, maps.Keys(keys)); len(differing) > 0 {
-			found[k] = differing
-		}
-	}
-	return found
-}
-
 // mend enqueues what still differs.
 func (s *session) mend(ctx context.Context, found differences) {
 	for k, keys := range found {
-		for _, key := range s.compare(ctx, k, slices.Values(keys)) {
+		for _, key := range keys {
+			if !s.suspect(ctx, k, key) {
+				continue
+			}
 			s.metrics.patrolFindings.WithLabelValues(k.name).Inc()
 			s.enqueue(s.request(k, key), priorityLow)
 		}
@@ -107,18 +86,14 @@ func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey]
 	return keys, s.eachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 }
 
-// compare returns the keys of the objects that differ. Those that are refused are tried again anyway.
-func (s *session) compare(ctx context.Context, k *kind, keys iter.Seq[client.ObjectKey]) []client.ObjectKey {
-	var differing []client.ObjectKey
-	for key := range keys {
-		switch differs, err := s.differs(ctx, k, key); {
-		case err != nil:
-			log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name, "object", key)
-		case differs && !s.refusals.has(k.name, key) && !s.held.has(k.name, key):
-			differing = append(differing, key)
-		}
+// suspect reports whether an object differs. Those that are refused are tried again anyway.
+func (s *session) suspect(ctx context.Context, k *kind, key client.ObjectKey) bool {
+	differs, err := s.differs(ctx, k, key)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name, "object", key)
+		return false
 	}
-	return differing
+	return differs && !s.refusals.has(k.name, key) && !s.held.has(k.name, key)
 }
 
 // differs says whether a reconcile of an object would write anything.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,7 @@ var (
 func standing(tenantHas, superHas []client.Object) (*session, *still) {
 	there := &still{}
 	s := &session{
-		Engine: &Engine{}, ctx: context.Background(), cluster: there,
+		Engine: &Engine{metrics: newUnseenMetrics()}, ctx: context.Background(), cluster: there,
 		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}), held: newHeld(func(string, int) {}),
 	}
 	s.tenant.Store(&tenantBlue)
@@ -150,7 +151,7 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, there := standing(tc.tenant, tc.super)
 			var found []string
-			for k, keys := range s.compareAll(t.Context()) {
+			for k, keys := range s.compareAll(t.Context(), time.Hour) {
 				found = append(found, k.name)
 				for _, key := range keys {
 					// What is refused is tried again anyway, and is no finding.
@@ -164,11 +165,11 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 			if !slices.Equal(found, want) {
 				t.Errorf("found %v, want %v", found, want)
 			}
-			if again := s.compareAll(t.Context()); len(again) > 0 {
+			if again := s.compareAll(t.Context(), time.Hour); len(again) > 0 {
 				t.Errorf("what is refused is found again: %v", again)
 			}
 			there.ill = true
-			if of := s.compareAll(t.Context()); of != nil {
+			if of := s.compareAll(t.Context(), time.Hour); of != nil {
 				t.Errorf("of a tenant that is ill: %v", of)
 			}
 		})
@@ -181,7 +182,7 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 	written := copyOf(settings())
 	written.ResourceVersion = "7"
 	s.superRecent.put("ConfigMap", written)
-	if found := s.compareAll(t.Context()); len(found) > 0 {
+	if found := s.compareAll(t.Context(), time.Hour); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
 }
@@ -190,14 +191,14 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 func TestPatrolWaitsForTheTenant(t *testing.T) {
 	s, _ := standing([]client.Object{settings()}, nil)
 	s.begun.Store(false)
-	if found := s.compareAll(t.Context()); found != nil {
+	if found := s.compareAll(t.Context(), time.Hour); found != nil {
 		t.Errorf("found %v", found)
 	}
 	s.begun.Store(true)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.ctx = gone
-	if found := s.compareAll(t.Context()); found != nil {
+	if found := s.compareAll(t.Context(), time.Hour); found != nil {
 		t.Errorf("of a tenant that is gone: %v", found)
 	}
 }

@@ -59,6 +59,12 @@ type session struct {
 	agreements agreements
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	locks keyLocks
+	// beat is the patrol's.
+	beat beat
+	// digests are of copies.
+	digests digests
+	// pace tells whether the tenant's apiserver answers slowly.
+	pace *pace
 }
 
 func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
@@ -81,6 +87,7 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		forced:       &deletions{},
 	}
 	s.tenant.Store(&t)
+	s.pace = newPace(&e.usual, func(slow bool) { e.setSlow(s, slow) })
 	kinds := map[string]*kind{}
 	for name, k := range e.builtin {
 		if c.Serves(k.gvk) {

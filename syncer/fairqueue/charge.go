@@ -15,7 +15,7 @@ func (q *Queue[T]) Charge(key T, more int) {
 	l := it.lane
 	l.pass += int64(more) * l.stride()
 	if l.seat > 0 {
-		heap.Fix(&q.seats, l.slot)
+		heap.Fix(l.row, l.slot)
 	}
 }
 
@@ -25,9 +25,9 @@ func (q *Queue[T]) Charge(key T, more int) {
 func (q *Queue[T]) lockedLeave(l *lane[T]) {
 	switch {
 	case l.owes:
-	case l.pass > q.pass+l.stride():
+	case l.pass > l.class.pass+l.stride():
 		l.owes, l.skipped = true, 0
-		heap.Push(&q.owing, l)
+		heap.Push(&l.class.owing, l)
 	default:
 		q.lockedGiveBack(l)
 	}
@@ -37,14 +37,14 @@ func (q *Queue[T]) lockedLeave(l *lane[T]) {
 func (q *Queue[T]) lockedReturn(l *lane[T]) {
 	if l.owes {
 		l.owes = false
-		heap.Remove(&q.owing, l.slot)
+		heap.Remove(&l.class.owing, l.slot)
 	}
 }
 
 // lockedCatchUp gives back the lanes of those that others have caught up with.
-func (q *Queue[T]) lockedCatchUp() {
-	for len(q.owing) > 0 && q.owing[0].pass <= q.pass {
-		q.lockedForgive(q.owing[0])
+func (q *Queue[T]) lockedCatchUp(c *class[T]) {
+	for len(c.owing) > 0 && c.owing[0].pass <= c.pass {
+		q.lockedForgive(c.owing[0])
 	}
 }
 

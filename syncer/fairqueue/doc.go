@@ -6,7 +6,8 @@
 // its pass grows by a stride that is the shorter, the higher its weight. A key
 // that turns out to cost more than others counts as so many. At most a fixed
 // number of keys of one tenant are in workers' hands, so that a tenant whose
-// apiserver hangs cannot hold them all. Within a lane, keys of a higher priority
+// apiserver hangs cannot hold them all; and tenants that answer slowly have
+// workers of their own, so that many of them cannot either. Within a lane, keys of a higher priority
 // go first, and one turn in sixteen goes to those they keep waiting.
 //
 // [Queue] implements controller-runtime's PriorityQueue, so that a controller

@@ -19,8 +19,8 @@ func keys() []string {
 
 // FuzzQueue reads its input as operations, and holds the queue against model.
 func FuzzQueue(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 4, 5, 6, 7, 7})
-	f.Add([]byte{3, 0, 3, 0, 12, 255, 5, 6, 3, 0})
+	f.Add([]byte{0, 0, 0, 0, 0, 4, 5, 6, 7, 7})
+	f.Add([]byte{3, 0, 0, 0, 3, 0, 12, 255, 5, 6, 3, 0})
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		synctest.Test(t, func(t *testing.T) { compare(t, ops) })
 	})
@@ -68,8 +68,8 @@ func (p *pair) key() string { return keys()[p.next(len(keys()))] }
 
 func compare(t *testing.T, ops []byte) {
 	p := &pair{ops: ops}
-	limit := 1 + p.next(3)
-	p.Queue, p.model = New(tenantOf, Options{Cap: limit}), newModel(limit)
+	o := Options{Cap: 1 + p.next(3), Workers: p.next(4), SlowWorkers: p.next(5)}
+	p.Queue, p.model = New(tenantOf, o), newModel(o)
 	for len(p.ops) > 0 {
 		p.step(t)
 		p.model.check(t, p.Queue)
@@ -101,7 +101,7 @@ func (p *pair) step(t *testing.T) {
 
 // rare runs what would leave little to see if it were frequent.
 func (p *pair) rare() {
-	switch p.next(8) {
+	switch p.next(10) {
 	case 0:
 		tenant := p.tenant()
 		p.Drop(tenant)
@@ -117,6 +117,10 @@ func (p *pair) rare() {
 		key, more := p.key(), p.next(10)
 		p.Charge(key, more)
 		p.model.charge(key, more)
+	case 6, 7:
+		tenant, slow := p.tenant(), p.next(2) == 0
+		p.SetSlow(tenant, slow)
+		p.model.setSlow(tenant, slow)
 	default:
 		p.pause(p.tenant(), false)
 	}
@@ -181,6 +185,8 @@ func (p *pair) finish(t *testing.T) {
 	for _, tenant := range tenants() {
 		p.pause(tenant, false)
 		p.weigh(tenant, 1)
+		p.SetSlow(tenant, false)
+		p.model.setSlow(tenant, false)
 	}
 	for _, key := range keys() {
 		p.Done(key)

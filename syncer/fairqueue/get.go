@@ -13,7 +13,7 @@ func (q *Queue[T]) Get() (key T, shutdown bool) {
 // the queue is shut down there are no more keys.
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
-	for len(q.seats) == 0 && q.phase != stopped {
+	for q.lockedNext() == nil && q.phase != stopped {
 		q.work.Wait()
 	}
 	if q.phase == stopped {
@@ -55,7 +55,11 @@ func (q *Queue[T]) Done(key T) {
 	l := it.lane
 	it.inFlight = false
 	l.inFlight--
+	l.class.inFlight--
 	q.inFlight--
+	if l.class.limit > 0 && l.class.seated() > 0 {
+		q.work.Signal() // this worker may go on with a key of the other class
+	}
 	if it.state == held {
 		q.lockedPush(it)
 		return

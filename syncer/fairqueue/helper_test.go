@@ -21,8 +21,11 @@ func at(priority int) priorityqueue.AddOpts {
 func (q *Queue[T]) available() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.seats) > 0
+	return q.lockedNext() != nil
 }
+
+// owing returns how many lanes owe.
+func (q *Queue[T]) owing() int { return len(q.fast.owing) + len(q.slow.owing) }
 
 // mustGet fails the test where Get would block.
 func mustGet[T comparable](t *testing.T, q *Queue[T]) T {
@@ -54,9 +57,10 @@ func checkEmpty[T comparable](t *testing.T, q *Queue[T]) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.items) != 0 || len(q.lanes) != len(q.owing) || len(q.configs) != 0 || len(q.delays) != 0 || len(q.seats) != 0 ||
-		q.ready != 0 || q.inFlight != 0 {
+	owing, seats := q.owing(), q.fast.seated()+q.slow.seated()
+	if len(q.items) != 0 || len(q.lanes) != owing || len(q.configs) != 0 || len(q.delays) != 0 || seats != 0 ||
+		q.ready != 0 || q.inFlight != 0 || q.fast.inFlight != 0 || q.slow.inFlight != 0 {
 		t.Errorf("left behind: %d items, %d lanes (%d owe), %d configs, %d delays, %d seats, %d ready, %d in flight",
-			len(q.items), len(q.lanes), len(q.owing), len(q.configs), len(q.delays), len(q.seats), q.ready, q.inFlight)
+			len(q.items), len(q.lanes), owing, len(q.configs), len(q.delays), seats, q.ready, q.inFlight)
 	}
 }

@@ -29,6 +29,8 @@ func levelOf(priority int) int {
 type lane[T comparable] struct {
 	tenant string
 	config
+	// class is that of the config.
+	class *class[T]
 	// items are all of the tenant's.
 	items list[*item[T]]
 	// waiting are the ready items by level, each in the order they came.
@@ -40,16 +42,17 @@ type lane[T comparable] struct {
 	skipped int
 	// offered is how many items workers have been woken for.
 	offered int
-	// pass tells when the lane's turn is: the lowest of all seated is served.
+	// pass tells when the lane's turn is: the lowest of its class is served.
 	pass int64
 	// joined is set while items are ready and the tenant is not paused, whether
 	// its cap lets the lane have a seat or not.
 	joined bool
-	// seat is the number of the seat, 0 for none.
+	// seat is the number of the seat, 0 for none; row is the row that it is in.
 	seat uint64
-	// owes is set while the lane is among Queue.owing, and has no items.
+	row  *order[*lane[T]]
+	// owes is set while the lane is among class.owing, and has no items.
 	owes bool
-	// slot is its place in Queue.seats or Queue.owing.
+	// slot is its place in a row of class.seats or in class.owing.
 	slot int
 }
 
@@ -77,6 +80,7 @@ func (l *lane[T]) take() *item[T] {
 	it := l.waiting[l.pick()].front()
 	l.remove(it)
 	l.inFlight++
+	l.class.inFlight++
 	it.state, it.inFlight = idle, true
 	return it
 }

@@ -19,10 +19,11 @@ const maxWeight, whole = 4, 12
 //  1. it was asked for, its delay is over, and it has the highest priority of
 //     all who asked;
 //  2. no worker has it;
-//  3. its tenant is not paused and below its cap;
+//  3. its tenant is not paused and below its cap, and its class has a worker for
+//     it: slow tenants share theirs as SlowWorkers says;
 //  4. no key of the tenant at the same level was ready before it;
 //  5. its level is the tenant's highest, but for one turn in share;
-//  6. no other tenant that could have been served all the while waited for more
+//  6. no other tenant of its class that could have been served all the while waited for more
 //     than two rounds of this one and a key since it was served itself: one
 //     round until its turn, and one that this one may make up for; and no longer
 //     than it was charged for. A key is a round divided by the weight.
@@ -31,6 +32,8 @@ const maxWeight, whole = 4, 12
 // hand out just when the model has: nothing is lost, and nothing comes twice.
 type model struct {
 	limit    int
+	opts     Options
+	slow     map[string]bool
 	now      time.Time
 	asks     map[string]*ask
 	inFlight map[string]bool
@@ -57,9 +60,9 @@ type ask struct {
 	rank int
 }
 
-func newModel(limit int) *model {
+func newModel(o Options) *model {
 	return &model{
-		limit: limit, now: time.Now(),
+		limit: o.Cap, opts: o, now: time.Now(), slow: map[string]bool{},
 		asks: map[string]*ask{}, inFlight: map[string]bool{}, failures: map[string]int{},
 		paused: map[string]bool{}, passed: map[string]int{}, waited: map[string]map[string]int{}, weights: map[string]int{},
 		charged: map[string]int{},
@@ -137,10 +140,25 @@ func (m *model) held(tenant string) (n int) {
 	return n
 }
 
+// room reports whether a tenant's class has a worker for it.
+func (m *model) room(tenant string) bool {
+	busy := 0
+	for _, other := range tenants() {
+		if m.slow[other] == m.slow[tenant] {
+			busy += m.held(other)
+		}
+	}
+	if !m.slow[tenant] {
+		return m.opts.Workers == 0 || busy < m.opts.Workers
+	}
+	most := m.opts.SlowWorkers
+	return most == 0 || busy < most && (m.held(tenant) == 0 || 2*busy < most)
+}
+
 // open returns the tenants that can be served.
 func (m *model) open() (open []string) {
 	for _, tenant := range tenants() {
-		if !m.paused[tenant] && m.held(tenant) < m.limit && len(m.ready(tenant)) > 0 {
+		if !m.paused[tenant] && m.held(tenant) < m.limit && len(m.ready(tenant)) > 0 && m.room(tenant) {
 			open = append(open, tenant)
 		}
 	}
@@ -232,7 +250,7 @@ func (m *model) order(key string, a *ask) error {
 func (m *model) fairness(tenant string) error {
 	key := m.key(tenant)
 	for _, other := range m.open() {
-		if other == tenant {
+		if other == tenant || m.slow[other] != m.slow[tenant] {
 			continue
 		}
 		m.waited[other][tenant] += key
@@ -267,6 +285,18 @@ func (m *model) drop(tenant string) {
 	}
 	delete(m.paused, tenant)
 	delete(m.weights, tenant)
+	m.setSlow(tenant, false)
+}
+
+// setSlow moves a tenant to a class. What it got before is nothing to others there.
+func (m *model) setSlow(tenant string, slow bool) {
+	if m.slow[tenant] != slow {
+		m.slow[tenant] = slow
+		delete(m.waited, tenant)
+		for _, waited := range m.waited {
+			delete(waited, tenant)
+		}
+	}
 	m.settle()
 }
 
@@ -293,7 +323,7 @@ func (m *model) check(t *testing.T, q *Queue[string]) {
 			t.Fatalf("%s: %d failures, want %d", key, n, m.failures[key])
 		}
 	}
-	if len(q.items) != len(m.records()) || len(q.lanes)-len(q.owing) != len(m.known()) {
-		t.Fatalf("%d records in %d lanes, want %d in %d", len(q.items), len(q.lanes)-len(q.owing), len(m.records()), len(m.known()))
+	if len(q.items) != len(m.records()) || len(q.lanes)-q.owing() != len(m.known()) {
+		t.Fatalf("%d records in %d lanes, want %d in %d", len(q.items), len(q.lanes)-q.owing(), len(m.records()), len(m.known()))
 	}
 }

@@ -10,6 +10,15 @@ type ordered[V any] interface {
 // others.
 type order[V ordered[V]] []V
 
+// top returns the value that comes before all others, or the zero value if there
+// is none.
+func (o order[V]) top() (v V) {
+	if len(o) > 0 {
+		v = o[0]
+	}
+	return v
+}
+
 // Len implements heap.Interface.
 func (o order[V]) Len() int { return len(o) }
 

@@ -18,6 +18,12 @@ const (
 type Options struct {
 	// Cap is how many keys of one tenant may be in flight.
 	Cap int
+	// Workers is how many keys of fast tenants may be in flight, 0 for any
+	// number: as many as workers get.
+	Workers int
+	// SlowWorkers is how many keys of slow tenants may be in flight, 0 for any
+	// number. While more than half of them are, each slow tenant gets one.
+	SlowWorkers int
 	// BackoffBase is the delay after a key's first failure. It doubles with
 	// each further one.
 	BackoffBase time.Duration
@@ -71,13 +77,8 @@ type Queue[T comparable] struct {
 	lanes map[string]*lane[T]
 	// configs holds what differs from the default, by tenant.
 	configs map[string]config
-	// seats are the lanes with something to hand out, the next on top.
-	seats order[*lane[T]]
-	// owing are the lanes without items whose tenants owe, the first to be even on
-	// top.
-	owing order[*lane[T]]
-	// pass is the highest pass at which a lane was served.
-	pass int64
+	// fast and slow are the classes of lanes.
+	fast, slow class[T]
 	// seated counts how often a lane took a seat.
 	seated uint64
 	// ready and inFlight are the sums over all lanes.
@@ -106,6 +107,7 @@ func New[T comparable](tenantOf func(T) string, o Options) *Queue[T] {
 		configs:  map[string]config{},
 	}
 	q.work.L, q.drained.L = &q.mu, &q.mu
+	q.fast.limit, q.slow.limit, q.slow.shared = o.Workers, o.SlowWorkers, (o.SlowWorkers+1)/2
 	return q
 }
 
@@ -148,13 +150,14 @@ func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 	}
 	l := q.spareLanes.get()
 	l.tenant, l.config = tenant, q.lockedConfig(tenant)
+	l.class = q.lockedClass(l.config)
 	q.lanes[tenant] = l
 	return l
 }
 
 // lockedSettle must follow every change of a lane: it wakes one worker for
-// each item that has become available, lets the lane take or leave its seat,
-// and lets it leave when it is empty.
+// each item that has become available, has the lane take, change or leave its
+// seat, and has it leave when it is empty.
 func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	open := l.open(q.opts.Cap)
 	for ; l.offered < open; l.offered++ {

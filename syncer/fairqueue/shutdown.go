@@ -29,7 +29,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 		q.phase = draining
 		q.lockedDisarm()
 	}
-	for q.phase == draining && (len(q.seats) > 0 || q.inFlight > 0) {
+	for q.phase == draining && (q.fast.seated()+q.slow.seated() > 0 || q.inFlight > 0) {
 		q.drained.Wait()
 	}
 	q.lockedStop()

@@ -13,9 +13,11 @@ type Stats struct {
 	InFlight int
 	// Busy is how many tenants have keys that wait for a worker or that one has.
 	Busy int
+	// Slow is how many tenants answer slowly.
+	Slow int
 }
 
-// Stats counts what the queue holds. It looks at every lane once.
+// Stats counts what the queue holds. It reads every lane and every setting once.
 func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -29,6 +31,11 @@ func (q *Queue[T]) Stats() Stats {
 		}
 		if l.inFlight > 0 || (l.ready > 0 && !l.paused) {
 			s.Busy++
+		}
+	}
+	for _, c := range q.configs {
+		if c.slow {
+			s.Slow++
 		}
 	}
 	return s

@@ -21,15 +21,15 @@ func (l *lane[T]) stride() int64 {
 // lockedTurn takes the lane that has the turn from its seat; there must be one.
 // lockedSettle gives it the next.
 func (q *Queue[T]) lockedTurn() *lane[T] {
-	l := q.seats[0]
+	l := q.lockedNext()
 	q.lockedUnseat(l)
-	q.pass = max(q.pass, l.pass)
+	l.class.pass = max(l.class.pass, l.pass)
 	l.pass += l.stride()
-	q.lockedCatchUp()
+	q.lockedCatchUp(l.class)
 	return l
 }
 
-// lockedSeat lets a lane take or leave its seat.
+// lockedSeat has a lane take, change or leave its seat.
 //
 // A lane that begins to wait stands one stride behind, as if it had just been
 // served: whoever comes and goes gains nothing over those that wait all the
@@ -39,24 +39,28 @@ func (q *Queue[T]) lockedTurn() *lane[T] {
 func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
 	waits := l.ready > 0 && !l.paused
 	if waits && !l.joined {
-		l.pass = max(l.pass, q.pass+l.stride())
+		l.pass = max(l.pass, l.class.pass+l.stride())
 	}
 	l.joined = waits
-	switch {
-	case open == (l.seat > 0):
-	case open:
-		l.pass = max(l.pass, q.pass-round)
+	row := l.class.row(l)
+	if open && l.row == row {
+		return
+	}
+	q.lockedUnseat(l)
+	if open {
+		l.pass = max(l.pass, l.class.pass-round)
 		q.seated++
-		l.seat = q.seated
-		heap.Push(&q.seats, l)
-	default:
-		q.lockedUnseat(l)
+		l.seat, l.row = q.seated, row
+		heap.Push(row, l)
 	}
 }
 
+// lockedUnseat has a lane leave its seat, if it has one.
 func (q *Queue[T]) lockedUnseat(l *lane[T]) {
-	heap.Remove(&q.seats, l.slot)
-	l.seat = 0
+	if l.seat > 0 {
+		heap.Remove(l.row, l.slot)
+		l.seat, l.row = 0, nil
+	}
 }
 
 // before says whether a lane's turn comes before another's: its pass is lower or,

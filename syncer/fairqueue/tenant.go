@@ -6,6 +6,7 @@ import "container/heap"
 type config struct {
 	weight int32
 	paused bool
+	slow   bool
 }
 
 // defaultConfig is the config of a tenant that none was set for.
@@ -26,6 +27,7 @@ func (q *Queue[T]) lockedConfigure(tenant string, c config) {
 	}
 	if l := q.lanes[tenant]; l != nil {
 		l.config = c
+		q.lockedMove(l, q.lockedClass(c))
 		q.lockedSettle(l)
 	}
 }
@@ -55,7 +57,7 @@ func (q *Queue[T]) setPaused(tenant string, paused bool) {
 	q.lockedConfigure(tenant, c)
 }
 
-// Drop forgets a tenant: its weight and pause, its keys, delays and failures,
+// Drop forgets a tenant: its weight, pause and slowness, its keys, delays and failures,
 // and what it owes. Keys in flight stay their workers' until Done and count
 // against the cap, so that a tenant that comes back has no key in two workers'
 // hands. The queue does not know that a tenant is gone: what is added after

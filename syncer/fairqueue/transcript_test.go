@@ -82,6 +82,10 @@ func (s *script) run(t *testing.T, words []string) string {
 	switch verb {
 	case "limit":
 		s.Queue = New(tenantOf, Options{Cap: number(t, args[0])})
+	case "workers":
+		s.Queue = New(tenantOf, Options{Cap: number(t, args[0]), Workers: number(t, args[1]), SlowWorkers: number(t, args[2])})
+	case "slow", "fast":
+		s.SetSlow(args[0], verb == "slow")
 	case "weight":
 		s.SetWeight(args[0], int32(number(t, args[1])))
 	case "add":

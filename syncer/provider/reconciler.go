@@ -26,9 +26,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// connecting is how many tenants are connected to at a time: one that does not answer holds one of these places for as long as
-// the probe's timeout.
-const connecting = 32
+// connecting is how many tenants are connected to at a time. One that does not answer holds one of these places for as long as
+// the probe's timeout, and then waits for its backoff: it takes several hundred to keep another one waiting.
+const connecting = 128
 
 // A tenant that cannot be connected to is tried again after retryFirst, then after twice as long each time, up to retryMost.
 const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second

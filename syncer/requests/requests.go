@@ -46,24 +46,47 @@ func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 	return c, registerer.Register(c.watches)
 }
 
-// Wrap counts the requests that go through a transport to a side.
+// Wrap counts the requests that go through a transport to a side, and times them where their context has a [Timer].
 func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
 			verb, resource := classify(r)
 			tally(r.Context(), side)
-			answer, err := next.RoundTrip(r)
-			code := failed
-			if err == nil {
-				code = strconv.Itoa(answer.StatusCode)
+			if IsWatch(r) {
+				return c.watch(next, r, side, verb, resource)
 			}
-			c.requests.WithLabelValues(side, verb, resource, code).Inc()
-			if err == nil && IsWatch(r) {
-				answer.Body = countOpen(answer.Body, c.watches.WithLabelValues(side))
+			end := begin(r.Context(), side)
+			answer, err := next.RoundTrip(r)
+			c.count(answer, err, side, verb, resource)
+			switch {
+			case end == nil:
+			case err != nil:
+				end(false)
+			default:
+				answer.Body = &openBody{answer.Body, sync.OnceFunc(func() { end(true) })}
 			}
 			return answer, err
 		})
 	}
+}
+
+// watch sends a request that opens a watch.
+func (c *Counter) watch(next http.RoundTripper, r *http.Request, side, verb, resource string) (*http.Response, error) {
+	answer, err := next.RoundTrip(r)
+	c.count(answer, err, side, verb, resource)
+	if err == nil {
+		answer.Body = countOpen(answer.Body, c.watches.WithLabelValues(side))
+	}
+	return answer, err
+}
+
+// count counts a request that was answered or failed.
+func (c *Counter) count(answer *http.Response, err error, side, verb, resource string) {
+	code := failed
+	if err == nil {
+		code = strconv.Itoa(answer.StatusCode)
+	}
+	c.requests.WithLabelValues(side, verb, resource, code).Inc()
 }
 
 // openBody is the body of an answer that is counted while it is open.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,12 +33,17 @@ var blue = translate.Tenant{
 // view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
 var view = engine.View{
 	Tenant: blue, Namespace: "default",
-	Lookup: lookup(nil), Copies: copies(), Offers: func(_, name string) bool { return name != "hidden" },
+	Lookup: lookup(nil), Digest: digest(), Offers: func(_, name string) bool { return name != "hidden" },
 }
 
-// copies are what a namespace of the super cluster has of the tenant, of every kind.
-func copies(all ...client.Object) func(string) []client.Object {
-	return func(string) []client.Object { return all }
+// digest is that of what a namespace of the super cluster has of the tenant.
+func digest(policies ...*networkingv1.NetworkPolicy) func(string) any {
+	return func(kind string) any {
+		if kind != "NetworkPolicy" {
+			return nil
+		}
+		return digestPolicies(policies)
+	}
 }
 
 // offering is a view of a tenant that is offered these classes of a kind, and no others.

@@ -8,7 +8,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -60,14 +59,37 @@ func (r PodRanges) byDefault(v engine.View) *networkingv1.NetworkPolicy {
 	return policy
 }
 
+// policies are the copies of a tenant's NetworkPolicies in a namespace, as far as pods and other policies depend on them.
+type policies struct {
+	count int
+	// ingress selects the pods about which a policy says who comes in, each selector compiled.
+	ingress []labels.Selector
+}
+
+// digestPolicies digests the policies of a namespace.
+func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
+	digest := policies{count: len(copies)}
+	for _, policy := range copies {
+		if !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
+			continue
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector); err == nil {
+			digest.ingress = append(digest.ingress, selector)
+		}
+	}
+	return digest
+}
+
+// policiesOf returns the digest of the policies of a namespace.
+func policiesOf(v engine.View) policies {
+	digest, _ := v.Digest(networkPolicyKind).(policies)
+	return digest
+}
+
 // saysWhoComesIn reports whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
 func saysWhoComesIn(v engine.View, pod map[string]string) bool {
 	copied := labels.Set(v.Tenant.Labels(podKind.Kind, pod))
-	return slices.ContainsFunc(v.Copies("NetworkPolicy"), func(obj client.Object) bool {
-		policy := obj.(*networkingv1.NetworkPolicy)
-		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
-		return err == nil && selector.Matches(copied) && slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
-	})
+	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })
 }
 
 // noTenants are all peers but other tenants' pods: the tenant's own, those of namespaces that are no tenant's, and what is no pod.

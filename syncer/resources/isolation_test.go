@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -135,19 +134,19 @@ func TestTheDefaultMakesRoom(t *testing.T) {
 	}
 	all := &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{"Egress", "Ingress"}}}
 	for name, tt := range map[string]struct {
-		policies []client.Object
+		policies []*networkingv1.NetworkPolicy
 		want     bool
 	}{
 		"no policy":                 {nil, false},
-		"one about it":              {[]client.Object{about("Ingress", "web")}, true},
-		"one about all":             {[]client.Object{all}, true},
-		"one about other pods":      {[]client.Object{about("Ingress", "cart")}, false},
-		"one about what it sends":   {[]client.Object{about("Egress", "web")}, false},
-		"one about it among others": {[]client.Object{about("Ingress", "cart"), about("Ingress", "web")}, true},
+		"one about it":              {[]*networkingv1.NetworkPolicy{about("Ingress", "web")}, true},
+		"one about all":             {[]*networkingv1.NetworkPolicy{all}, true},
+		"one about other pods":      {[]*networkingv1.NetworkPolicy{about("Ingress", "cart")}, false},
+		"one about what it sends":   {[]*networkingv1.NetworkPolicy{about("Egress", "web")}, false},
+		"one about it among others": {[]*networkingv1.NetworkPolicy{about("Ingress", "cart"), about("Ingress", "web")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := view
-			v.Copies = copies(tt.policies...)
+			v.Digest = digest(tt.policies...)
 			pod := &corev1.Pod{ObjectMeta: meta("web")}
 			pod.Labels = map[string]string{"app": "web"}
 			desired, err := k.Desired(v, pod)

@@ -4,30 +4,67 @@ import (
 	"fmt"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
+const networkPolicyKind = "NetworkPolicy"
+
 // NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and who is
 // let in is never another tenant's pod. Each namespace has policies of the syncer's besides: nobody comes in, but for whom the tenant
 // names and, where it says nothing, who is no other tenant's pod.
 func NetworkPolicy(pods PodRanges) engine.Kind {
 	return engine.Down[*networkingv1.NetworkPolicy]{
-		Name:    "NetworkPolicy",
+		Name:    networkPolicyKind,
 		Object:  &networkingv1.NetworkPolicy{},
 		List:    &networkingv1.NetworkPolicyList{},
+		Admit:   admitNetworkPolicy,
 		Desired: pods.desiredNetworkPolicy,
 		Merge:   func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
 		Own: []engine.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},
 		Affects: []string{podKind.Kind},
+		Digest:  digestPolicies,
 	}
 }
 
+// maxNetworkPolicies is how many NetworkPolicies of a tenant a namespace of the super cluster has, about: those that are created at the
+// same time do not count each other. Each is compared with each pod, by the syncer and by what enforces it.
+const maxNetworkPolicies = 200
+
+// admitNetworkPolicy rejects a policy beyond those that a namespace may have.
+func admitNetworkPolicy(v engine.View, _ *networkingv1.NetworkPolicy) error {
+	if policiesOf(v).count < maxNetworkPolicies {
+		return nil
+	}
+	return fmt.Errorf("the super cluster takes no more than %d NetworkPolicies of a namespace; delete some, or merge them", maxNetworkPolicies)
+}
+
+// networkPolicySelectors are the selectors of a policy.
+func networkPolicySelectors(spec *networkingv1.NetworkPolicySpec) []*metav1.LabelSelector {
+	selectors := []*metav1.LabelSelector{&spec.PodSelector}
+	add := func(peers []networkingv1.NetworkPolicyPeer) {
+		for i := range peers {
+			selectors = append(selectors, peers[i].PodSelector, peers[i].NamespaceSelector)
+		}
+	}
+	for i := range spec.Ingress {
+		add(spec.Ingress[i].From)
+	}
+	for i := range spec.Egress {
+		add(spec.Egress[i].To)
+	}
+	return selectors
+}
+
 func (r PodRanges) desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
+	if err := checkSize(sizeOf(networkPolicySelectors(&tenant.Spec)...)); err != nil {
+		return nil, err
+	}
 	spec := tenant.Spec.DeepCopy()
 	if err := checkSelected("podSelector", v.Tenant.UnselectablePods(&spec.PodSelector)); err != nil {
 		return nil, err

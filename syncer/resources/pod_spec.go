@@ -11,6 +11,9 @@ import (
 
 // desiredPod is the pod that the super cluster runs for a tenant's.
 func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
+	if err := checkSize(podSize(&tenant.Spec)); err != nil {
+		return nil, err
+	}
 	spec := tenant.Spec.DeepCopy()
 	if !v.Tenant.Policy.AllowNodeName || scheduled(tenant) {
 		spec.NodeName = ""

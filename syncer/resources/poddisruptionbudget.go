@@ -23,6 +23,9 @@ func PodDisruptionBudget() engine.Kind {
 // the owners are in the tenant: the super cluster would count none and allow no eviction, ever. The tenant's controller has
 // counted. Where it has not, or found no owner, the copy says what the tenant's object does, and nothing is evicted.
 func desiredBudget(v engine.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	if err := checkSize(sizeOf(tenant.Spec.Selector)); err != nil {
+		return nil, err
+	}
 	spec, status := tenant.Spec.DeepCopy(), tenant.Status
 	relative := spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 	if counted := status.ObservedGeneration == tenant.Generation && status.ExpectedPods > 0; relative && counted {

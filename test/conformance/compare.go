@@ -4,16 +4,16 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
 
-// reason says why a spec fails, or several whose names have something in common.
+// reason says why specs fail.
 type reason struct {
-	// Specs is what the names of the specs have in them.
-	Specs  string `json:"specs"`
-	Reason string `json:"reason"`
+	// Specs are the full names of the specs.
+	Specs  []string `json:"specs"`
+	Reason string   `json:"reason"`
 }
 
 // reasons are why specs fail: where only a tenant's does, and where it does on both sides.
@@ -36,7 +36,7 @@ func readReasons() (reasons, error) {
 // find is the reason that is given for a spec; empty for none.
 func find(reasons []reason, name string) string {
 	for _, r := range reasons {
-		if strings.Contains(name, r.Specs) {
+		if slices.Contains(r.Specs, name) {
 			return r.Reason
 		}
 	}

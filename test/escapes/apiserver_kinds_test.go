@@ -23,7 +23,7 @@ import (
 // The custom resource of these specs.
 const (
 	widgetGroup = "escapes.example.com"
-	widgets     = "widgets"
+	widgetResource     = "widgetResource"
 )
 
 // widget is a custom resource with a spec that could also be that of other kinds.
@@ -46,10 +46,10 @@ func allowWidgets(ctx context.Context) {
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{widgetGroup, rbacv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}}},
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: widgets + "." + widgetGroup},
+		ObjectMeta: metav1.ObjectMeta{Name: widgetResource + "." + widgetGroup},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: widgetGroup, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: widgets, Kind: "Widget"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: widgetResource, Kind: "Widget"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -86,7 +86,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		allowWidgets(ctx)
 		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{CustomResources: []tenancyv1alpha1.CustomResourceSync{{
-				Group: widgetGroup, Version: "v1", Resource: widgets, Direction: tenancyv1alpha1.SyncDown,
+				Group: widgetGroup, Version: "v1", Resource: widgetResource, Direction: tenancyv1alpha1.SyncDown,
 			}}}
 		})
 		create(ctx, mallory.Client, namespace(ns))
@@ -106,15 +106,15 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		create(ctx, mallory.Client, obj)
 		shouldExist(ctx, super.Client, superOf(mallory, obj))
 		before := countOf(rejected("Kind"))
-		answering(hostile, local.Lists(widgets), local.NoStream(local.RewriteItems(asBinding)))
-		expireWatches(hostile, widgets)
+		answering(hostile, local.Lists(widgetResource), local.NoStream(local.RewriteItems(asBinding)))
+		expireWatches(hostile, widgetResource)
 		Eventually(rejected("Kind")).Should(BeNumerically(">", before))
 		shouldStayAbsent(ctx, super.Client, binding("listed"))
 	})
 
 	attack("watch events of kind ClusterRoleBinding for custom resources", "review: an External tenant became admin", func(ctx SpecContext) {
 		before := countOf(rejected("Event"))
-		answering(hostile, local.Lists(widgets), local.RewriteItems(asBinding))
+		answering(hostile, local.Lists(widgetResource), local.RewriteItems(asBinding))
 		obj := widget(ns, "watched")
 		create(ctx, mallory.Client, obj)
 		Eventually(rejected("Event")).Should(BeNumerically(">", before))

@@ -18,7 +18,11 @@ import (
 
 // evict asks an apiserver to evict the first pod of a namespace.
 func evict(ctx context.Context, c client.Client, ns string) error {
-	for _, p := range pods(ctx, c, ns) {
+	all, err := pods(ctx, c, ns)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
 		if p.DeletionTimestamp == nil {
 			return c.SubResource("eviction").Create(ctx, &p, &policyv1.Eviction{})
 		}
@@ -71,13 +75,13 @@ var _ = Describe("A PodDisruptionBudget", Ordered, func() {
 	})
 
 	It("lets pods be evicted in the super cluster, and the tenant replaces them", func(ctx SpecContext) {
-		was := podNames(ctx, red.Client, ns)
+		was := must(podNames(ctx, red.Client, ns))
 		Eventually(evict).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(Succeed())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(And(HaveLen(4), Not(ConsistOf(was))))
 	})
 
 	It("lets pods be evicted in the tenant", func(ctx SpecContext) {
-		was := podNames(ctx, super.Client, red.Super(ns))
+		was := must(podNames(ctx, super.Client, red.Super(ns)))
 		Eventually(evict).WithContext(ctx).WithArguments(red.Client, ns).Should(Succeed())
 		Eventually(running).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(And(HaveLen(4), Not(ConsistOf(was))))
 	})

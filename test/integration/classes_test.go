@@ -154,7 +154,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 			})
 			Eventually(read(ctx, red.Client, shown)).Should(WithTransform(client.Object.GetLabels,
 				Equal(map[string]string{"tier": "gold", names.FromSuper: "true"})))
-			Expect(text(read(ctx, red.Client, shown)())).NotTo(ContainSubstring("of-the-tenant"))
+			Expect(text(must(read(ctx, red.Client, shown)()))).NotTo(ContainSubstring("of-the-tenant"))
 			Expect(red.Client.Delete(ctx, shown)).To(Succeed())
 		}
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
@@ -193,7 +193,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		offerClass(ctx, class)
 		Eventually(refusals).WithArguments(ctx, blue, metav1.NamespaceDefault, own).
 			Should(ContainElement(ContainSubstring("the tenant's own")))
-		Expect(read(ctx, blue.Client, own)().Provisioner).To(Equal("mine.example.com"))
+		Expect(must(read(ctx, blue.Client, own)()).Provisioner).To(Equal("mine.example.com"))
 		shouldExist(ctx, red.Client, asShown(class))
 
 		Expect(blue.Client.Delete(ctx, own)).To(Succeed())
@@ -215,7 +215,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		own := asShown(class)
 		Expect(get(ctx, red.Client, own)).To(Succeed())
 		Consistently(refusals).WithArguments(ctx, red, metav1.NamespaceDefault, own).Should(BeEmpty())
-		Expect(read(ctx, red.Client, own)().Labels).NotTo(HaveKey(names.FromSuper))
+		Expect(must(read(ctx, red.Client, own)()).Labels).NotTo(HaveKey(names.FromSuper))
 	})
 
 	It("are shown to the one tenant whose VirtualCluster names them, but for the kinds that it turns off", func(ctx SpecContext) {

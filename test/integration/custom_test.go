@@ -102,13 +102,13 @@ func field(value any, path ...string) gomegatypes.GomegaMatcher {
 }
 
 // syncingMessage is what the condition of a tenant says.
-func syncingMessage(ctx context.Context, t *local.Tenant) func() string {
-	return func() string {
-		c := meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionSyncing)
-		if c == nil {
-			return ""
+func syncingMessage(ctx context.Context, t *local.Tenant) func() (string, error) {
+	return func() (string, error) {
+		vc, err := read(ctx, super.Client, t.VC)()
+		if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {
+			return c.Message, err
 		}
-		return c.Message
+		return "", err
 	}
 }
 
@@ -251,7 +251,9 @@ var _ = Describe("Custom resources", Ordered, func() {
 			edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
 			// What comes after the change is carried by the engagement after it.
 			Eventually(func(g Gomega) {
-				g.Expect(syncingGeneration(ctx, red)).To(Equal(read(ctx, super.Client, red.VC)().Generation))
+				vc, err := read(ctx, super.Client, red.VC)()
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(syncingGeneration(ctx, red)).To(Equal(vc.Generation))
 			}).WithContext(ctx).Should(Succeed())
 			create(ctx, red.Client, pod(ns, "after"))
 			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("after"))
@@ -288,7 +290,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 				ContainSubstring(levers+"."+platform), ContainSubstring("definition of its own"), Not(ContainSubstring(gears))))
 			own := read(ctx, plain.Client, definition(gears))
 			Consistently(own).WithTimeout(2 * briefly).Should(HaveField("Spec.Names.ShortNames", ConsistOf("own")))
-			Expect(own().Labels).NotTo(HaveKey(names.FromSuper))
+			Expect(must(own()).Labels).NotTo(HaveKey(names.FromSuper))
 			all := &unstructured.UnstructuredList{}
 			all.SetGroupVersionKind(custom(levers, "", "", "").GroupVersionKind())
 			Expect(super.Client.List(ctx, all)).To(Succeed())
@@ -356,10 +358,10 @@ var _ = Describe("Custom resources", Ordered, func() {
 })
 
 // syncingGeneration is the generation of the VirtualCluster that the syncer has looked at.
-func syncingGeneration(ctx context.Context, t *local.Tenant) int64 {
-	c := meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionSyncing)
-	if c == nil {
-		return 0
+func syncingGeneration(ctx context.Context, t *local.Tenant) (int64, error) {
+	vc, err := read(ctx, super.Client, t.VC)()
+	if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {
+		return c.ObservedGeneration, err
 	}
-	return c.ObservedGeneration
+	return 0, err
 }

@@ -94,9 +94,9 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first", "second"))
 		up := read(ctx, red.Client, shared)
 		Eventually(up).Should(And(allocated, usedBy(first, second)))
-		results := up().Status.Allocation.Devices.Results
+		results := must(up()).Status.Allocation.Devices.Results
 		Expect(results).To(HaveExactElements(And(HaveField("Driver", "net.example.com"), HaveField("Device", BeElementOf("one", "two", "three", "four")))))
-		Expect(text(up())).NotTo(Or(ContainSubstring(red.Key()), ContainSubstring("password")))
+		Expect(text(must(up()))).NotTo(Or(ContainSubstring(red.Key()), ContainSubstring("password")))
 
 		Expect(red.Client.Delete(ctx, second)).To(Succeed())
 		Eventually(up).Should(And(allocated, usedBy(first)))
@@ -127,7 +127,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		create(ctx, red.Client, again)
 		up := read(ctx, red.Client, shared)
 		Eventually(up).Should(And(allocated, usedBy(again)))
-		was := up().Status.Allocation.Devices.Results[0].Device
+		was := must(up()).Status.Allocation.Devices.Results[0].Device
 
 		// As the super cluster would, were the claim freed and allocated anew before anybody looked.
 		down := superOf(red, shared)
@@ -180,7 +180,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		create(ctx, red.Client, ours, bold, pod("admins", "bold", using(corev1.PodResourceClaim{ResourceClaimName: new("bold")})))
 		Eventually(refusals).WithArguments(ctx, red, "admins", bold).Should(ContainElement(ContainSubstring("adminAccess is not allowed")))
 		Expect(get(ctx, super.Client, superOf(red, bold))).NotTo(Succeed())
-		Expect(read(ctx, super.Client, superOf(red, ours))().Labels).NotTo(HaveKey(resourcev1.DRAAdminNamespaceLabelKey))
+		Expect(must(read(ctx, super.Client, superOf(red, ours))()).Labels).NotTo(HaveKey(resourcev1.DRAAdminNamespaceLabelKey))
 	})
 })
 
@@ -211,7 +211,7 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 		own := &resourcev1.ResourceClaimList{}
 		Expect(red.Client.List(ctx, own, client.InNamespace(ns))).To(Succeed())
 		Expect(own.Items).To(BeEmpty())
-		Expect(read(ctx, red.Client, pod(ns, "a"))().Status.ResourceClaimStatuses).To(BeEmpty())
+		Expect(must(read(ctx, red.Client, pod(ns, "a"))()).Status.ResourceClaimStatuses).To(BeEmpty())
 
 		for _, name := range []string{"a", "b"} {
 			Expect(red.Client.Delete(ctx, pod(ns, name))).To(Succeed())

@@ -47,24 +47,24 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		Eventually(down).Should(HaveField("Data", HaveKeyWithValue("color", "red")))
 		edit(ctx, super.Client, superOf(red, svc), func(s *corev1.Service) { s.Spec.Selector = map[string]string{"other": "pods"} })
 		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(HaveField("Spec.Selector", svc.Spec.Selector))
-		p := pods(ctx, super.Client, red.Super(ns))[0]
+		p := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		edit(ctx, super.Client, &p, func(p *corev1.Pod) { p.Labels["app.kubernetes.io/name"] = "stolen" })
 		Eventually(read(ctx, super.Client, &p)).Should(HaveField("Labels", HaveKeyWithValue("app.kubernetes.io/name", "web")))
 		Consistently(down).Should(HaveField("Labels", HaveKeyWithValue("audit.example.com/seen", "yes")))
 	})
 
 	It("gives labels back that were taken away, by which the syncer finds its own", func(ctx SpecContext) {
-		p := pods(ctx, super.Client, red.Super(ns))[0]
+		p := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		for _, obj := range []client.Object{&p, superOf(red, svc), superOf(red, namespace(ns))} {
 			edit(ctx, super.Client, obj, func(obj client.Object) { obj.SetLabels(nil) })
 			Eventually(read(ctx, super.Client, obj)).Should(WithTransform(client.Object.GetLabels, HaveKeyWithValue(names.VCName, red.VC.Name)))
 		}
 		Expect(get(ctx, red.Client, pod(ns, p.Name))).To(Succeed())
-		Expect(read(ctx, super.Client, &p)().UID).To(Equal(p.UID))
+		Expect(must(read(ctx, super.Client, &p)()).UID).To(Equal(p.UID))
 	})
 
 	It("knows its own by the UID when all else was taken away that says whose they are", func(ctx SpecContext) {
-		p := pods(ctx, super.Client, red.Super(ns))[0]
+		p := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		for _, obj := range []client.Object{&p, superOf(red, svc), superOf(red, cm)} {
 			shouldExist(ctx, super.Client, obj)
 			was := obj.GetUID()
@@ -81,21 +81,23 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 	})
 
 	It("replaces a pod whose copy was deleted, as if its node had failed", func(ctx SpecContext) {
-		victim := pods(ctx, super.Client, red.Super(ns))[0]
+		victim := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		Expect(super.Client.Delete(ctx, &victim)).To(Succeed())
 		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).ShouldNot(ContainElement(victim.Name))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(2))
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).
-			Should(ConsistOf(podNames(ctx, red.Client, ns)))
+			Should(ConsistOf(must(podNames(ctx, red.Client, ns))))
 	})
 
 	It("puts back the status that was overwritten in the tenant", func(ctx SpecContext) {
-		p := pods(ctx, red.Client, ns)[0]
+		p := must(pods(ctx, red.Client, ns))[0]
 		p.Status.Phase = corev1.PodFailed
 		Expect(red.Client.Status().Update(ctx, &p)).To(Succeed())
 		// The ReplicaSet may be quicker and replace the pod that seemed to fail; no failed one is left either way.
 		Eventually(func(g Gomega) {
-			for _, p := range pods(ctx, red.Client, ns) {
+			all, err := pods(ctx, red.Client, ns)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, p := range all {
 				g.Expect(p.Status.Phase).To(Equal(corev1.PodRunning))
 			}
 			g.Expect(running(ctx, red.Client, ns)).To(HaveLen(2))

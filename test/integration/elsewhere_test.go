@@ -30,7 +30,7 @@ func hostedBy(ctx context.Context, host *local.SuperCluster) *local.Tenant {
 	create(ctx, host.Client, vc)
 	Eventually(read(ctx, host.Client, vc)).WithTimeout(2 * soon). // not Ready: no syncer follows it there
 									Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	there, err := host.Connect(ctx, read(ctx, host.Client, vc)())
+	there, err := host.Connect(ctx, must(read(ctx, host.Client, vc)()))
 	Expect(err).NotTo(HaveOccurred())
 	return there
 }

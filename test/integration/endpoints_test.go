@@ -45,13 +45,11 @@ func addressesOf(e *endpoints) []string {
 }
 
 // slicesOf are the EndpointSlices of a service, as a matcher can be told of them.
-func slicesOf(ctx context.Context, c client.Client, ns, service string) func() []discoveryv1.EndpointSlice {
-	return func() []discoveryv1.EndpointSlice {
+func slicesOf(ctx context.Context, c client.Client, ns, service string) func() ([]discoveryv1.EndpointSlice, error) {
+	return func() ([]discoveryv1.EndpointSlice, error) {
 		list := &discoveryv1.EndpointSliceList{}
-		if err := c.List(ctx, list, client.InNamespace(ns), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
-			return nil
-		}
-		return list.Items
+		err := c.List(ctx, list, client.InNamespace(ns), client.MatchingLabels{discoveryv1.LabelServiceName: service})
+		return list.Items, err
 	}
 }
 
@@ -103,7 +101,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 			}
 			return all
 		}
-		was := uids(mirrored())
+		was := uids(must(mirrored()))
 		Expect(was).To(HaveLen(1), "the tenant's own mirrored slice does not go down beside it")
 		Consistently(mirrored).Should(WithTransform(uids, Equal(was)))
 	})
@@ -132,7 +130,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 			HaveField("Labels", HaveKeyWithValue(discoveryv1.LabelManagedBy, "endpointslice-controller.k8s.io"))))
 		settle(ctx)
 		Expect(slicesOf(ctx, super.Client, red.Super(ns), "web")()).To(HaveLen(1))
-		Expect(read(ctx, super.Client, superOf(red, byHand(ns, "web")))().Labels).
+		Expect(must(read(ctx, super.Client, superOf(red, byHand(ns, "web")))()).Labels).
 			To(HaveKeyWithValue("endpoints.kubernetes.io/managed-by", "endpoint-controller"))
 	})
 

@@ -79,7 +79,7 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	}
 	Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).WithTimeout(recovery).Should(HaveLen(few + int(l.replicas)))
 	for name := range l.pods.there {
-		l.steady[name] = read(ctx, super.Client, superOf(t, pod(ns, name)))().UID
+		l.steady[name] = must(read(ctx, super.Client, superOf(t, pod(ns, name)))()).UID
 	}
 	return l
 }

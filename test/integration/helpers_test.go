@@ -50,16 +50,20 @@ func get(ctx context.Context, c client.Client, obj client.Object) error {
 	return c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 }
 
-// read returns an object as it is now; the object with its name alone if there is none.
-func read[T client.Object](ctx context.Context, c client.Client, obj T) func() T {
-	return func() T {
+// read returns a function that reads an object. An object that does not exist satisfies no assertion, whatever it says.
+func read[T client.Object](ctx context.Context, c client.Client, obj T) func() (T, error) {
+	return func() (T, error) {
 		now := obj.DeepCopyObject().(T)
-		if err := get(ctx, c, now); err != nil {
-			empty := obj.DeepCopyObject().(T)
-			return empty
-		}
-		return now
+		err := get(ctx, c, now)
+		return now, err
 	}
+}
+
+// must returns what was read. It fails the spec where that failed, so what is polled does not call it.
+func must[T any](found T, err error) T {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+	return found
 }
 
 // shouldExist waits for an object and brings it up to date.
@@ -157,32 +161,32 @@ func deployment(ns, name string, replicas int32, change ...func(*corev1.Pod)) *a
 }
 
 // pods lists the pods of a namespace.
-func pods(ctx context.Context, c client.Client, ns string) []corev1.Pod {
+func pods(ctx context.Context, c client.Client, ns string) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := c.List(ctx, list, client.InNamespace(ns)); err != nil {
-		return nil
-	}
-	return list.Items
+	err := c.List(ctx, list, client.InNamespace(ns))
+	return list.Items, err
 }
 
 // running are the names of the pods of a namespace that run.
-func running(ctx context.Context, c client.Client, ns string) []string {
+func running(ctx context.Context, c client.Client, ns string) ([]string, error) {
+	all, err := pods(ctx, c, ns)
 	var names []string
-	for _, p := range pods(ctx, c, ns) {
+	for _, p := range all {
 		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
 			names = append(names, p.Name)
 		}
 	}
-	return names
+	return names, err
 }
 
 // podNames are the names of all pods of a namespace.
-func podNames(ctx context.Context, c client.Client, ns string) []string {
+func podNames(ctx context.Context, c client.Client, ns string) ([]string, error) {
+	all, err := pods(ctx, c, ns)
 	names := []string{}
-	for _, p := range pods(ctx, c, ns) {
+	for _, p := range all {
 		names = append(names, p.Name)
 	}
-	return names
+	return names, err
 }
 
 // superOf is the super cluster's key of a tenant's object, in an object of the same type.
@@ -199,13 +203,11 @@ func superOf[T client.Object](t *local.Tenant, obj T) T {
 }
 
 // superNamespaces are the tenant's namespaces in the super cluster, the root included.
-func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) []corev1.Namespace {
+func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	labels := client.MatchingLabels{names.VCNamespace: vc.Namespace, names.VCName: vc.Name}
-	if err := super.Client.List(ctx, list, labels); err != nil {
-		return []corev1.Namespace{{}} // not known to be none
-	}
-	return list.Items
+	err := super.Client.List(ctx, list, labels)
+	return list.Items, err
 }
 
 // haveCondition matches a VirtualCluster with a condition.

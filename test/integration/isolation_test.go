@@ -14,10 +14,10 @@ import (
 )
 
 // refusals are the messages of the events that say that an object does not go down.
-func refusals(ctx SpecContext, t *local.Tenant, ns string, about client.Object) []string {
+func refusals(ctx SpecContext, t *local.Tenant, ns string, about client.Object) ([]string, error) {
 	list := &corev1.EventList{}
 	if err := t.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
-		return nil
+		return nil, err
 	}
 	var messages []string
 	for _, e := range list.Items {
@@ -25,7 +25,7 @@ func refusals(ctx SpecContext, t *local.Tenant, ns string, about client.Object) 
 			messages = append(messages, e.Message)
 		}
 	}
-	return messages
+	return messages, nil
 }
 
 var _ = Describe("Two tenants", Ordered, func() {
@@ -45,7 +45,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 
 	It("run the same names side by side", func(ctx SpecContext) {
 		for _, t := range []*local.Tenant{red, blue} {
-			Expect(podNames(ctx, super.Client, t.Super(ns))).To(ConsistOf(podNames(ctx, t.Client, ns)))
+			Expect(podNames(ctx, super.Client, t.Super(ns))).To(ConsistOf(must(podNames(ctx, t.Client, ns))))
 			down := superOf(t, configMap(ns, "web", nil))
 			shouldExist(ctx, super.Client, down)
 			Expect(down.Data).To(HaveKeyWithValue("of", t.Key()))
@@ -63,7 +63,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 	})
 
 	It("lose nothing when the other deletes everything", func(ctx SpecContext) {
-		kept := podNames(ctx, super.Client, blue.Super(ns))
+		kept := must(podNames(ctx, super.Client, blue.Super(ns)))
 		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
 		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
 		Expect(podNames(ctx, super.Client, blue.Super(ns))).To(ConsistOf(kept))
@@ -91,7 +91,7 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 		waiting := pod(ns, "waiting")
 		create(ctx, red.Client, waiting)
 		Eventually(refusals).WithArguments(ctx, red, ns, waiting).Should(ContainElement(ContainSubstring("exceeded quota")))
-		for _, message := range refusals(ctx, red, ns, waiting) {
+		for _, message := range must(refusals(ctx, red, ns, waiting)) {
 			Expect(message).NotTo(ContainSubstring(red.Key()))
 		}
 
@@ -136,7 +136,7 @@ var _ = Describe("A namespace of the super cluster that is somebody else's", fun
 		Eventually(refusals).WithArguments(ctx, red, "taken", p).ShouldNot(BeEmpty())
 		Consistently(podNames).WithContext(ctx).WithArguments(super.Client, foreign.Name).Should(BeEmpty())
 		Expect(get(ctx, super.Client, superOf(red, service("taken", "web")))).NotTo(Succeed())
-		untouched := read(ctx, super.Client, foreign)()
+		untouched := must(read(ctx, super.Client, foreign)())
 		Expect(untouched.Annotations).To(HaveKeyWithValue("owner", "platform"))
 		Expect(untouched.Labels).NotTo(HaveKey(names.VCName))
 

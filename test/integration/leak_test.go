@@ -166,7 +166,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 				return super.Client.Status().Update(ctx, copied)
 			}).Should(Succeed())
 			if _, makesItself := obj.(*policyv1.PodDisruptionBudget); !makesItself {
-				Eventually(func() string { return text(read(ctx, red.Client, obj)()) }).Should(ContainSubstring(in))
+				Eventually(read(ctx, red.Client, obj)).Should(WithTransform(text, ContainSubstring(in)))
 			}
 		}
 
@@ -176,7 +176,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		shouldExist(ctx, super.Client, copied)
 		copied.Object["status"] = map[string]any{"list": []any{map[string]any{"message": "in " + copied.GetNamespace() + " for " + red.Key()}}}
 		Expect(super.Client.Status().Update(ctx, copied)).To(Succeed())
-		Eventually(func() string { return text(read(ctx, red.Client, gear)()) }).Should(ContainSubstring(in))
+		Eventually(read(ctx, red.Client, gear)).Should(WithTransform(text, ContainSubstring(in)))
 		catalog := custom(catalogs, "", "c-"+red.VC.Name, "of "+red.Key())
 		catalog.SetLabels(map[string]string{names.Public: "true"})
 		create(ctx, super.Client, catalog)

@@ -88,7 +88,7 @@ var _ = Describe("A tenant whose data are restored from a backup", func() {
 			create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
 		}
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(3 * soon).Should(HaveLen(herd))
-		copies := copyUIDs(ctx, red)
+		copies := must(copyUIDs(ctx, red))
 		f.age(ctx)
 
 		By("restoring it")
@@ -147,7 +147,7 @@ func (f *far) connect(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
 	Eventually(read(ctx, f.process.Client, f.there)).WithTimeout(3 * soon).
 		Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	there, err := f.process.Connect(ctx, read(ctx, f.process.Client, f.there)())
+	there, err := f.process.Connect(ctx, must(read(ctx, f.process.Client, f.there)()))
 	Expect(err).NotTo(HaveOccurred())
 	return there
 }

@@ -25,23 +25,25 @@ func admitting(name string, from *metav1.LabelSelector) *networkingv1.NetworkPol
 }
 
 // admitted are the namespaces of the super cluster whose pods the copy of a policy admits; none while there is no copy.
-func admitted(ctx context.Context, policy *networkingv1.NetworkPolicy) func() []string {
-	return func() []string {
-		copied := read(ctx, super.Client, policy)()
-		if len(copied.Spec.Ingress) == 0 {
-			return nil
+func admitted(ctx context.Context, policy *networkingv1.NetworkPolicy) func() ([]string, error) {
+	return func() ([]string, error) {
+		copied, err := read(ctx, super.Client, policy)()
+		if err != nil || len(copied.Spec.Ingress) == 0 {
+			return nil, err
 		}
 		selector, err := metav1.LabelSelectorAsSelector(copied.Spec.Ingress[0].From[0].NamespaceSelector)
-		Expect(err).NotTo(HaveOccurred())
+		if err != nil {
+			return nil, err
+		}
 		list := &corev1.NamespaceList{}
 		if err := super.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return nil
+			return nil, err
 		}
 		var names []string
 		for _, ns := range list.Items {
 			names = append(names, ns.Name)
 		}
-		return names
+		return names, nil
 	}
 }
 

@@ -42,8 +42,8 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	It("runs a Deployment's pods in the super cluster and shows them running in the tenant", func(ctx SpecContext) {
 		create(ctx, red.Client, dep)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
-		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(podNames(ctx, red.Client, ns)))
-		for _, p := range pods(ctx, red.Client, ns) {
+		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
+		for _, p := range must(pods(ctx, red.Client, ns)) {
 			Expect(p.Spec.NodeName).NotTo(BeEmpty())
 			Expect(p.Status.PodIP).NotTo(BeEmpty())
 		}
@@ -68,7 +68,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		down := superOf(red, svc)
 		shouldExist(ctx, super.Client, down)
 		Expect(down.Spec.Selector).To(Equal(svc.Spec.Selector))
-		for _, p := range pods(ctx, super.Client, red.Super(ns)) {
+		for _, p := range must(pods(ctx, super.Client, red.Super(ns))) {
 			Expect(p.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "web"))
 			Expect(p.Labels).To(HaveKeyWithValue("arktos.futurewei.com/network", "default"))
 			Expect(p.Labels).To(HaveKeyWithValue(names.Cluster, red.Key()))
@@ -76,7 +76,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	})
 
 	It("gives the super cluster's pods no token of the super cluster", func(ctx SpecContext) {
-		for _, p := range pods(ctx, super.Client, red.Super(ns)) {
+		for _, p := range must(pods(ctx, super.Client, red.Super(ns))) {
 			Expect(p.Spec.AutomountServiceAccountToken).To(Equal(new(false)))
 			for _, v := range p.Spec.Volumes {
 				if v.Projected == nil {
@@ -91,7 +91,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 
 	It("shows the nodes that run the pods, and only those", func(ctx SpecContext) {
 		used := map[string]bool{}
-		for _, p := range pods(ctx, red.Client, ns) {
+		for _, p := range must(pods(ctx, red.Client, ns)) {
 			used[p.Spec.NodeName] = true
 		}
 		nodes := &corev1.NodeList{}
@@ -115,7 +115,9 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 					scheduled[string(e.InvolvedObject.UID)] = e.Message
 				}
 			}
-			for _, p := range pods(ctx, red.Client, ns) {
+			all, err := pods(ctx, red.Client, ns)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, p := range all {
 				g.Expect(scheduled).To(HaveKeyWithValue(string(p.UID), ContainSubstring(ns+"/"+p.Name)))
 			}
 		}).WithContext(ctx).Should(Succeed())
@@ -125,7 +127,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
 		edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })
 		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
-		p := pods(ctx, red.Client, ns)[0]
+		p := must(pods(ctx, red.Client, ns))[0]
 		edit(ctx, red.Client, &p, func(p *corev1.Pod) {
 			p.Labels["tier"] = "front"
 			p.Spec.Containers[0].Image = "example/app:2"

@@ -80,7 +80,7 @@ var _ = Describe("What the super cluster's admission makes of a copy", func() {
 
 		edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
 		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
-		Expect(read(ctx, red.Client, p)().Status.ContainerStatuses).To(ConsistOf(HaveField("Name", "main")))
+		Expect(must(read(ctx, red.Client, p)()).Status.ContainerStatuses).To(ConsistOf(HaveField("Name", "main")))
 		Expect(refusals(ctx, red, ns, p)).To(BeEmpty())
 	})
 })

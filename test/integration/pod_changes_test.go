@@ -76,9 +76,9 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		}))
 		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(1)))
 		Expect(get(ctx, super.Client, tools)).To(Succeed())
-		added := read(ctx, super.Client, copied)().Spec.EphemeralContainers[0]
+		added := must(read(ctx, super.Client, copied)()).Spec.EphemeralContainers[0]
 		Expect(added.TargetContainerName).To(Equal("main"))
-		Expect(fieldOf(read(ctx, super.Client, copied)(), added.Env[0].ValueFrom.FieldRef.FieldPath)).To(Equal(ns))
+		Expect(fieldOf(must(read(ctx, super.Client, copied)()), added.Env[0].ValueFrom.FieldRef.FieldPath)).To(Equal(ns))
 
 		reports(ctx, copied, func(s *corev1.PodStatus) {
 			s.EphemeralContainerStatuses = []corev1.ContainerStatus{{
@@ -103,7 +103,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(3)))))
 		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["tier"] = "front" })
 		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
-		Expect(read(ctx, super.Client, copied)().Spec.EphemeralContainers).To(BeEmpty())
+		Expect(must(read(ctx, super.Client, copied)()).Spec.EphemeralContainers).To(BeEmpty())
 
 		By("taking those that are allowed, though the tenant cannot take back the one that is not")
 		through(ctx, "ephemeralcontainers", p, debug("allowed"))
@@ -113,7 +113,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(
 			And(ContainSubstring(`container "root"`), ContainSubstring(`container "tracing"`), ContainSubstring("SYS_PTRACE")),
 		))
-		Expect(read(ctx, red.Client, p)().Spec.EphemeralContainers).To(HaveLen(4))
+		Expect(must(read(ctx, red.Client, p)()).Spec.EphemeralContainers).To(HaveLen(4))
 	})
 
 	It("shows its status also where the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
@@ -121,7 +121,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		Expect(copied.Status.QOSClass).To(Equal(corev1.PodQOSBurstable))
-		Expect(read(ctx, red.Client, p)().Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
+		Expect(must(read(ctx, red.Client, p)()).Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
 	})
 
 	It("is resized in place, and says how far that has come", func(ctx SpecContext) {
@@ -136,8 +136,9 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		through(ctx, "resize", p, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "3"), Limits: amounts("cpu", "4")}
 		})
-		resources := func() corev1.ResourceRequirements {
-			return read(ctx, super.Client, copied)().Spec.Containers[0].Resources
+		resources := func() (corev1.ResourceRequirements, error) {
+			now, err := read(ctx, super.Client, copied)()
+			return now.Spec.Containers[0].Resources, err
 		}
 		Eventually(resources).Should(And(HaveField("Requests", haveAmount("cpu", "3")), HaveField("Limits", haveAmount("cpu", "4"))))
 		Expect(resources()).To(And(HaveField("Requests", haveAmount("memory", "1Gi")), HaveField("Limits", haveAmount("memory", "8Gi"))))
@@ -152,8 +153,8 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		By("saying that it is done")
 		reports(ctx, copied, func(s *corev1.PodStatus) {
 			s.Conditions = s.Conditions[:len(s.Conditions)-1]
-			s.ContainerStatuses[0].Resources = new(resources())
-			s.ContainerStatuses[0].AllocatedResources = resources().Requests
+			s.ContainerStatuses[0].Resources = new(must(resources()))
+			s.ContainerStatuses[0].AllocatedResources = must(resources()).Requests
 		})
 		Eventually(read(ctx, red.Client, p)).Should(And(
 			havePodCondition(corev1.PodResizePending, "none"),
@@ -261,11 +262,12 @@ var _ = Describe("A pod that runs", Ordered, func() {
 				corev1.Toleration{Key: "example.com/new", Operator: corev1.TolerationOpExists},
 			)
 		})
-		keys := func() (keys []string) {
-			for _, t := range read(ctx, super.Client, copied)().Spec.Tolerations {
+		keys := func() (keys []string, err error) {
+			now, err := read(ctx, super.Client, copied)()
+			for _, t := range now.Spec.Tolerations {
 				keys = append(keys, t.Key)
 			}
-			return keys
+			return keys, err
 		}
 		Eventually(keys).Should(ContainElement("example.com/new"))
 		Expect(keys()).To(ConsistOf(bareLabel, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "example.com/new"))

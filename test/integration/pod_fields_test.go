@@ -42,10 +42,10 @@ var _ = Describe("The fields that a pod reads of itself", func() {
 		create(ctx, red.Client, namespace(ns), p)
 		copied := superOf(red, p)
 		shouldExist(ctx, super.Client, copied)
-		file := func(i int) func() string {
-			return func() string {
-				now := read(ctx, super.Client, copied)()
-				return fieldOf(now, now.Spec.Volumes[0].DownwardAPI.Items[i].FieldRef.FieldPath)
+		file := func(i int) func() (string, error) {
+			return func() (string, error) {
+				now, err := read(ctx, super.Client, copied)()
+				return fieldOf(now, now.Spec.Volumes[0].DownwardAPI.Items[i].FieldRef.FieldPath), err
 			}
 		}
 		for i, want := range []string{

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -32,16 +33,17 @@ func withLabel(key, value string) func(*corev1.Pod) {
 }
 
 // nodesOf are the nodes of a tenant's pods.
-func nodesOf(ctx context.Context, t *local.Tenant, namespaces ...string) []string {
-	var nodes []string
+func nodesOf(ctx context.Context, t *local.Tenant, namespaces ...string) (nodes []string, err error) {
 	for _, ns := range namespaces {
-		for _, p := range pods(ctx, t.Client, ns) {
+		all, failed := pods(ctx, t.Client, ns)
+		err = errors.Join(err, failed)
+		for _, p := range all {
 			if p.Status.Phase == corev1.PodRunning {
 				nodes = append(nodes, p.Spec.NodeName)
 			}
 		}
 	}
-	return nodes
+	return nodes, err
 }
 
 // distinct are values, each once.
@@ -71,7 +73,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 
 		create(ctx, red.Client, deployment(one, "spread", 2, withLabel("app", "spread"), everywhere), pod(two, "spread", withLabel("app", "spread"), everywhere))
 		Eventually(nodesOf).WithContext(ctx).WithArguments(red, one, two).Should(HaveLen(3))
-		Expect(distinct(nodesOf(ctx, red, one, two))).To(HaveLen(3))
+		Expect(distinct(must(nodesOf(ctx, red, one, two)))).To(HaveLen(3))
 
 		fourth := pod(two, "fourth", withLabel("app", "spread"), everywhere)
 		create(ctx, red.Client, fourth)

@@ -26,7 +26,7 @@ var _ = Describe("A pod that asks for a bundle of authorities and a certificate"
 		By("the tenant's apiserver having dropped them")
 		Expect(sourcesOf(p)).To(Equal([]corev1.VolumeProjection{{}, {}, own}))
 		By("the copy having none")
-		Expect(sourcesOf(read(ctx, super.Client, superOf(red, p))())).To(Equal(sourcesOf(p)))
+		Expect(sourcesOf(must(read(ctx, super.Client, superOf(red, p))()))).To(Equal(sourcesOf(p)))
 	})
 })
 

@@ -61,7 +61,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 			p := pod(ns, name, change)
 			create(ctx, red.Client, p)
 			Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(ContainSubstring(why)))
-			for _, message := range refusals(ctx, red, ns, p) {
+			for _, message := range must(refusals(ctx, red, ns, p)) {
 				Expect(message).NotTo(ContainSubstring(red.Key()))
 			}
 			Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement(name))
@@ -81,8 +81,12 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		create(ctx, red.Client, deployment(ns, "many", 2, withHostPath))
 		Eventually(func(g Gomega) {
 			told := 0
-			for _, p := range pods(ctx, red.Client, ns) {
-				if p.Labels["app.kubernetes.io/name"] == "many" && len(refusals(ctx, red, ns, &p)) > 0 {
+			all, err := pods(ctx, red.Client, ns)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, p := range all {
+				messages, err := refusals(ctx, red, ns, &p)
+				g.Expect(err).NotTo(HaveOccurred())
+				if p.Labels["app.kubernetes.io/name"] == "many" && len(messages) > 0 {
 					told++
 				}
 			}
@@ -148,7 +152,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 	It("ends nothing that runs when it grows stricter, and is asked about what is new", func(ctx SpecContext) {
 		files := pod(ns, "files")
 		Expect(get(ctx, red.Client, files)).To(Succeed())
-		told := refusals(ctx, red, ns, files)
+		told := must(refusals(ctx, red, ns, files))
 		follows(ctx, nil)
 		Eventually(read(ctx, super.Client, superOf(red, namespace(ns)))).Should(enforcing("baseline"))
 		late := pod(ns, "late", withHostPath)
@@ -221,7 +225,7 @@ var _ = Describe("The classes that a pod names", func() {
 			p := pod(ns, name, func(p *corev1.Pod) { p.Spec.PriorityClassName = class })
 			create(ctx, red.Client, p)
 			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement(name))
-			copied := read(ctx, super.Client, superOf(red, p))()
+			copied := must(read(ctx, super.Client, superOf(red, p))())
 			Expect(copied.Spec.PriorityClassName).To(BeEmpty())
 			Expect(copied.Spec.Priority).To(HaveValue(BeEquivalentTo(0)))
 		}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,24 +40,26 @@ func limit(ctx context.Context, t *local.Tenant, limits tenancyv1alpha1.Limits) 
 }
 
 // quotaOf is what a tenant has of what it may have; empty if nothing is said.
-func quotaOf(ctx context.Context, t *local.Tenant) func() string {
-	return func() string {
-		vc := read(ctx, super.Client, t.VC)()
-		if vc.Status.Quota == nil {
-			return ""
+func quotaOf(ctx context.Context, t *local.Tenant) func() (string, error) {
+	return func() (string, error) {
+		vc, err := read(ctx, super.Client, t.VC)()
+		if err != nil || vc.Status.Quota == nil {
+			return "", err
 		}
-		return vc.Status.Quota.Summary
+		return vc.Status.Quota.Summary, nil
 	}
 }
 
 // below is the number of a tenant's pods in all its namespaces of the super cluster.
-func below(ctx context.Context, t *local.Tenant) func() int {
-	return func() int {
+func below(ctx context.Context, t *local.Tenant) func() (int, error) {
+	return func() (int, error) {
+		namespaces, err := superNamespaces(ctx, t.VC)
 		n := 0
-		for _, ns := range superNamespaces(ctx, t.VC) {
-			n += len(pods(ctx, super.Client, ns.Name))
+		for i := range namespaces {
+			in, failed := pods(ctx, super.Client, namespaces[i].Name)
+			n, err = n+len(in), errors.Join(err, failed)
 		}
-		return n
+		return n, err
 	}
 }
 
@@ -205,7 +208,9 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		for round := range rounds {
 			var winner string
 			Eventually(func(g Gomega) {
-				others := slices.DeleteFunc(podNames(ctx, super.Client, red.Super("race")), func(name string) bool { return name == stays.Name })
+				all, err := podNames(ctx, super.Client, red.Super("race"))
+				g.Expect(err).NotTo(HaveOccurred())
+				others := slices.DeleteFunc(all, func(name string) bool { return name == stays.Name })
 				g.Expect(others).To(And(HaveLen(1), Not(ContainElement(last))))
 				winner = others[0]
 			}).Should(Succeed(), "in round %d", round)

@@ -33,18 +33,19 @@ func withHerd(ctx context.Context) (*local.Tenant, map[string]types.UID) {
 		create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
 	}
 	Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
-	return red, copyUIDs(ctx, red)
+	return red, must(copyUIDs(ctx, red))
 }
 
 // copyUIDs are the copies of the herd's pods, by name, that are not being deleted.
-func copyUIDs(ctx context.Context, t *local.Tenant) map[string]types.UID {
+func copyUIDs(ctx context.Context, t *local.Tenant) (map[string]types.UID, error) {
+	all, err := pods(ctx, super.Client, t.Super(pasture))
 	uids := map[string]types.UID{}
-	for _, p := range pods(ctx, super.Client, t.Super(pasture)) {
+	for _, p := range all {
 		if p.DeletionTimestamp == nil {
 			uids[p.Name] = p.UID
 		}
 	}
-	return uids
+	return uids, err
 }
 
 // syncing matches a VirtualCluster whose objects are being carried, or not for a reason.
@@ -57,7 +58,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		GinkgoHelper()
 		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
-		Expect(read(ctx, super.Client, red.VC)().Status.Conditions).
+		Expect(must(read(ctx, super.Client, red.VC)()).Status.Conditions).
 			To(ContainElement(HaveField("Message", ContainSubstring(names.ConfirmRemoval+"="+fmt.Sprint(herd)))))
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * quiet).Should(Equal(copies))
 		Expect(get(ctx, super.Client, superOf(red, configMap(pasture, "web", nil)))).To(Succeed(), "what the pods refer to stays with them")
@@ -168,7 +169,7 @@ func deleteAll(opts ...client.DeleteAllOfOption) func(context.Context, *local.Te
 func deleteEach(opts ...client.DeleteOption) func(context.Context, *local.Tenant) {
 	return func(ctx context.Context, red *local.Tenant) {
 		GinkgoHelper()
-		for _, p := range pods(ctx, red.Client, pasture) {
+		for _, p := range must(pods(ctx, red.Client, pasture)) {
 			Expect(red.Client.Delete(ctx, &p, opts...)).To(Succeed())
 		}
 	}

@@ -33,7 +33,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 			}
 		}
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(total))
-		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(podNames(ctx, red.Client, ns)))
+		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
 	})
 
 	It("finds what was created, changed and deleted on either side while it was away", func(ctx SpecContext) {
@@ -61,7 +61,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 
 	It("takes an object of the same name and another UID for what it is", func(ctx SpecContext) {
 		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
-		was := read(ctx, super.Client, superOf(red, service(ns, "new")))().UID
+		was := must(read(ctx, super.Client, superOf(red, service(ns, "new")))()).UID
 		again := service(ns, "new")
 		whileStopped(func() {
 			Expect(red.Client.Delete(ctx, service(ns, "new"))).To(Succeed())
@@ -93,7 +93,7 @@ var _ = Describe("A tenant's apiserver that restarts", func() {
 			create(ctx, t.Client, namespace(ns), pod(ns, "before"))
 			Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).Should(ConsistOf("before"))
 		}
-		before := read(ctx, super.Client, superOf(red, pod(ns, "before")))().UID
+		before := must(read(ctx, super.Client, superOf(red, pod(ns, "before")))()).UID
 
 		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.RestartedAt: time.Now().Format(time.RFC3339Nano)}
@@ -106,6 +106,6 @@ var _ = Describe("A tenant's apiserver that restarts", func() {
 
 		create(ctx, red.Client, pod(ns, "after"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).Should(ConsistOf("before", "after"))
-		Expect(read(ctx, super.Client, superOf(red, pod(ns, "before")))().UID).To(And(Equal(before), Not(Equal(types.UID("")))))
+		Expect(must(read(ctx, super.Client, superOf(red, pod(ns, "before")))()).UID).To(And(Equal(before), Not(Equal(types.UID("")))))
 	})
 })

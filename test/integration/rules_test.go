@@ -25,9 +25,10 @@ func withRule(expression string) func(*tenancyv1alpha1.VirtualCluster) {
 }
 
 // rulesValid is what a tenant's condition says of its rules; nil if nothing.
-func rulesValid(ctx context.Context, t *local.Tenant) func() *metav1.Condition {
-	return func() *metav1.Condition {
-		return meta.FindStatusCondition(read(ctx, super.Client, t.VC)().Status.Conditions, tenancyv1alpha1.ConditionRulesValid)
+func rulesValid(ctx context.Context, t *local.Tenant) func() (*metav1.Condition, error) {
+	return func() (*metav1.Condition, error) {
+		vc, err := read(ctx, super.Client, t.VC)()
+		return meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid), err
 	}
 }
 

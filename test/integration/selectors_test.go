@@ -100,7 +100,7 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		aside := asideFrom(corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{tier: "apart"}}})
 		create(ctx, red.Client, pod(ns, "a", withLabel(tier, "apart"), aside), pod(ns, "b", withLabel(tier, "apart"), aside))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElements("a", "b"))
-		one, other := read(ctx, red.Client, pod(ns, "a"))(), read(ctx, red.Client, pod(ns, "b"))()
+		one, other := must(read(ctx, red.Client, pod(ns, "a"))()), must(read(ctx, red.Client, pod(ns, "b"))())
 		Expect(one.Spec.NodeName).NotTo(Equal(other.Spec.NodeName))
 	})
 

@@ -66,12 +66,12 @@ var _ = Describe("A Service", Ordered, func() {
 		}
 		same := func(*corev1.ServiceSpec) {}
 		become(corev1.ServiceTypeNodePort, same, addressed)
-		Expect(nodePorts(down())).To(Equal(nodePorts(svc)))
+		Expect(nodePorts(must(down()))).To(Equal(nodePorts(svc)))
 		become(corev1.ServiceTypeLoadBalancer, func(s *corev1.ServiceSpec) {
 			s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		}, addressed, HaveField("Spec.HealthCheckNodePort", Not(BeZero())))
 		become(corev1.ServiceTypeNodePort, same, addressed, HaveField("Spec.HealthCheckNodePort", BeZero()))
-		Expect(nodePorts(down())).To(Equal(nodePorts(svc)))
+		Expect(nodePorts(must(down()))).To(Equal(nodePorts(svc)))
 		external := func(s *corev1.ServiceSpec) { s.ExternalName = "example.com" }
 		become(corev1.ServiceTypeExternalName, external, HaveField("Spec.ClusterIP", ""), HaveField("Spec.ExternalName", "example.com"))
 		become(corev1.ServiceTypeLoadBalancer, func(s *corev1.ServiceSpec) { s.ExternalName = "" }, addressed)

@@ -134,7 +134,7 @@ var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
 
 		By("replacing all pods while a replica is stopped")
 		began := time.Now()
-		for _, p := range pods(ctx, red.Client, ns) {
+		for _, p := range must(pods(ctx, red.Client, ns)) {
 			Expect(client.IgnoreNotFound(red.Client.Delete(ctx, &p, client.GracePeriodSeconds(0)))).To(Succeed())
 		}
 		Expect(s.ownerSince(ctx, red, began).Stop()).To(Succeed())

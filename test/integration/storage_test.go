@@ -173,9 +173,9 @@ var _ = Describe("Volumes", Ordered, func() {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
 		})
 		Eventually(func(g Gomega) {
-			g.Expect(size(read(ctx, super.Client, superOf(red, db))().Spec.Resources.Requests)).To(Equal("20Gi"))
-			g.Expect(size(read(ctx, red.Client, db)().Status.Capacity)).To(Equal("20Gi"))
-			g.Expect(size(read(ctx, red.Client, volumeOf(db))().Spec.Capacity)).To(Equal("20Gi"))
+			g.Expect(read(ctx, super.Client, superOf(red, db))()).To(HaveField("Spec.Resources.Requests", WithTransform(size, Equal("20Gi"))))
+			g.Expect(read(ctx, red.Client, db)()).To(HaveField("Status.Capacity", WithTransform(size, Equal("20Gi"))))
+			g.Expect(read(ctx, red.Client, volumeOf(db))()).To(HaveField("Spec.Capacity", WithTransform(size, Equal("20Gi"))))
 		}).WithContext(ctx).Should(Succeed())
 	})
 
@@ -192,12 +192,13 @@ var _ = Describe("Volumes", Ordered, func() {
 		})
 		Eventually(read(ctx, super.Client, volumeOf(db))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
 		Eventually(func(g Gomega) {
-			now := read(ctx, red.Client, volume)()
+			now, err := read(ctx, red.Client, volume)()
+			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(policyOf(now)).To(Equal(corev1.PersistentVolumeReclaimRetain))
 			g.Expect(size(now.Spec.Capacity)).To(Equal("20Gi"))
 			g.Expect(now.Spec.ClaimRef).To(HaveField("UID", db.UID))
 		}).WithContext(ctx).Should(Succeed())
-		Expect(size(read(ctx, super.Client, volumeOf(db))().Spec.Capacity)).To(Equal("20Gi"))
+		Expect(size(must(read(ctx, super.Client, volumeOf(db))()).Spec.Capacity)).To(Equal("20Gi"))
 	})
 
 	It("wait with their claim for the pods that use them, and are there after it until the tenant gives them up", func(ctx SpecContext) {

@@ -24,7 +24,8 @@ func own(t *local.Tenant, ns, name string) *networkingv1.NetworkPolicy {
 func beWhole(t *local.Tenant) func(context.Context, *networkingv1.NetworkPolicy) func(Gomega) {
 	return func(ctx context.Context, policy *networkingv1.NetworkPolicy) func(Gomega) {
 		return func(g Gomega) {
-			now := read(ctx, super.Client, policy)()
+			now, err := read(ctx, super.Client, policy)()
+			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(now.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress))
 			g.Expect(now.Spec.Ingress).To(HaveLen(1))
 			g.Expect(now.Spec.Ingress[0].From).To(ConsistOf(
@@ -42,15 +43,16 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 	var closed, policy *networkingv1.NetworkPolicy
 	beClosed := func(ctx context.Context) func(Gomega) {
 		return func(g Gomega) {
-			g.Expect(read(ctx, super.Client, closed)().Spec).To(Equal(networkingv1.NetworkPolicySpec{
+			g.Expect(read(ctx, super.Client, closed)()).To(HaveField("Spec", networkingv1.NetworkPolicySpec{
 				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			}))
 		}
 	}
-	isMarked := func(p *corev1.Pod) func(context.Context) bool {
-		return func(ctx context.Context) bool {
-			_, marked := read(ctx, super.Client, superOf(red, p))().Labels[names.OwnIngress]
-			return marked
+	isMarked := func(p *corev1.Pod) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			copied, err := read(ctx, super.Client, superOf(red, p))()
+			_, marked := copied.Labels[names.OwnIngress]
+			return marked, err
 		}
 	}
 
@@ -68,7 +70,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(beClosed(ctx)).Should(Succeed())
 		for _, p := range []*networkingv1.NetworkPolicy{closed, policy} {
 			made, err := resourceversion.CompareResourceVersion(
-				read(ctx, super.Client, p)().ResourceVersion, read(ctx, super.Client, superOf(red, first))().ResourceVersion)
+				must(read(ctx, super.Client, p)()).ResourceVersion, must(read(ctx, super.Client, superOf(red, first))()).ResourceVersion)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(made).To(Equal(-1), "the policy is older than the pod")
 		}

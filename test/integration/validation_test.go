@@ -127,7 +127,7 @@ var _ = Describe("A validator", Ordered, func() {
 		Expect(warnings(ctx, red.Client, held)[0]).NotTo(ContainSubstring(red.Key()))
 		asked := v.asked.Load()
 		Consistently(v.asked.Load).Should(Equal(asked))
-		Expect(read(ctx, red.Client, held)().Status.Phase).To(Equal(corev1.PodPending))
+		Expect(must(read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
 		Expect(get(ctx, super.Client, superOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(syncer.Metric("vc_syncer_held_objects", map[string]string{"kind": "Pod"})).To(BeEquivalentTo(1))
 	})
@@ -136,7 +136,7 @@ var _ = Describe("A validator", Ordered, func() {
 		v.open.Store(true)
 		v.env.Retry(red.Key())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free", "held-back"))
-		Expect(heldBack(read(ctx, red.Client, pod(ns, "held-back"))())).To(BeEmpty())
+		Expect(heldBack(must(read(ctx, red.Client, pod(ns, "held-back"))()))).To(BeEmpty())
 		Expect(syncer.Metric("vc_syncer_held_objects", nil)).To(BeZero())
 	})
 
@@ -209,7 +209,7 @@ var _ = Describe("A validator that may fail", Ordered, func() {
 		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
 		create(ctx, red.Client, pod("limited", "panic-at-once"), pod("limited", "hang-for-long"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "limited").Should(ConsistOf("panic-at-once", "hang-for-long"))
-		Expect(read(ctx, red.Client, held)().Status.Phase).To(Equal(corev1.PodPending))
+		Expect(must(read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
 		for _, result := range []string{"panic", "timeout"} {
 			Expect(syncer.Metric("vc_syncer_validations_total", map[string]string{"plugin": "by-name", "result": result})).NotTo(BeZero())
 		}

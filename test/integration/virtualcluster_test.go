@@ -82,7 +82,7 @@ var _ = Describe("A VirtualCluster", func() {
 		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, late) })
 		Eventually(read(ctx, super.Client, late)).
 			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonServiceCIDRTaken))
-		Expect(read(ctx, super.Client, late)().Status.Message).To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
+		Expect(must(read(ctx, super.Client, late)()).Status.Message).To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
 	})
 
 	It("with Service addresses that are not the super cluster's has copies with others", func(ctx SpecContext) {
@@ -138,7 +138,7 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
 		Expect(read(ctx, super.Client, vc)()).
 			To(haveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionFalse, reason))
-		Expect(read(ctx, super.Client, vc)().Status.Message).To(ContainSubstring(message))
+		Expect(must(read(ctx, super.Client, vc)()).Status.Message).To(ContainSubstring(message))
 	},
 	Entry("a version that nobody has", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.KubernetesVersion = "v1.99.0" },
 		tenancyv1alpha1.ReasonUnsupportedVersion, "v1.36"),
@@ -161,9 +161,9 @@ var _ = Describe("An External VirtualCluster", func() {
 	It("follows its kubeconfig Secret from bad to good", func(ctx SpecContext) {
 		// Another tenant's control plane serves as the one that runs elsewhere.
 		elsewhere := tenant(ctx)
-		good := read(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		good := must(read(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: elsewhere.Key(), Name: names.AdminKubeconfigSecret,
-		}})().Data[names.AdminKubeconfigKey]
+		}})()).Data[names.AdminKubeconfigKey]
 
 		source := secret("default", "elsewhere", map[string]string{"kubeconfig": "no: kubeconfig"})
 		create(ctx, super.Client, source)

@@ -85,7 +85,10 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 			c.Webhooks[0].ClientConfig.URL = &nobody
 		})
 		change := func(f func(*tenancyv1alpha1.VirtualCluster)) error {
-			vc := read(ctx, super.Client, red.VC)()
+			vc, err := read(ctx, super.Client, red.VC)()
+			if err != nil {
+				return err
+			}
 			f(vc)
 			return super.Client.Update(ctx, vc)
 		}

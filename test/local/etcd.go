@@ -44,7 +44,7 @@ func (s *SuperCluster) etcd(ctx context.Context, method string, in []byte) error
 	transport := &http.Transport{
 		Protocols: new(http.Protocols),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.Dir, "etcd", "client.sock"))
+			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.Dir, "etcd-tenants", "client.sock"))
 		},
 	}
 	transport.Protocols.SetUnencryptedHTTP2(true)

@@ -1,0 +1,116 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ErrLagging says that a ledger lost etcd's stream of revisions.
+var ErrLagging = errors.New("the revisions that the ledger has not seen are compacted")
+
+// Follow brings a ledger up to date with what etcd stores, and returns a
+// function that keeps it so until its context ends. It reads no values: a
+// record's key and size are enough.
+func Follow(ledger *Ledger, kv mvcc.WatchableKV, store backend.Backend) (run func(context.Context) error, err error) {
+	stream := kv.NewWatchStream()
+	begin := stream.Rev()
+	// What happens while the records are read is noted again, which changes nothing.
+	if _, err := stream.Watch(mvcc.WatchID(1), []byte(ledger.root), end(ledger.root), begin+1); err != nil {
+		stream.Close()
+		return nil, fmt.Errorf("watch etcd: %w", err)
+	}
+	if err := replay(ledger, store); err != nil {
+		stream.Close()
+		return nil, err
+	}
+	ledger.reached(begin)
+	return func(ctx context.Context) error {
+		defer stream.Close()
+		return ledger.follow(ctx, stream.Chan())
+	}, nil
+}
+
+// end is the first key after those that begin with a prefix.
+func end(prefix string) []byte {
+	key := []byte(prefix)
+	key[len(key)-1]++ // a slash
+	return key
+}
+
+// replay notes all revisions that etcd keeps, in their order.
+func replay(ledger *Ledger, store backend.Backend) error {
+	tx := store.ConcurrentReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	return tx.UnsafeForEach(schema.Key, func(revision, record []byte) error {
+		key, size, err := parse(record)
+		if err != nil {
+			return fmt.Errorf("read the record of revision %x: %w", revision, err)
+		}
+		if mvcc.IsTombstone(revision) {
+			ledger.remove(key)
+		} else {
+			ledger.put(key, size)
+		}
+		return nil
+	})
+}
+
+// parse returns a stored record's key and the size of key and value, without
+// reading the value, most of which may not be in memory.
+func parse(record []byte) (key []byte, size int, err error) {
+	const keyField, valueField = 1, 5 // of mvccpb.KeyValue
+	for len(record) > 0 {
+		number, kind, n := protowire.ConsumeTag(record)
+		if n < 0 {
+			return nil, 0, protowire.ParseError(n)
+		}
+		record = record[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, record); n < 0 {
+			return nil, 0, protowire.ParseError(n)
+		}
+		if number == keyField || number == valueField {
+			field, _ := protowire.ConsumeBytes(record)
+			size += len(field)
+			if number == keyField {
+				key = field
+			}
+		}
+		record = record[n:]
+	}
+	return key, size, nil
+}
+
+func (l *Ledger) follow(ctx context.Context, responses <-chan mvcc.WatchResponse) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case response, open := <-responses:
+			if !open || response.CompactRevision > 0 {
+				return ErrLagging
+			}
+			l.apply(response.Events)
+		}
+	}
+}
+
+func (l *Ledger) apply(events []mvccpb.Event) {
+	for _, event := range events {
+		if event.Type == mvccpb.DELETE {
+			l.remove(event.Kv.Key)
+		} else {
+			l.put(event.Kv.Key, len(event.Kv.Key)+len(event.Kv.Value))
+		}
+	}
+	if len(events) > 0 {
+		l.reached(events[len(events)-1].Kv.ModRevision)
+	}
+}

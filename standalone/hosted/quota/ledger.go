@@ -1,0 +1,268 @@
+package quota
+
+import (
+	"bytes"
+	"errors"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Ledger knows what every control plane stores. The key of a record begins with
+// a root, the name of its control plane and a slash.
+type Ledger struct {
+	root string
+	seed maphash.Seed
+
+	mu       sync.Mutex // guards all below
+	accounts map[string]*account
+	// capacity bounds the bytes of all control planes together, which are total. Zero means no limit.
+	capacity, total int64
+	revision        int64
+	// superseded are the bytes that were overwritten or deleted.
+	superseded int64
+	// settling are reservations of writes that have succeeded, whose revisions the ledger has not seen.
+	settling []*reservation
+}
+
+// account is what the ledger knows of one control plane.
+type account struct {
+	limits   Limits
+	pace     *rate.Limiter
+	used     Usage
+	reserved Usage
+	rejected map[Reason]int64
+	// sizes are the sizes of records by the hash of their keys.
+	sizes map[uint64]uint32
+}
+
+// Reason is the limit that a write exceeded.
+type Reason string
+
+const (
+	// ReasonStorage is a limit of what is stored.
+	ReasonStorage Reason = "storage"
+	// ReasonPace is the limit of the pace of writes.
+	ReasonPace Reason = "pace"
+	// ReasonStore is the limit of what all control planes together store.
+	ReasonStore Reason = "store"
+)
+
+// reservation is what a write under way may add.
+type reservation struct {
+	account  *account
+	change   Usage
+	revision int64
+}
+
+// NewLedger returns an empty ledger of the keys that begin with root, which may
+// have as many bytes as capacity; zero means any number.
+func NewLedger(root string, capacity int64) *Ledger {
+	return &Ledger{root: root, seed: maphash.MakeSeed(), accounts: map[string]*account{}, capacity: capacity}
+}
+
+// SetLimits sets the limits of a control plane.
+func (l *Ledger) SetLimits(name string, limits Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.lockedAccount(name)
+	a.limits, a.pace = limits, nil
+	if limits.WriteBytesPerSecond > 0 {
+		a.pace = rate.NewLimiter(rate.Limit(limits.WriteBytesPerSecond), int(limits.WriteBytesPerSecond*WriteBurst))
+	}
+}
+
+// Forget drops the account of a control plane whose records are gone.
+func (l *Ledger) Forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[name]; a != nil {
+		l.total -= a.used.Bytes
+		l.superseded += a.used.Bytes
+	}
+	delete(l.accounts, name)
+}
+
+// Usage returns what a control plane stores.
+func (l *Ledger) Usage(name string) Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[name]; a != nil {
+		return a.used
+	}
+	return Usage{}
+}
+
+// Superseded returns how many bytes have been overwritten or deleted since the
+// ledger was made, and the revision up to which it knows.
+func (l *Ledger) Superseded() (bytes, revision int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.superseded, l.revision
+}
+
+func (l *Ledger) lockedAccount(name string) *account {
+	a := l.accounts[name]
+	if a == nil {
+		a = &account{rejected: map[Reason]int64{}, sizes: map[uint64]uint32{}}
+		l.accounts[name] = a
+	}
+	return a
+}
+
+// put notes a record that was written.
+func (l *Ledger) put(key []byte, size int) {
+	name, ok := l.nameOf(key)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, hash := l.lockedAccount(name), maphash.Bytes(l.seed, key)
+	old, exists := a.sizes[hash]
+	if !exists {
+		a.used.Objects++
+	}
+	a.used.Bytes += int64(size) - int64(old)
+	l.total += int64(size) - int64(old)
+	a.sizes[hash] = uint32(size)
+	l.superseded += int64(old)
+}
+
+// remove notes a record that was deleted.
+func (l *Ledger) remove(key []byte) {
+	name, ok := l.nameOf(key)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accounts[name]
+	if a == nil {
+		return
+	}
+	hash := maphash.Bytes(l.seed, key)
+	old, exists := a.sizes[hash]
+	if !exists {
+		return
+	}
+	delete(a.sizes, hash)
+	a.used.Bytes -= int64(old)
+	a.used.Objects--
+	l.total -= int64(old)
+	l.superseded += int64(old)
+}
+
+// reached notes that all changes up to a revision are known.
+func (l *Ledger) reached(revision int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.revision = max(l.revision, revision)
+	still := l.settling[:0]
+	for _, r := range l.settling {
+		if r.revision > l.revision {
+			still = append(still, r)
+		} else {
+			r.lockedRelease()
+		}
+	}
+	clear(l.settling[len(still):])
+	l.settling = still
+}
+
+func (r *reservation) lockedRelease() {
+	r.account.reserved.Bytes -= r.change.Bytes
+	r.account.reserved.Objects -= r.change.Objects
+}
+
+// reserve admits the writes of one request, all of the same control plane. If
+// they are rejected, reason says which limit they exceed. Otherwise settle must
+// be called with the revision that the writes have made, zero if none.
+func (l *Ledger) reserve(writes []write, purpose Purpose, now time.Time) (settle func(revision int64), reason Reason, err error) {
+	name, ok := l.nameOf(writes[0].key)
+	if !ok {
+		return func(int64) {}, "", nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accounts[name]
+	if a == nil {
+		return func(int64) {}, "", nil
+	}
+	if isUnlimited(writes, l.root+name+"/") {
+		purpose = Vital
+	}
+	change, reason, err := l.lockedAdmit(a, writes, purpose, now)
+	if err != nil {
+		a.rejected[reason]++
+		return nil, reason, err
+	}
+	change = Usage{Bytes: max(change.Bytes, 0), Objects: max(change.Objects, 0)}
+	a.reserved.Bytes += change.Bytes
+	a.reserved.Objects += change.Objects
+	return l.settle(&reservation{account: a, change: change}), "", nil
+}
+
+// lockedAdmit returns what the writes add to an account, or which limit they
+// exceed.
+func (l *Ledger) lockedAdmit(a *account, writes []write, purpose Purpose, now time.Time) (change Usage, reason Reason, err error) {
+	change, total := l.lockedChange(a, writes)
+	known := Usage{Bytes: a.used.Bytes + a.reserved.Bytes, Objects: a.used.Objects + a.reserved.Objects}
+	if err := a.limits.check(known, change, purpose); err != nil {
+		return change, ReasonStorage, err
+	}
+	if l.capacity > 0 && purpose == Ordinary && change.Bytes > 0 && l.total+change.Bytes > l.capacity {
+		return change, ReasonStore, errors.New("the store of this platform is full: delete objects, or ask the platform's administrator")
+	}
+	return change, ReasonPace, a.checkPace(total, purpose, now)
+}
+
+// isUnlimited reports whether an apiserver writes its own allocations, which
+// are a few records of a fixed size that no client can name.
+func isUnlimited(writes []write, prefix string) bool {
+	for _, w := range writes {
+		if !strings.HasPrefix(string(w.key), prefix+"ranges/") {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Ledger) settle(r *reservation) func(revision int64) {
+	return func(revision int64) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if revision <= l.revision {
+			r.lockedRelease()
+			return
+		}
+		r.revision = revision
+		l.settling = append(l.settling, r)
+	}
+}
+
+// lockedChange is what the writes add to what is stored, and their whole size.
+func (l *Ledger) lockedChange(a *account, writes []write) (change Usage, total int64) {
+	for _, w := range writes {
+		old, exists := a.sizes[maphash.Bytes(l.seed, w.key)]
+		if !exists {
+			change.Objects++
+		}
+		change.Bytes += int64(w.size) - int64(old)
+		total += int64(w.size)
+	}
+	return change, total
+}
+
+// nameOf is the control plane that a key belongs to.
+func (l *Ledger) nameOf(key []byte) (string, bool) {
+	rest, ok := bytes.CutPrefix(key, []byte(l.root))
+	if !ok {
+		return "", false
+	}
+	name, _, ok := bytes.Cut(rest, []byte("/"))
+	return string(name), ok
+}

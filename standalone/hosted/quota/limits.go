@@ -1,0 +1,99 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/metadata"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Limits bound what one control plane stores. Zero means no limit.
+type Limits struct {
+	// Bytes bounds the sum of the sizes of all records, keys included.
+	Bytes int64
+	// Objects bounds the number of records.
+	Objects int64
+	// WriteBytesPerSecond bounds the pace of writes, WriteBurst seconds of which
+	// may come at once. etcd keeps overwritten records until they are compacted.
+	WriteBytesPerSecond int64
+}
+
+const (
+	// WriteBurst is how many seconds of writes may come at once.
+	WriteBurst = 10
+	// reserve is the part of a limit that is kept for updates by a control plane's
+	// own controllers: one in reserve.
+	reserve = 8
+)
+
+// Purpose says why a control plane writes a record.
+type Purpose string
+
+const (
+	// Ordinary is a write that a client asked for.
+	Ordinary Purpose = ""
+	// Upkeep is an update by one of the control plane's controllers. It may use
+	// the reserve.
+	Upkeep Purpose = "upkeep"
+	// Vital is part of a deletion, or makes an object that every cluster has. It
+	// is not limited: the former is bounded by the number of objects, and the
+	// latter by the control plane's program.
+	Vital Purpose = "vital"
+)
+
+// purposeHeader is the gRPC metadata with the purpose of a write. No client of
+// a control plane can reach etcd.
+const purposeHeader = "vc-write-purpose"
+
+// WithPurpose returns a context in which etcd is told why it is written to.
+func WithPurpose(ctx context.Context, purpose Purpose) context.Context {
+	if purpose == Ordinary {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, purposeHeader, string(purpose))
+}
+
+func purposeOf(ctx context.Context) Purpose {
+	values := metadata.ValueFromIncomingContext(ctx, purposeHeader)
+	if len(values) != 1 {
+		return Ordinary
+	}
+	return Purpose(values[0])
+}
+
+// Usage is how much a control plane stores.
+type Usage struct{ Bytes, Objects int64 }
+
+// check returns an error if a change of what is stored exceeds a limit.
+func (l Limits) check(used, change Usage, purpose Purpose) error {
+	if purpose == Vital {
+		return nil
+	}
+	ceiling := l
+	if purpose == Upkeep {
+		ceiling.Bytes += l.Bytes / reserve
+		ceiling.Objects += l.Objects / reserve
+	}
+	switch {
+	case l.Bytes > 0 && change.Bytes > 0 && used.Bytes+change.Bytes > ceiling.Bytes:
+		return fmt.Errorf("the storage of this cluster is limited to %s, of which %s are used, and this write needs %s more: "+
+			"delete objects, or ask the platform's administrator for a higher limit", size(l.Bytes), size(used.Bytes), size(change.Bytes))
+	case l.Objects > 0 && change.Objects > 0 && used.Objects+change.Objects > ceiling.Objects:
+		return fmt.Errorf("this cluster is limited to %d objects of all kinds, and has %d: "+
+			"delete objects, or ask the platform's administrator for a higher limit", l.Objects, used.Objects)
+	}
+	return nil
+}
+
+// size is a number of bytes for people.
+func size(bytes int64) string {
+	const kibi = 1024
+	switch {
+	case bytes >= 10*kibi*kibi:
+		bytes -= bytes % (kibi * kibi)
+	case bytes >= 10*kibi:
+		bytes -= bytes % kibi
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
+}

@@ -1,0 +1,146 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	storeDir = "etcd"
+	// tenantsDir is the directory of the tenants' etcd, if they share none with
+	// the super cluster.
+	tenantsDir = "etcd-tenants"
+	// sharedMark is a file in it that exists while both stores have the records of
+	// all control planes.
+	sharedMark = "shared"
+)
+
+// stores are the etcds of a host: one for all control planes, or one for the
+// super cluster and one for all others, so that tenants who fill or slow down
+// theirs leave the super cluster alone.
+type stores struct {
+	superName string
+	super     *store
+	tenants   *store
+}
+
+// startStores brings up the etcds. A directory of one etcd for all is split
+// first: each etcd begins with a copy, so that revisions and leases stay.
+func startStores(ctx context.Context, opts Options) (*stores, error) {
+	s := &stores{superName: opts.Super}
+	dir := filepath.Join(opts.Dir, storeDir)
+	var err error
+	if opts.Super == "" {
+		if s.tenants, err = startStore(ctx, dir, opts); err != nil {
+			return nil, err
+		}
+		s.super = s.tenants
+		return s, nil
+	}
+	apart := filepath.Join(opts.Dir, tenantsDir)
+	if err := copyStore(dir, apart); err != nil {
+		return nil, err
+	}
+	if s.super, err = startStore(ctx, dir, opts); err != nil {
+		return nil, err
+	}
+	if s.tenants, err = startStore(ctx, apart, opts); err != nil {
+		return nil, errors.Join(err, s.super.stop())
+	}
+	if err := s.finishSplit(ctx, filepath.Join(apart, sharedMark)); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// copyStore copies an etcd's directory unless there is a copy. The copy has a
+// mark until both have been cleaned.
+func copyStore(from, to string) error {
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return wrapf(err, "look for the tenants' store")
+	}
+	if _, err := os.Stat(filepath.Join(from, dataDir)); errors.Is(err, fs.ErrNotExist) {
+		return nil // a new host
+	}
+	if err := checkUnused(filepath.Join(from, dataDir)); err != nil {
+		return err
+	}
+	unfinished := to + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return fmt.Errorf("remove an unfinished copy: %w", err)
+	}
+	if err := os.CopyFS(filepath.Join(unfinished, dataDir), os.DirFS(filepath.Join(from, dataDir))); err != nil {
+		return fmt.Errorf("copy etcd's data for the tenants: %w", err)
+	}
+	if err := os.Chmod(filepath.Join(unfinished, dataDir), 0o700); err != nil { //nolint:gosec // a directory
+		return fmt.Errorf("copy etcd's data for the tenants: %w", err)
+	}
+	if err := writeFile(filepath.Join(unfinished, sharedMark), nil); err != nil {
+		return err
+	}
+	return wrapf(os.Rename(unfinished, to), "copy etcd's data for the tenants")
+}
+
+// finishSplit deletes from each store what the other one has now.
+func (s *stores) finishSplit(ctx context.Context, mark string) error {
+	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	own := prefixOf(s.superName) + "/"
+	if _, err := s.tenants.client.Delete(ctx, own, clientv3.WithPrefix()); err != nil {
+		return fmt.Errorf("delete the super cluster's records from the tenants' store: %w", err)
+	}
+	for begin, end := range map[string]string{
+		prefixRoot: own, clientv3.GetPrefixRangeEnd(own): clientv3.GetPrefixRangeEnd(prefixRoot),
+	} {
+		if _, err := s.super.client.Delete(ctx, begin, clientv3.WithRange(end)); err != nil {
+			return fmt.Errorf("delete the tenants' records from the super cluster's store: %w", err)
+		}
+	}
+	return wrapf(os.Remove(mark), "remove the mark of a copied store")
+}
+
+// of is the store of a control plane.
+func (s *stores) of(name string) *store {
+	if name == s.superName {
+		return s.super
+	}
+	return s.tenants
+}
+
+func (s *stores) all() []*store {
+	if s.super == s.tenants {
+		return []*store{s.tenants}
+	}
+	return []*store{s.super, s.tenants}
+}
+
+// run keeps all stores usable until ctx ends or one of them does.
+func (s *stores) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(s.all()))
+	var running sync.WaitGroup
+	for _, each := range s.all() {
+		running.Go(func() { ended <- each.run(ctx) })
+	}
+	err := <-ended
+	cancel()
+	running.Wait()
+	return err
+}
+
+func (s *stores) stop() error {
+	var errs []error
+	for _, each := range s.all() {
+		errs = append(errs, each.stop())
+	}
+	return errors.Join(errs...)
+}

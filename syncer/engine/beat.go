@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// patrolShare is the part of the patrol's interval that rounds may take, of all tenants together: so much of a core at most.
+	patrolShare = 4
+	// leastBudget is how long the patrol compares a tenant's objects in any case.
+	leastBudget = 10 * time.Millisecond
+)
+
+// budgetOf returns how long a round of the patrol may take for one of so many tenants.
+func budgetOf(interval time.Duration, tenants int) time.Duration {
+	return max(interval/patrolShare/time.Duration(max(tenants, 1)), leastBudget)
+}
+
+// beat is how far the patrol has come in the objects of a tenant. What exceeds a round's budget is compared in the next, so that no
+// tenant's objects keep the patrol from the others'. The zero value has come to the end.
+type beat struct {
+	// kinds are left to be compared, after keys of the kind of.
+	kinds []*kind
+	of    *kind
+	keys  []client.ObjectKey
+}
+
+// ended reports whether all has been compared.
+func (b *beat) ended() bool { return len(b.kinds) == 0 && len(b.keys) == 0 }
+
+// next takes the next object to compare, or none if a kind has none. Keys are listed kind by kind.
+func (b *beat) next(list func(*kind) []client.ObjectKey) (of *kind, key client.ObjectKey, ok bool) {
+	if len(b.keys) == 0 {
+		b.of, b.kinds = b.kinds[0], b.kinds[1:]
+		b.keys = list(b.of)
+	}
+	if len(b.keys) == 0 {
+		return nil, key, false
+	}
+	key, b.keys = b.keys[0], b.keys[1:]
+	return b.of, key, true
+}
+
+// compareAll compares both sides of all objects of one tenant, from where the last round ended, for no longer than the budget.
+func (s *session) compareAll(ctx context.Context, budget time.Duration) differences {
+	began, found := time.Now(), differences{}
+	if s.beat.ended() {
+		s.beat = beat{kinds: slices.Collect(s.carried())}
+	}
+	for !s.beat.ended() {
+		if ctx.Err() != nil || s.ctx.Err() != nil || !s.begun.Load() || !s.cluster.Healthy() {
+			s.beat = beat{}
+			return nil
+		}
+		k, key, ok := s.beat.next(func(k *kind) []client.ObjectKey { return s.listKeys(ctx, k) })
+		if ok && s.kind(k.name) == k && s.suspect(ctx, k, key) {
+			found[k] = append(found[k], key)
+		}
+		if time.Since(began) > budget && !s.beat.ended() {
+			s.metrics.patrolPostponed.Inc()
+			break
+		}
+	}
+	return found
+}
+
+// listKeys returns the keys of the objects of a kind that the patrol compares.
+func (s *session) listKeys(ctx context.Context, k *kind) []client.ObjectKey {
+	if k.up != nil && k.up.expires {
+		return nil
+	}
+	keys, err := s.keys(ctx, k)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name)
+		return nil
+	}
+	return keys.UnsortedList()
+}

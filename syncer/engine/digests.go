@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// digests hold what other kinds need to know of a tenant's copies of a kind in a namespace, until one of these copies changes. The
+// zero value is ready.
+type digests struct {
+	mu sync.Mutex
+	// known holds digests by kind and namespace.
+	known map[digestKey]any
+	// changes counts the changes of copies.
+	changes uint64
+}
+
+type digestKey struct{ kind, namespace string }
+
+// get returns a digest, and computes it if it is not known. One that is out of date when it has been computed is not kept.
+func (d *digests) get(key digestKey, compute func() any) any {
+	d.mu.Lock()
+	known, ok := d.known[key]
+	changes := d.changes
+	d.mu.Unlock()
+	if ok {
+		return known
+	}
+	digest := compute()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.changes == changes {
+		if d.known == nil {
+			d.known = map[digestKey]any{}
+		}
+		d.known[key] = digest
+	}
+	return digest
+}
+
+// forget drops a digest, because a copy has changed.
+func (d *digests) forget(key digestKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	delete(d.known, key)
+}
+
+// digestsIn returns a function that finds the digest of the tenant's copies of a kind in the super cluster's namespace of one of the
+// tenant's; nil for a kind without.
+func (s *session) digestsIn(ctx context.Context, namespace string) func(kind string) any {
+	return func(name string) any {
+		k := s.builtin[name]
+		if k == nil || k.down == nil || k.down.digest == nil {
+			return nil
+		}
+		return s.digests.get(digestKey{name, namespace}, func() any {
+			var copies []client.Object
+			// Reading a cache that has synced does not fail; were it to, the next event of a copy, or the patrol, would do it again.
+			_ = k.cache.eachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
+				if isCopy(obj) {
+					copies = append(copies, obj)
+				}
+			})
+			return k.down.digest(copies)
+		})
+	}
+}

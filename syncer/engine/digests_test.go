@@ -1,0 +1,33 @@
+package engine
+
+import "testing"
+
+// TestDigests: a digest is computed once, and again after a change, also if that comes while it is computed.
+func TestDigests(t *testing.T) {
+	var d digests
+	computed := 0
+	compute := func() any {
+		computed++
+		return computed
+	}
+	policies, other := digestKey{"NetworkPolicy", "shop"}, digestKey{"NetworkPolicy", "cart"}
+	want := func(key digestKey, want int) {
+		t.Helper()
+		if got := d.get(key, compute); got != want {
+			t.Errorf("digest %v, want %d", got, want)
+		}
+	}
+	want(policies, 1)
+	want(policies, 1)
+	want(other, 2)
+	d.forget(policies)
+	want(policies, 3)
+	want(other, 2)
+	d.forget(policies)
+	d.get(policies, func() any {
+		d.forget(policies)
+		return "out of date"
+	})
+	want(policies, 4)
+	want(policies, 4)
+}

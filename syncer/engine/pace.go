@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
+)
+
+// A tenant's apiserver answers in time if it takes no longer than slowFactor times as long as the super cluster's usually does, and so
+// long at least and at most. Measured like this, a machine on which all is slow makes no tenant slow.
+const (
+	slowFactor              = 10
+	leastInTime, mostInTime = 50 * time.Millisecond, time.Second
+)
+
+// A slow tenant counts as fast again after leastProof answers in time in a row. Each time that it turns slow doubles that, up to
+// mostProof, and as many answers in time halve it: to answer fast for a while, so as to be given workers, costs more each time.
+const leastProof, mostProof = 8, 1024
+
+// usual is how long answers of the super cluster usually take. The zero value is ready.
+type usual struct {
+	mu   sync.Mutex
+	mean time.Duration
+}
+
+// observe takes an answer in.
+func (u *usual) observe(took time.Duration) {
+	const weight = 16
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mean += (took - u.mean) / weight
+}
+
+// inTime returns how long an answer of a tenant may take.
+func (u *usual) inTime() time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return min(max(slowFactor*u.mean, leastInTime), mostInTime)
+}
+
+// pace tells whether a tenant's apiserver answers slowly. It is a [requests.Timer] of the requests that reconciles send: a request
+// that is not answered in time makes the tenant slow, while its worker still waits.
+type pace struct {
+	super *usual
+	// tell is called when the tenant turns slow or fast. It must not call the pace.
+	tell func(slow bool)
+
+	mu   sync.Mutex
+	slow bool
+	// inTime counts answers in time in a row, proof how many of them it takes.
+	inTime, proof int
+}
+
+func newPace(super *usual, tell func(slow bool)) *pace {
+	return &pace{super: super, tell: tell, proof: leastProof}
+}
+
+// Begin notes that a request begins.
+func (p *pace) Begin(side string) (end func(answered bool)) {
+	if side == requests.Super {
+		began := time.Now()
+		return func(answered bool) {
+			if answered {
+				p.super.observe(time.Since(began))
+			}
+		}
+	}
+	timer := time.AfterFunc(p.super.inTime(), p.late)
+	return func(answered bool) {
+		if timer.Stop() && answered {
+			p.answered()
+		}
+	}
+}
+
+// late notes that a request was not answered in time.
+func (p *pace) late() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inTime = 0
+	if p.slow {
+		return
+	}
+	p.slow, p.proof = true, min(2*p.proof, mostProof)
+	p.tell(true)
+}
+
+// answered notes that a request was answered in time.
+func (p *pace) answered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inTime++; p.inTime < p.proof {
+		return
+	}
+	p.inTime = 0
+	if p.slow {
+		p.slow = false
+		p.tell(false)
+		return
+	}
+	p.proof = max(p.proof/2, leastProof)
+}

@@ -1,0 +1,107 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// listed is a selector that names a label and so many values.
+func listed(values int) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: slices.Repeat([]string{"a"}, values)},
+	}}
+}
+
+// TestSelectorsAreBounded: an object whose selectors name more than so much is rejected, wherever in it they are.
+func TestSelectorsAreBounded(t *testing.T) {
+	policy := func(spec networkingv1.NetworkPolicySpec) error {
+		_, err := pods.desiredNetworkPolicy(view, &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: spec})
+		return err
+	}
+	pod := func(affinity *corev1.Affinity, spread ...corev1.TopologySpreadConstraint) error {
+		_, err := desiredPod(view, &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{Affinity: affinity, TopologySpreadConstraints: spread}})
+		return err
+	}
+	near := func(s *metav1.LabelSelector) corev1.PodAffinityTerm { return corev1.PodAffinityTerm{LabelSelector: s} }
+	nodes := func(values int) *corev1.NodeSelector {
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: slices.Repeat([]string{"a"}, values)},
+		}}}}
+	}
+	for name, make := range map[string]func(values int) error{
+		"the pods of a policy": func(values int) error {
+			return policy(networkingv1.NetworkPolicySpec{PodSelector: *listed(values)})
+		},
+		"whom a policy lets in": func(values int) error {
+			return policy(networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: []networkingv1.NetworkPolicyPeer{{PodSelector: listed(values)}}},
+			}})
+		},
+		"whom a policy lets pods reach": func(values int) error {
+			return policy(networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{
+				{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: listed(values)}}},
+			}})
+		},
+		"the pods of a budget": func(values int) error {
+			_, err := desiredBudget(view, &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: listed(values)}})
+			return err
+		},
+		"the neighbours of a pod": func(values int) error {
+			return pod(&corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near(listed(values))},
+			}})
+		},
+		"those that a pod avoids": func(values int) error {
+			return pod(&corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: near(listed(values))}},
+			}})
+		},
+		"the nodes of a pod": func(values int) error {
+			return pod(&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodes(values)}})
+		},
+		"the nodes that a pod prefers": func(values int) error {
+			return pod(&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Preference: nodes(values).NodeSelectorTerms[0]}},
+			}})
+		},
+		"how a pod spreads": func(values int) error {
+			return pod(nil, corev1.TopologySpreadConstraint{LabelSelector: listed(values)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := make(maxSelected - 1); err != nil {
+				t.Error(err)
+			}
+			if err := make(maxSelected); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no more than ", maxSelected)) {
+				t.Errorf("one too many: %v", err)
+			}
+		})
+	}
+}
+
+// TestPoliciesAreBounded: a namespace has so many policies, and those that it has stay.
+func TestPoliciesAreBounded(t *testing.T) {
+	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	policies := make([]*networkingv1.NetworkPolicy, maxNetworkPolicies)
+	for i := range policies {
+		policies[i] = &networkingv1.NetworkPolicy{}
+	}
+	v := view
+	v.Digest = digest(policies[1:]...)
+	if err := k.Admit(v, policies[0]); err != nil {
+		t.Error(err)
+	}
+	v.Digest = digest(policies...)
+	if err := k.Admit(v, policies[0]); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no more than ", maxNetworkPolicies)) {
+		t.Errorf("one too many: %v", err)
+	}
+}

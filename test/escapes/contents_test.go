@@ -1,0 +1,163 @@
+package escapes
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// hoard is how many large objects a tenant stores, and large about the most that one may hold.
+	hoard = 48
+	large = 1000 << 10
+	// slack is how far the syncer's live heap may move for other reasons. It is a sixth of what is hoarded.
+	slack = 8 << 20
+)
+
+var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
+	const ns = "hoard"
+	var mallory *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory = tenant(ctx)
+		create(ctx, mallory.Client, namespace(ns))
+		shouldBeServed(ctx, mallory, ns, "first")
+	})
+
+	attack("ConfigMaps of a megabyte each that nothing refers to", "review: 690 of them ended the process of all control planes",
+		func(ctx SpecContext) {
+			before, sent := liveHeap(), requests()
+			for i := range hoard {
+				create(ctx, mallory.Client, configMap(ns, fmt.Sprint("large-", i), large))
+			}
+			shouldBeServed(ctx, mallory, ns, "after-config-maps")
+			shouldBeFlat(before)
+			// That of the pod that came last, and not one of the others.
+			Expect(requests().Since(sent)).To(HaveKeyWithValue("tenant get configmaps", 1.0))
+		})
+
+	attack("Secrets of a megabyte each that nothing refers to", "review: the same by another kind", func(ctx SpecContext) {
+		before, sent := liveHeap(), requests()
+		for i := range hoard {
+			create(ctx, mallory.Client, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("large-", i)}, Data: map[string][]byte{"x": []byte(filler(large))},
+			})
+		}
+		shouldBeServed(ctx, mallory, ns, "after-secrets")
+		shouldBeFlat(before)
+		Expect(requests().Since(sent)).NotTo(HaveKey("tenant get secrets"))
+	})
+
+	attack("metadata as large as it may be, on objects that nothing refers to", "our own: what is watched by metadata alone has metadata",
+		func(ctx SpecContext) {
+			before := liveHeap()
+			for i := range 2 * hoard {
+				bomb := configMap(ns, fmt.Sprint("bomb-", i), 0)
+				bomb.Annotations = map[string]string{
+					corev1.LastAppliedConfigAnnotation: filler(125 << 10), "tenancy.x-k8s.io/uid": filler(125 << 10),
+				}
+				bomb.Labels = map[string]string{}
+				for n := range 1000 {
+					bomb.Labels[fmt.Sprintf("example.com/label-%04d", n)] = filler(63)
+					bomb.Finalizers = append(bomb.Finalizers, fmt.Sprintf("example.com/finalizer-%04d", n))
+				}
+				create(ctx, mallory.Client, bomb)
+			}
+			shouldBeServed(ctx, mallory, ns, "after-metadata")
+			shouldBeFlat(before)
+		})
+
+	attack("a megabyte to which pods refer and soon no more, again and again", "our own: references that come and go", func(ctx SpecContext) {
+		const times = 10
+		create(ctx, mallory.Client, configMap(ns, "flip-flop", large))
+		before, sent := liveHeap(), requests()
+		for i := range times {
+			p := pod(ns, fmt.Sprint("flip-flop-", i), mounting("flip-flop"))
+			create(ctx, mallory.Client, p)
+			copied := configMap(mallory.Super(ns), "flip-flop", 0)
+			shouldExist(ctx, super.Client, copied)
+			Expect(mallory.Client.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
+			Eventually(get).WithContext(ctx).WithArguments(super.Client, copied).ShouldNot(Succeed())
+		}
+		shouldBeFlat(before)
+		// Each time it is read once and its copy made: other tenants wait for no more than that.
+		Expect(requests().Since(sent)["tenant get configmaps"]).To(BeNumerically("<=", times))
+	})
+
+	attack("all megabytes referred to at once", "our own: what goes down is in no cache either", func(ctx SpecContext) {
+		before := liveHeap()
+		p := pod(ns, "all")
+		for i := range hoard {
+			mounting(fmt.Sprint("large-", i))(p)
+		}
+		create(ctx, mallory.Client, p)
+		for i := range hoard {
+			shouldExist(ctx, super.Client, configMap(mallory.Super(ns), fmt.Sprint("large-", i), 0))
+		}
+		shouldBeServed(ctx, mallory, ns, "after-all")
+		shouldBeFlat(before)
+	})
+})
+
+// shouldBeServed asserts that a tenant's new pod is synced down with the ConfigMap that it refers to. The syncer has seen then what the
+// tenant stored before.
+func shouldBeServed(ctx context.Context, t *local.Tenant, ns, name string) {
+	GinkgoHelper()
+	c, p := configMap(ns, name, 1), pod(ns, name, mounting(name))
+	create(ctx, t.Client, c, p)
+	copied := superOf(t, c)
+	shouldExist(ctx, super.Client, copied)
+	Expect(copied.Data).To(Equal(c.Data))
+	shouldExist(ctx, super.Client, superOf(t, p))
+}
+
+// configMap returns a ConfigMap that holds so many bytes.
+func configMap(ns, name string, bytes int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string]string{"x": filler(bytes)}}
+}
+
+// mounting has a pod refer to a ConfigMap.
+func mounting(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
+		}})
+	}
+}
+
+func filler(bytes int) string { return strings.Repeat("x", bytes) }
+
+// liveHeap is what this process holds in memory, of which the syncer is a part, without garbage.
+func liveHeap() uint64 {
+	// The first collection unlinks what weak pointers and finalizers held.
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// shouldBeFlat asserts that the live heap has not grown by what a tenant hoards.
+func shouldBeFlat(before uint64) {
+	GinkgoHelper()
+	now := liveHeap()
+	AddReportEntry("live heap in KiB, before and now", fmt.Sprint(before>>10, " ", now>>10))
+	Expect(now).To(BeNumerically("<", before+slack))
+}
+
+// requests are those that the syncer has sent so far.
+func requests() local.Requests {
+	GinkgoHelper()
+	sent, err := syncer.Requests()
+	Expect(err).NotTo(HaveOccurred())
+	return sent
+}

@@ -1,0 +1,124 @@
+package escapes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// The syncer has few workers, so that a tenant that holds them keeps them from the others. What is asserted is how far others get
+// meanwhile, and not how long that takes.
+var _ = Describe("The workers of the syncer", Ordered, func() {
+	const (
+		ns = "pace"
+		// sleepers are tenants of one control plane. Four of them hold all workers, each as many as it may have.
+		sleepers, tenantCap, workers = 4, 4, 16
+		// nap is shorter than the syncer's timeout, so that the answers count as those of an apiserver that is well.
+		nap        = 4 * time.Second
+		honestPods = 20
+	)
+	var (
+		mallory, honest *local.Tenant
+		apiserver       *local.Hostile
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		Expect(app.DefaultOptions()).To(And(HaveField("Workers", workers), HaveField("TenantCap", tenantCap)))
+		mallory, honest = tenant(ctx), tenant(ctx)
+		create(ctx, mallory.Client, namespace(ns))
+		create(ctx, honest.Client, namespace(ns))
+		apiserver = hostile(mallory)
+		accomplices(ctx, apiserver, sleepers)
+	})
+
+	attack("four tenants whose webhooks sleep hold all workers", "review: four tenants with webhooks that sleep 5 s", func(ctx SpecContext) {
+		const victims = 40
+		d := &dozer{nap: nap}
+		DeferCleanup(apiserver.On(isWrite, d.answer))
+		for i := range victims {
+			// Each has to be rejected with an event, which is a write to the tenant.
+			create(ctx, mallory.Client, pod(ns, fmt.Sprintf("sleeper-%02d", i), func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }))
+		}
+		Eventually(d.waiting.Load).Should(BeNumerically(">=", workers))
+		before := d.answered.Load()
+		for i := range honestPods {
+			create(ctx, honest.Client, pod(ns, fmt.Sprintf("honest-%02d", i)))
+		}
+		Eventually(running(ctx, honest, ns)).Should(Equal(honestPods))
+		// The workers that are held come back a round of naps at a time. Others must not wait for more than the few rounds that
+		// the honest tenant's pods take alone.
+		Expect(d.answered.Load()-before).To(BeNumerically("<=", 3*sleepers*tenantCap), "delayed answers while others waited")
+	})
+})
+
+// isWrite reports whether a request writes, which is what webhooks are asked about.
+func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
+
+// dozer is an answer that comes after a nap, and counts.
+type dozer struct {
+	nap               time.Duration
+	waiting, answered atomic.Int64
+}
+
+// answer answers as the apiserver does, after the nap.
+func (d *dozer) answer(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+	d.waiting.Add(1)
+	local.Delay(d.nap)(w, r, behind)
+	d.waiting.Add(-1)
+	d.answered.Add(1)
+}
+
+// hostile starts a hostile apiserver in front of a tenant's control plane.
+func hostile(t *local.Tenant) *local.Hostile {
+	GinkgoHelper()
+	h, err := local.NewHostile(t.Config)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(h.Close)
+	return h
+}
+
+// accomplices creates External tenants, all of one control plane, and waits until they are synced.
+func accomplices(ctx context.Context, of *local.Hostile, count int) []*local.Tenant {
+	GinkgoHelper()
+	kubeconfig, err := of.Kubeconfig()
+	Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{Data: map[string][]byte{"kubeconfig": kubeconfig}}
+	secret.Namespace, secret.Name = "default", fmt.Sprintf("accomplices-%d", time.Now().UnixNano())
+	create(ctx, super.Client, secret)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, secret)).To(Succeed()) })
+	var all []*local.Tenant
+	for range count {
+		all = append(all, tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
+			vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret.Name}
+		}))
+	}
+	return all
+}
+
+// running returns a function that counts the pods of a tenant's namespace that run.
+func running(ctx context.Context, t *local.Tenant, ns string) func() (int, error) {
+	return func() (int, error) {
+		pods, count := &corev1.PodList{}, 0
+		if err := t.Client.List(ctx, pods, client.InNamespace(ns)); err != nil {
+			return 0, err
+		}
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				count++
+			}
+		}
+		return count, nil
+	}
+}

@@ -1,0 +1,105 @@
+package escapes
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// What one tenant's selectors name is compared with each pod, by the syncer and by controllers of the super cluster, which all
+// tenants share.
+var _ = Describe("What is compared with each pod", Ordered, func() {
+	const ns, source, bounded = "selectors", "review: 50 NetworkPolicies of 5,000 values each took 61 % of a core", "no more than 1000"
+	var mallory *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory = tenant(ctx)
+		create(ctx, mallory.Client, namespace(ns))
+	})
+
+	attack("a NetworkPolicy for pods by thousands of values", source, func(ctx SpecContext) {
+		p := policy(ns, "huge", *huge())
+		create(ctx, mallory.Client, p)
+		shouldBeRejected(ctx, mallory, p, bounded)
+	})
+
+	attack("a NetworkPolicy of peers by thousands of values", source, func(ctx SpecContext) {
+		p := policy(ns, "peers", metav1.LabelSelector{})
+		p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: huge()}}}}
+		create(ctx, mallory.Client, p)
+		shouldBeRejected(ctx, mallory, p, bounded)
+	})
+
+	attack("a NetworkPolicy that grows after it was synced", "review: limits that hold when something is created alone", func(ctx SpecContext) {
+		p := policy(ns, "grows", metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
+		create(ctx, mallory.Client, p)
+		copied := superOf(mallory, p)
+		shouldExist(ctx, super.Client, copied)
+		edit(ctx, mallory.Client, p, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = *huge() })
+		Eventually(rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(bounded)))
+		Expect(read(ctx, super.Client, copied)()).To(HaveField("Spec.PodSelector", copied.Spec.PodSelector))
+	})
+
+	attack("a PodDisruptionBudget for pods by thousands of values", source, func(ctx SpecContext) {
+		b := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "huge"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: huge(), MinAvailable: new(intstr.FromInt32(1))},
+		}
+		create(ctx, mallory.Client, b)
+		shouldBeRejected(ctx, mallory, b, bounded)
+	})
+
+	attack("a pod that avoids others by thousands of values", "Kubernetes documentation: inter-pod affinity slows scheduling", func(ctx SpecContext) {
+		p := pod(ns, "shy", func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					{LabelSelector: huge(), TopologyKey: corev1.LabelHostname},
+				},
+			}}
+		})
+		create(ctx, mallory.Client, p)
+		shouldBeRejected(ctx, mallory, p, bounded)
+	})
+
+	attack("hundreds of NetworkPolicies in a namespace", source, func(ctx SpecContext) {
+		const many, most, lag = 240, 200, 20
+		create(ctx, mallory.Client, namespace("policies"))
+		for i := range many {
+			create(ctx, mallory.Client, policy("policies", fmt.Sprintf("p%03d", i), metav1.LabelSelector{}))
+		}
+		last := policy("policies", "last", metav1.LabelSelector{})
+		create(ctx, mallory.Client, last)
+		shouldBeRejected(ctx, mallory, last, fmt.Sprint("no more than ", most))
+		copies := &networkingv1.NetworkPolicyList{}
+		Expect(super.Client.List(ctx, copies, client.InNamespace(mallory.Super("policies")))).To(Succeed())
+		Expect(len(copies.Items)).To(And(BeNumerically(">=", most), BeNumerically("<=", most+lag)))
+	})
+})
+
+// huge is a selector of thousands of values.
+func huge() *metav1.LabelSelector {
+	values := make([]string, 5000)
+	for i := range values {
+		values[i] = fmt.Sprintf("value-%04d", i)
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: values},
+	}}
+}
+
+// policy returns a NetworkPolicy that lets nothing in.
+func policy(ns, name string, pods metav1.LabelSelector) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec:       networkingv1.NetworkPolicySpec{PodSelector: pods, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}},
+	}
+}
