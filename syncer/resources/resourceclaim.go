@@ -48,24 +48,37 @@ func ofTemplate(claim *resourcev1.ResourceClaim) bool {
 
 // admitDevices says why devices may not be asked for.
 func admitDevices(v engine.View, spec *resourcev1.ResourceClaimSpec) error {
-	for _, r := range spec.Devices.Requests {
-		var classes []string
-		if r.Exactly != nil {
-			if ptr.Deref(r.Exactly.AdminAccess, false) {
-				return fmt.Errorf("request %s: adminAccess is not allowed, since it reaches devices that others use", r.Name)
-			}
-			classes = append(classes, r.Exactly.DeviceClassName)
-		}
-		for _, alternative := range r.FirstAvailable {
-			classes = append(classes, alternative.DeviceClassName)
-		}
-		for _, class := range classes {
-			if !v.Offers("DeviceClass", class) {
-				return notOffered("the device class of request "+r.Name, "deviceclasses", class)
-			}
+	for i := range spec.Devices.Requests {
+		if err := admitDeviceRequest(v, &spec.Devices.Requests[i]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func admitDeviceRequest(v engine.View, r *resourcev1.DeviceRequest) error {
+	if exactly := r.Exactly; exactly != nil {
+		if ptr.Deref(exactly.AdminAccess, false) {
+			return fmt.Errorf("request %s: adminAccess is not allowed, since it reaches devices that others use", r.Name)
+		}
+		if err := admitDevice(v, r.Name, exactly.DeviceClassName, exactly.Tolerations); err != nil {
+			return err
+		}
+	}
+	for _, alternative := range r.FirstAvailable {
+		if err := admitDevice(v, r.Name, alternative.DeviceClassName, alternative.Tolerations); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitDevice rejects a device of a class that is not offered, or with taints that the policy does not name.
+func admitDevice(v engine.View, request, class string, tolerations []resourcev1.DeviceToleration) error {
+	if !v.Offers("DeviceClass", class) {
+		return notOffered("the device class of request "+request, "deviceclasses", class)
+	}
+	return admitDeviceTolerations(v.Tenant.Policy, request, tolerations)
 }
 
 // claimStatus shows the tenant the devices, and which of its pods use them. An allocation cannot be changed, only taken away and

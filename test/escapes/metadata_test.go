@@ -307,6 +307,19 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		Expect(copied.Spec.Annotations).To(BeEmpty())
 	})
 
+	attack("devices that a taint keeps for others", "Kubernetes documentation: device taints and tolerations", func(ctx SpecContext) {
+		class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "tainted-" + mallory.VC.Name, Labels: pairs{names.Public: "true"}}}
+		create(ctx, super.Client, class)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
+		shouldExist(ctx, mallory.Client, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class.Name}})
+		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tainted"}}
+		template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+			DeviceClassName: class.Name, Tolerations: []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}},
+		}}}
+		create(ctx, mallory.Client, template)
+		shouldBeRejected(ctx, mallory, template, "taints keep devices for others")
+	})
+
 	attack("endpoints for a Service by a slice with more than it needs", "review: labels of slices", func(ctx SpecContext) {
 		slice := &discoveryv1.EndpointSlice{
 			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: "manual", Labels: pairs{discoveryv1.LabelServiceName: "web"}},
