@@ -88,7 +88,7 @@ func policiesOf(v engine.View) policies {
 
 // saysWhoComesIn reports whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
 func saysWhoComesIn(v engine.View, pod map[string]string) bool {
-	copied := labels.Set(v.Tenant.Labels(podKind.Kind, pod))
+	copied := labels.Set(v.Tenant.PodLabels(pod))
 	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })
 }
 
