@@ -17,7 +17,7 @@ import (
 func counters() *Metrics {
 	m, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
-		panic(err) //nolint:forbidigo // a registry of its own
+		panic(err)
 	}
 	return m
 }

@@ -201,7 +201,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			})
 			leadTo(ctx, mallory, "backend", backs.AddrPort)
 		})
-		BeforeEach(func() { turn.Store(http.HandlerFunc(http.NotFound)) })
+		BeforeEach(func() { turn.Store(http.NotFoundHandler()) })
 		redirectTo := func(url string) {
 			turn.Store(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, url, http.StatusTemporaryRedirect)
