@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	defaultStorage = "256Mi"
-	defaultObjects = 100_000
-	defaultWrites  = "8Mi"
+	defaultStorage = "64Mi"
+	defaultObjects = 20_000
+	defaultWrites  = "2Mi"
 )
 
 // TenantLimits are the limits of each tenant's control plane.

@@ -57,6 +57,9 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	}
 	resolveServices(config)
 	explainStorage(config, c.budget)
+	if err := dropContents(config.KubeAPIs.ControlPlane.VersionedInformers); err != nil {
+		return nil, fmt.Errorf("drop contents from informers: %w", err)
+	}
 	if !c.spec.Diagnostics {
 		hideProcess(config)
 	}

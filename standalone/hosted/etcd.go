@@ -34,6 +34,7 @@ const (
 	capacityPercent   = 60
 	// maxSupersededPercent of it may be old revisions.
 	maxSupersededPercent = 5
+	snapshotEntries      = 100
 	percent              = 100
 	// maxSocketPath keeps below the length that every system allows.
 	maxSocketPath = 100
@@ -133,6 +134,9 @@ func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg.QuotaBackendBytes = opts.StoreBytes
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
 	cfg.EnableGRPCGateway = false
+	// All entries since the last snapshot are in memory, and are as large as
+	// objects. There is no other member that could need older ones.
+	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotEntries, 1
 	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
 	cfg.LogLevel = "error"
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())

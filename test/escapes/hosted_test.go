@@ -93,7 +93,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 	const (
 		ns        = "store"
 		half      = 512 << 10
-		limit     = "limited to 6Mi"
+		limit     = "limited to 4Mi"
 		mostWrite = 64 // requests that no limit lets through
 	)
 	var (
@@ -106,7 +106,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(os.RemoveAll, dir)
 		host, err = local.Start(ctx, dir, "--agent=false", "--nodes=0",
-			"--tenant-storage=6Mi", "--tenant-objects=400", "--tenant-writes=2Mi")
+			"--tenant-storage=4Mi", "--tenant-objects=400", "--tenant-writes=1Mi")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
 		connect := func(name string) *local.Tenant {
