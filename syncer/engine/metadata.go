@@ -10,8 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// A tenant stores what it likes in objects that nothing refers to. Of kinds that go down on demand, caches therefore hold metadata alone, and
-// of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as large as the contents.
+// A tenant stores what it likes in objects that nothing refers to. Of kinds that go down on demand, caches therefore hold metadata alone,
+// and of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as large as the contents.
 
 // TenantObjects returns what the cache of a tenant holds of a kind, where that is not everything.
 func TenantObjects(kinds []Kind) map[client.Object]cache.ByObject {

@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	hoarded = "hoard" // the namespace
 	// hoard is how many large objects a tenant stores, and large about the most that one may hold.
 	hoard = 48
 	large = 1000 << 10
@@ -24,13 +25,13 @@ const (
 )
 
 var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
-	const ns = "hoard"
+	const ns = hoarded
 	var mallory *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
 		create(ctx, mallory.Client, namespace(ns))
-		shouldBeServed(ctx, mallory, ns, "first")
+		shouldBeServed(ctx, mallory, "first")
 	})
 
 	attack("ConfigMaps of a megabyte each that nothing refers to", "review: 690 of them ended the process of all control planes",
@@ -39,7 +40,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 			for i := range hoard {
 				create(ctx, mallory.Client, configMap(ns, fmt.Sprint("large-", i), large))
 			}
-			shouldBeServed(ctx, mallory, ns, "after-config-maps")
+			shouldBeServed(ctx, mallory, "after-config-maps")
 			shouldBeFlat(before)
 			// That of the pod that came last, and not one of the others.
 			Expect(requests().Since(sent)).To(HaveKeyWithValue("tenant get configmaps", 1.0))
@@ -52,7 +53,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("large-", i)}, Data: map[string][]byte{"x": []byte(filler(large))},
 			})
 		}
-		shouldBeServed(ctx, mallory, ns, "after-secrets")
+		shouldBeServed(ctx, mallory, "after-secrets")
 		shouldBeFlat(before)
 		Expect(requests().Since(sent)).NotTo(HaveKey("tenant get secrets"))
 	})
@@ -72,7 +73,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 				}
 				create(ctx, mallory.Client, bomb)
 			}
-			shouldBeServed(ctx, mallory, ns, "after-metadata")
+			shouldBeServed(ctx, mallory, "after-metadata")
 			shouldBeFlat(before)
 		})
 
@@ -103,15 +104,16 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 		for i := range hoard {
 			shouldExist(ctx, super.Client, configMap(mallory.Super(ns), fmt.Sprint("large-", i), 0))
 		}
-		shouldBeServed(ctx, mallory, ns, "after-all")
+		shouldBeServed(ctx, mallory, "after-all")
 		shouldBeFlat(before)
 	})
 })
 
 // shouldBeServed asserts that a tenant's new pod is synced down with the ConfigMap that it refers to. The syncer has seen then what the
 // tenant stored before.
-func shouldBeServed(ctx context.Context, t *local.Tenant, ns, name string) {
+func shouldBeServed(ctx context.Context, t *local.Tenant, name string) {
 	GinkgoHelper()
+	const ns = hoarded
 	c, p := configMap(ns, name, 1), pod(ns, name, mounting(name))
 	create(ctx, t.Client, c, p)
 	copied := superOf(t, c)
