@@ -22,8 +22,8 @@ import (
 
 // The custom resource of these specs.
 const (
-	widgetGroup = "escapes.example.com"
-	widgetResource     = "widgetResource"
+	widgetGroup    = "escapes.example.com"
+	widgetResource = "widgetResource"
 )
 
 // widget is a custom resource with a spec that could also be that of other kinds.
