@@ -60,18 +60,18 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its kind.
+// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its kind. A list
+// of metadata says nothing of the kind.
 func (s *source) isList(list runtime.Object) bool {
 	listMeta, err := meta.ListAccessor(list)
 	if err != nil || !isIdentity(listMeta.GetResourceVersion()) {
 		return false
 	}
-	want := s.informer.example.GetObjectKind().GroupVersionKind()
-	says := list.GetObjectKind().GroupVersionKind()
-	if want.Empty() || says.Empty() {
-		return want.Empty()
+	if _, partial := list.(*metav1.PartialObjectMetadataList); partial {
+		return true
 	}
-	return says.GroupVersion() == want.GroupVersion() && says.Kind == want.Kind+"List" || says.Kind == "PartialObjectMetadataList"
+	want := s.informer.example.GetObjectKind().GroupVersionKind()
+	return want.Empty() || list.GetObjectKind().GroupVersionKind() == want.GroupVersion().WithKind(want.Kind+"List")
 }
 
 // WatchWithContext watches. What was collected before is not the beginning of this watch.

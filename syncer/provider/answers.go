@@ -28,10 +28,10 @@ func askedFor(obj client.Object) asked {
 	return asked{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}
 }
 
-// check fails if an answer is about something else. A type says its kind by itself.
+// check fails if an answer is about something else. An object of a type need not say its kind.
 func (a asked) check(obj client.Object) error {
 	says := obj.GetObjectKind().GroupVersionKind()
-	if says != a.gvk && !(a.gvk.Empty() && says.Kind == "") || client.ObjectKeyFromObject(obj) != a.key || obj.GetResourceVersion() == "" {
+	if !says.Empty() && says != a.gvk || client.ObjectKeyFromObject(obj) != a.key || obj.GetResourceVersion() == "" {
 		return errOther
 	}
 	return nil

@@ -59,10 +59,10 @@ func (p *Provider) refusal(vc *tenancyv1alpha1.VirtualCluster, key types.Namespa
 	return now
 }
 
-// newRefusal is a refusal, for longer than the one before.
+// newRefusal is a refusal, for longer than the one before if that was of late.
 func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, cause error, before *refusal) *refusal {
 	delay := refusalFirst
-	if before != nil {
+	if before != nil && time.Since(before.until) < refusalMost {
 		delay = min(2*before.delay, refusalMost)
 	}
 	return &refusal{
