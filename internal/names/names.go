@@ -144,6 +144,16 @@ func SuperNamespace(clusterKey, tenantNamespace string) string {
 	return shorten(clusterKey + "-" + tenantNamespace)
 }
 
+// BeginsNamespace reports whether a namespace of the super cluster is one of a cluster key's, as far as its name tells.
+func BeginsNamespace(clusterKey, superNamespace string) bool {
+	const head = maxLabel - hashDigits - 1
+	beginning := clusterKey + "-"
+	if len(superNamespace) == maxLabel && len(beginning) > head {
+		beginning = strings.TrimRight(beginning[:head], "-") + "-" // of a name that was cut
+	}
+	return strings.HasPrefix(superNamespace, beginning)
+}
+
 // TenantText takes the super cluster's names out of a text that a tenant will read: the super cluster's namespace of the namespace that
 // the text is about becomes the tenant's, and what else begins with the cluster key loses it. virtualCluster is the name that stands for
 // the key alone.

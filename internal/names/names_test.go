@@ -30,6 +30,27 @@ func TestClusterKey(t *testing.T) {
 	}
 }
 
+func TestBeginsNamespace(t *testing.T) {
+	long := strings.Repeat("k", 60)
+	for _, tt := range []struct {
+		key, namespace string
+		want           bool
+	}{
+		{"team-71a1c3-blue", SuperNamespace("team-71a1c3-blue", "shop"), true},
+		{"team-71a1c3-blue", SuperNamespace("team-71a1c3-blue", strings.Repeat("s", 63)), true},
+		{"team-71a1c3-blue", SuperNamespace("team-71a1c4-blue", "shop"), false},
+		{"team-71a1c3-blue", "team-71a1c3-blueshop", false},
+		{"team-71a1c3-blue", "team-71a1c3-blue", false},
+		{"team-71a1c3-blue", "kube-system", false},
+		{long, SuperNamespace(long, "shop"), true},
+		{long, SuperNamespace("x"+long[1:], "shop"), false},
+	} {
+		if got := BeginsNamespace(tt.key, tt.namespace); got != tt.want {
+			t.Errorf("BeginsNamespace(%q, %q) = %t, want %t", tt.key, tt.namespace, got, tt.want)
+		}
+	}
+}
+
 func TestValidateClusterKey(t *testing.T) {
 	tests := map[string]struct {
 		key   string

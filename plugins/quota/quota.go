@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,10 @@ type Quota struct {
 
 	mu      sync.RWMutex
 	tenants map[string]tenant
+
+	// volumes makes looking at a volume and charging for it one step. Before volumesKnown, there are claims that are not known.
+	volumes      sync.Mutex
+	volumesKnown atomic.Bool
 }
 
 // tenant is what is known of a tenant.

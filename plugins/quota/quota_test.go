@@ -157,15 +157,15 @@ func TestTheCacheHasTheLastWord(t *testing.T) {
 		"refused":                         {refused, nil, 0},
 		"the answer is lost":              {lost, nil, 1},
 		"lost, and not made":              {lost, func(q *Quota, _ *corev1.Pod) { q.ledger.settle(red.Key, q.first(), nil) }, 0},
-		"lost, and seen":                  {lost, func(q *Quota, p *corev1.Pod) { q.counting(q.podKind()).OnAdd(p, false) }, 1},
+		"lost, and seen":                  {lost, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
 		"made":                            {nil, nil, 1},
-		"made, and seen as it was before": {nil, func(q *Quota, p *corev1.Pod) { q.counting(q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
-		"made, and seen":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(q.podKind()).OnAdd(p, false) }, 1},
-		"made, and gone":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(q.podKind()).OnDelete(p) }, 0},
+		"made, and seen as it was before": {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
+		"made, and seen":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
+		"made, and gone":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnDelete(p) }, 0},
 		"made, and its predecessor is gone": {nil, func(q *Quota, p *corev1.Pod) {
 			other := aged(p, "0")
 			other.UID = "other"
-			q.counting(q.podKind()).OnDelete(other)
+			q.counting(t.Context(), q.podKind()).OnDelete(other)
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -31,7 +32,7 @@ func limited(t *testing.T, spec *tenancyv1alpha1.QuotaSpec) (*Quota, toolscache.
 	}
 	q.know(virtualCluster(spec))
 	close(q.counted)
-	return q, q.counting(q.kinds[corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()])
+	return q, q.counting(context.Background(), q.kinds[corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()])
 }
 
 func virtualCluster(spec *tenancyv1alpha1.QuotaSpec) *tenancyv1alpha1.VirtualCluster {

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -36,6 +38,10 @@ func kinds() []kind {
 		{&networkingv1.Ingress{}, "count/ingresses.networking.k8s.io", nil},
 		{&networkingv1.NetworkPolicy{}, "count/networkpolicies.networking.k8s.io", nil},
 		{&policyv1.PodDisruptionBudget{}, "count/poddisruptionbudgets.policy", nil},
+		{&corev1.Endpoints{}, "count/endpoints", nil}, //nolint:staticcheck // deprecated for EndpointSlices, which not everybody writes yet
+		{&discoveryv1.EndpointSlice{}, "count/endpointslices.discovery.k8s.io", nil},
+		{&resourcev1.ResourceClaim{}, "count/resourceclaims.resource.k8s.io", nil},
+		{&resourcev1.ResourceClaimTemplate{}, "count/resourceclaimtemplates.resource.k8s.io", nil},
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 func (q *Quota) Start(ctx context.Context) error {
 	var known []toolscache.DoneChecker
 	for _, k := range q.kinds {
-		synced, err := q.follow(ctx, k.object, q.counting(k))
+		synced, err := q.follow(ctx, k.object, q.counting(ctx, k))
 		if meta.IsNoMatchError(err) {
 			continue // the super cluster does not serve it, so no tenant has one
 		}
@@ -39,12 +39,19 @@ func (q *Quota) Start(ctx context.Context) error {
 		}
 		known = append(known, synced)
 	}
+	volumes, err := q.followVolumes(ctx)
+	if err != nil {
+		return err
+	}
 	synced, err := q.follow(ctx, &tenancyv1alpha1.VirtualCluster{}, q.knowing())
 	if err != nil {
 		return err
 	}
-	if !toolscache.WaitFor(ctx, "", append(known, synced)...) {
+	if !toolscache.WaitFor(ctx, "", append(known, volumes, synced)...) {
 		return nil
+	}
+	if err := q.showVolumes(ctx); err != nil {
+		return err
 	}
 	close(q.counted)
 	var work sync.WaitGroup
@@ -69,11 +76,12 @@ func (q *Quota) follow(ctx context.Context, obj client.Object, h toolscache.Reso
 }
 
 // counting charges tenants for objects of a kind.
-func (q *Quota) counting(k kind) toolscache.ResourceEventHandler {
+func (q *Quota) counting(ctx context.Context, k kind) toolscache.ResourceEventHandler {
 	show := func(obj any) {
 		if o, tenant := ownedBy(obj); tenant != "" {
 			id := object{k.count, client.ObjectKeyFromObject(o)}
 			q.note(tenant, q.ledger.show(tenant, id, chargeOf(k, o, time.Now())))
+			q.showVolumeOf(ctx, o)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -81,6 +89,8 @@ func (q *Quota) counting(k kind) toolscache.ResourceEventHandler {
 		UpdateFunc: func(_, obj any) { show(obj) },
 		DeleteFunc: func(obj any) {
 			if o, tenant := ownedBy(lastKnown(obj)); tenant != "" {
+				// Before the claim counts no more, so that its volume counts throughout.
+				q.showVolumeOf(ctx, o)
 				id := object{k.count, client.ObjectKeyFromObject(o)}
 				q.note(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
 			}

@@ -36,6 +36,10 @@ func kinds() map[tenancyv1alpha1.QuotaKind]schema.GroupKind {
 		"Ingress":               {Group: "networking.k8s.io", Kind: "Ingress"},
 		"NetworkPolicy":         {Group: "networking.k8s.io", Kind: "NetworkPolicy"},
 		"PodDisruptionBudget":   {Group: "policy", Kind: "PodDisruptionBudget"},
+		"Endpoints":             {Kind: "Endpoints"},
+		"EndpointSlice":         {Group: "discovery.k8s.io", Kind: "EndpointSlice"},
+		"ResourceClaim":         {Group: "resource.k8s.io", Kind: "ResourceClaim"},
+		"ResourceClaimTemplate": {Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"},
 	}
 }
 

@@ -17,11 +17,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 )
 
-// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, and what can be shown to them.
+// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, what can be shown to them, and
+// what has claims beside theirs.
 func cacheOptions(kinds []engine.Kind) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
-	for _, obj := range engine.Shown(kinds) {
+	for _, obj := range engine.Whole(kinds) {
 		byObject[obj] = all
 	}
 	maps.Copy(byObject, engine.SuperObjects(kinds, ofTenants()))

@@ -136,7 +136,7 @@ func stand(obj client.Object) presence {
 // wanted says whether a tenant's object belongs in the super cluster.
 func (s *session) wanted(ctx context.Context, k *kind, obj client.Object) (bool, error) {
 	mode := s.identity().Mode(k.name)
-	if mode == tenancyv1alpha1.SyncOff || k.down.skip(obj) {
+	if mode == tenancyv1alpha1.SyncOff || k.down.skip(s.view(ctx, obj.GetNamespace()), obj) {
 		return false, nil
 	}
 	if !k.down.onDemand || mode == tenancyv1alpha1.SyncAll {
@@ -254,7 +254,11 @@ func (s *session) patch(ctx context.Context, k *kind, desired, tenant client.Obj
 
 // view is what the functions of a kind may look at.
 func (s *session) view(ctx context.Context, namespace string) View {
-	return View{Tenant: s.identity(), Namespace: namespace, Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace), Offers: s.offers(ctx)}
+	return View{
+		Tenant: s.identity(), Namespace: namespace,
+		Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace),
+		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx),
+	}
 }
 
 // offers says whether the tenant is offered the class of a kind and name.
@@ -309,6 +313,8 @@ func (s *session) liveCopy(ctx context.Context, k *kind, key client.ObjectKey) (
 func (s *session) update(ctx context.Context, k *kind, o objects) (objects, error) {
 	desired, err := s.desired(ctx, k, o)
 	switch {
+	case errors.As(err, new(EvictionError)):
+		return o, s.evict(ctx, k, o, err)
 	case err == nil && k.down.replace(o.super, desired):
 		return o, s.remove(ctx, k, o)
 	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):

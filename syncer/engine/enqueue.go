@@ -19,6 +19,8 @@ const (
 	indexNamespace = "shown-namespace"
 	// indexNode finds a tenant's mirrored objects on a node.
 	indexNode = "tenant-node"
+	// indexClaims finds the super cluster's objects that have a claim.
+	indexClaims = "claims"
 	// indexReferences finds the objects of a tenant that refer to another.
 	indexReferences = "references"
 )
@@ -75,6 +77,9 @@ func superIndexes(k *kind) toolscache.Indexers {
 		return toolscache.Indexers{indexNamespace: valuesOf(func(obj client.Object) []string { return []string{k.up.namespace(obj)} })}
 	}
 	indexes := toolscache.Indexers{indexCluster: byTenant()}
+	if k.down.claims != nil {
+		indexes[indexClaims] = valuesOf(k.down.claims)
+	}
 	if k.down.mirror != nil {
 		indexes[indexNode] = valuesOf(func(obj client.Object) []string {
 			if node := k.down.mirror.node(obj); node != "" {

@@ -18,16 +18,16 @@ type Kind interface {
 	spec() *kind
 }
 
-// Shown are empty objects of the kinds that flow up. The super cluster's cache has to hold them all, and not only those that
-// carry the label of a tenant.
-func Shown(kinds []Kind) []client.Object {
-	var shown []client.Object
+// Whole returns empty objects of the kinds of which the super cluster's cache has to hold all objects, and not only those that carry
+// the label of a tenant: those that flow up, and those whose objects have claims.
+func Whole(kinds []Kind) []client.Object {
+	var whole []client.Object
 	for _, k := range kinds {
-		if spec := k.spec(); spec.up != nil {
-			shown = append(shown, spec.object)
+		if spec := k.spec(); spec.up != nil || spec.down.claims != nil {
+			whole = append(whole, spec.object)
 		}
 	}
-	return shown
+	return whole
 }
 
 // Down is a kind that the tenant declares: the super cluster holds a copy. T is a pointer to an API type.
@@ -59,8 +59,11 @@ type Down[T client.Object] struct {
 
 	// Replace says that the copy differs in what cannot be changed in place, so that it has to be made anew.
 	Replace func(super, desired T) bool
-	// Skip says that an object stays in the tenant.
-	Skip func(tenant T) bool
+	// Skip reports whether an object stays in the tenant.
+	Skip func(v View, tenant T) bool
+	// Claims returns what an object of the super cluster has for itself there, such as the name of a host, in words by which
+	// View.Rivals finds it. The super cluster's cache then holds the objects of the kind that are nobody's copies, too.
+	Claims func(super T) []string
 	// OnDemand: objects go down only while something that runs refers to them. Of a kind that nothing else is decided by than that, which
 	// is one without Skip, References, Back, Status and Mirror, caches hold metadata alone: the contents are read when they are needed.
 	OnDemand bool
@@ -141,7 +144,7 @@ type Up[T client.Object] struct {
 	// Replace says that the tenant's object differs in what cannot be changed in place, so that it has to be made anew.
 	Replace func(tenant, desired T) bool
 	// Back writes what a tenant may change into a copy of the super cluster's object.
-	Back func(super, tenant T)
+	Back func(v View, super, tenant T)
 
 	// Node is set for a kind of which a tenant sees those whose name is that of a node that runs its pods.
 	Node bool
@@ -162,6 +165,10 @@ type View struct {
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
 	// object is not the one with this UID. An empty UID is any. Of a kind whose contents no cache holds, it finds the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
+	// Rivals returns the super cluster's objects of a kind that have this claim and are in none of the tenant's namespaces.
+	Rivals func(kind, claim string) []client.Object
+	// Copy returns the tenant's copy of a kind and name in the super cluster's namespace of this one; nil if there is none.
+	Copy func(kind, name string) client.Object
 	// Digest is that of the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known; nil for a
 	// kind without.
 	Digest func(kind string) any
@@ -196,7 +203,7 @@ func (k *kind) is(obj client.Object) bool {
 	return says == k.gvk || says.Empty() && k.object.GetObjectKind().GroupVersionKind().Empty()
 }
 
-// down is a Down with its type erased. Admit, references, tokens, back, status, same, held, mirror, own and digest may be nil.
+// down is a Down with its type erased. Admit, claims, references, tokens, back, status, same, held, mirror, own and digest may be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -205,7 +212,8 @@ type down struct {
 	superKey     func(translate.Tenant, client.ObjectKey) client.ObjectKey
 	tenantKey    func(super client.Object) client.ObjectKey
 	replace      func(super, desired client.Object) bool
-	skip         func(client.Object) bool
+	skip         func(View, client.Object) bool
+	claims       func(super client.Object) []string
 	references   func(client.Object) []Reference
 	tokens       func(client.Object) Tokens
 	back         func(v View, tenant, super client.Object)
@@ -246,7 +254,7 @@ type up struct {
 	merge     func(tenant, desired client.Object)
 	status    func(tenant, desired client.Object)
 	replace   func(tenant, desired client.Object) bool
-	back      func(super, tenant client.Object)
+	back      func(v View, super, tenant client.Object)
 	namespace func(super client.Object) string
 	node      bool
 	class     bool
@@ -266,7 +274,7 @@ func (d Down[T]) spec() *kind {
 		superKey:   func(t translate.Tenant, key client.ObjectKey) client.ObjectKey { return t.SuperKey(key) },
 		tenantKey:  originKey,
 		replace:    func(super, desired client.Object) bool { return d.Replace != nil && d.Replace(super.(T), desired.(T)) },
-		skip:       func(obj client.Object) bool { return d.Skip != nil && d.Skip(obj.(T)) },
+		skip:       func(v View, obj client.Object) bool { return d.Skip != nil && d.Skip(v, obj.(T)) },
 		onDemand:   d.OnDemand,
 		byMetadata: d.OnDemand && d.Skip == nil && d.References == nil && d.Back == nil && d.Status == nil && d.Mirror == nil,
 		adopt:      func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
@@ -280,6 +288,9 @@ func (d Down[T]) spec() *kind {
 	}
 	if d.References != nil {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
+	}
+	if d.Claims != nil {
+		e.claims = func(super client.Object) []string { return d.Claims(super.(T)) }
 	}
 	if d.Tokens != nil {
 		e.tokens = func(obj client.Object) Tokens { return d.Tokens(obj.(T)) }
@@ -384,11 +395,13 @@ func (u Up[T]) spec() *kind {
 		replace: func(tenant, desired client.Object) bool {
 			return u.Replace != nil && u.Replace(tenant.(T), desired.(T))
 		},
-		back:      pairOf(u.Back),
 		namespace: client.Object.GetNamespace,
 		node:      u.Node,
 		class:     u.Class,
 		expires:   u.Expires,
+	}
+	if u.Back != nil {
+		e.back = viewed(u.Back)
 	}
 	if u.Namespace != nil {
 		e.namespace = func(super client.Object) string { return u.Namespace(super.(T)) }

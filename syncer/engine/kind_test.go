@@ -41,7 +41,7 @@ func rich() Down[*corev1.Pod] {
 		return nil
 	}
 	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
-	k.Skip = func(tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
+	k.Skip = func(_ View, tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
 	k.References = func(tenant *corev1.Pod) []Reference { return []Reference{{Kind: "Secret", Name: tenant.Name}} }
 	k.Status = func(v View, tenant, super *corev1.Pod) {
 		tenant.Status.Message = super.Status.Message + " for " + v.Tenant.Name
@@ -89,7 +89,7 @@ func TestDownDefaults(t *testing.T) {
 	if got := d.tenantKey(super); got != key {
 		t.Errorf("the tenant's key is %v, want %v", got, key)
 	}
-	if d.replace(named("old"), named("new")) || d.skip(named("skipped")) {
+	if d.replace(named("old"), named("new")) || d.skip(View{}, named("skipped")) {
 		t.Error("something is replaced or skipped that nobody asked for")
 	}
 	if d.admit != nil || d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt(named("web")) {
@@ -125,7 +125,7 @@ func TestDownErasure(t *testing.T) {
 	if !d.replace(named("old"), named("new")) || d.replace(named("new"), named("old")) {
 		t.Error("Replace does not get what there is and what is desired, in this order")
 	}
-	if !d.skip(named("skipped")) || d.skip(named("web")) {
+	if !d.skip(View{}, named("skipped")) || d.skip(View{}, named("web")) {
 		t.Error("Skip is not asked")
 	}
 	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.references(named("web"))); diff != "" {
@@ -234,7 +234,7 @@ func TestUpAndBack(t *testing.T) {
 		Name: "PersistentVolume", Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
 		Class:     true,
 		Namespace: func(super *corev1.PersistentVolume) string { return super.Spec.ClaimRef.Namespace },
-		Back: func(super, tenant *corev1.PersistentVolume) {
+		Back: func(_ View, super, tenant *corev1.PersistentVolume) {
 			super.Spec.PersistentVolumeReclaimPolicy = tenant.Spec.PersistentVolumeReclaimPolicy
 		},
 		Replace: func(tenant, desired *corev1.PersistentVolume) bool {
@@ -251,7 +251,7 @@ func TestUpAndBack(t *testing.T) {
 		t.Errorf("it belongs to namespace %q", got)
 	}
 	tenant.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	u.back(super, tenant)
+	u.back(View{}, super, tenant)
 	if super.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		t.Error("Back does not write into the super cluster's")
 	}
@@ -317,11 +317,16 @@ func TestDownBackAndSubresources(t *testing.T) {
 	}
 }
 
-func TestShownAreTheKindsThatFlowUp(t *testing.T) {
-	event, node := &corev1.Event{}, &corev1.Node{}
-	got := Shown([]Kind{plain, Up[*corev1.Event]{Object: event}, rich(), Up[*corev1.Node]{Object: node}})
-	if len(got) != 2 || got[0] != client.Object(event) || got[1] != client.Object(node) {
-		t.Errorf("shown are %v", got)
+func TestWholeAreTheKindsThatFlowUpOrHaveClaims(t *testing.T) {
+	event, node, claiming := &corev1.Event{}, &corev1.Node{}, plain
+	claiming.Object = &corev1.Pod{}
+	claiming.Claims = func(super *corev1.Pod) []string { return []string{super.Name} }
+	got := Whole([]Kind{plain, Up[*corev1.Event]{Object: event}, claiming, rich(), Up[*corev1.Node]{Object: node}})
+	if diff := cmp.Diff([]client.Object{event, claiming.Object, node}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if claims := claiming.spec().down.claims(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}); len(claims) != 1 || claims[0] != "web" {
+		t.Errorf("the claims are %v", claims)
 	}
 }
 

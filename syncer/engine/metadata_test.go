@@ -41,7 +41,7 @@ func TestByMetadata(t *testing.T) {
 		}, false},
 		"with what comes back":  {func(k *Down[*corev1.ConfigMap]) { k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {} }, false},
 		"that refers to others": {func(k *Down[*corev1.ConfigMap]) { k.References = func(*corev1.ConfigMap) []Reference { return nil } }, false},
-		"some of which stay":    {func(k *Down[*corev1.ConfigMap]) { k.Skip = func(*corev1.ConfigMap) bool { return true } }, false},
+		"some of which stay":    {func(k *Down[*corev1.ConfigMap]) { k.Skip = func(View, *corev1.ConfigMap) bool { return true } }, false},
 		"mirrored":              {func(k *Down[*corev1.ConfigMap]) { k.Mirror = &Mirror[*corev1.ConfigMap]{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

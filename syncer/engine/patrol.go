@@ -169,7 +169,7 @@ func (s *session) differsUp(ctx context.Context, k *kind, key client.ObjectKey) 
 		return o.shown != nil, nil
 	case o.shown == nil:
 		return fromSuper(o.tenant) && stand(o.tenant) == present, nil
-	case !fromSuper(o.tenant), k.up.replace(o.tenant, o.shown), mergedBack(k, o) != nil:
+	case !fromSuper(o.tenant), k.up.replace(o.tenant, o.shown), mergedBack(k, s.view(ctx, ""), o) != nil:
 		return true, nil
 	}
 	merged := mergedUp(k, o.tenant, o.shown)

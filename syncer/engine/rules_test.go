@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 			},
 		},
 		"up, with something going back": {
-			Up[*corev1.PersistentVolume]{Object: &corev1.PersistentVolume{}, Back: func(_, _ *corev1.PersistentVolume) {}},
+			Up[*corev1.PersistentVolume]{Object: &corev1.PersistentVolume{}, Back: func(View, *corev1.PersistentVolume, *corev1.PersistentVolume) {}},
 			[]rbacv1.PolicyRule{
 				{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list", "watch", "patch"}},
 			},

@@ -161,7 +161,7 @@ func (s *session) publish(ctx context.Context, k *kind, desired client.Object) e
 
 // bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
 func (s *session) bringDown(ctx context.Context, k *kind, o upObjects) (bool, error) {
-	merged := mergedBack(k, o)
+	merged := mergedBack(k, s.view(ctx, ""), o)
 	if merged == nil {
 		return false, nil
 	}
@@ -172,13 +172,13 @@ func (s *session) bringDown(ctx context.Context, k *kind, o upObjects) (bool, er
 	return true, nil
 }
 
-// mergedBack is the super cluster's object with what the tenant changed of it; nil if that is nothing.
-func mergedBack(k *kind, o upObjects) client.Object {
+// mergedBack returns the super cluster's object with what the tenant changed of it; nil if that is nothing.
+func mergedBack(k *kind, v View, o upObjects) client.Object {
 	if k.up.back == nil {
 		return nil
 	}
 	merged := o.super.DeepCopyObject().(client.Object)
-	k.up.back(merged, o.tenant)
+	k.up.back(v, merged, o.tenant)
 	if wire.Equal(merged, o.super) {
 		return nil
 	}

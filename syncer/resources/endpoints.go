@@ -38,7 +38,7 @@ func Endpoints() engine.Kind {
 
 // skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: of a service without
 // pods, it wrote Endpoints without an address, which nobody needs.
-func skipEndpoints(tenant *endpoints) bool {
+func skipEndpoints(_ engine.View, tenant *endpoints) bool {
 	_, made := tenant.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	return made || len(tenant.Subsets) == 0
 }

@@ -77,7 +77,7 @@ func TestEndpointsOfControllersStay(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tenant := &endpoints{ObjectMeta: tt.meta, Subsets: subsets(nil)[:tt.subsets]}
-			if got := k.Selector.Matches(labels.Set(tt.meta.Labels)) && !k.Skip(tenant); got != tt.want {
+			if got := k.Selector.Matches(labels.Set(tt.meta.Labels)) && !k.Skip(view, tenant); got != tt.want {
 				t.Errorf("goes down: %t, want %t", got, tt.want)
 			}
 		})

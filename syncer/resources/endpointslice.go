@@ -11,7 +11,8 @@ import (
 )
 
 // EndpointSlice flows down if the tenant wrote it. What controllers make of services and of Endpoints, those of the super cluster make
-// there of the copies, with all that the copies carry; so it is not looked at on either side.
+// there of the copies, with all that the copies carry; so it is not looked at on either side. One of names stays in the tenant like a
+// Service that is a name for another.
 func EndpointSlice() engine.Kind {
 	return engine.Down[*discoveryv1.EndpointSlice]{
 		Name:   "EndpointSlice",
@@ -19,6 +20,9 @@ func EndpointSlice() engine.Kind {
 		List:   &discoveryv1.EndpointSliceList{},
 		Selector: without(discoveryv1.LabelManagedBy, selection.NotIn,
 			"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"),
+		Skip: func(v engine.View, tenant *discoveryv1.EndpointSlice) bool {
+			return tenant.AddressType == discoveryv1.AddressTypeFQDN && !v.Tenant.Policy.AllowExternalNames
+		},
 		Desired: desiredEndpointSlice,
 		Merge: func(super, desired *discoveryv1.EndpointSlice) {
 			super.Endpoints, super.Ports = desired.Endpoints, desired.Ports

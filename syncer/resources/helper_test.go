@@ -33,7 +33,7 @@ var blue = translate.Tenant{
 // view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
 var view = engine.View{
 	Tenant: blue, Namespace: "default",
-	Lookup: lookup(nil), Digest: digest(), Offers: func(_, name string) bool { return name != "hidden" },
+	Lookup: lookup(nil), Digest: digest(), Copy: copyOf(nil), Rivals: rivals(nil), Offers: func(_, name string) bool { return name != "hidden" },
 }
 
 // digest is that of what a namespace of the super cluster has of the tenant.
@@ -43,6 +43,26 @@ func digest(policies ...*networkingv1.NetworkPolicy) func(string) any {
 			return nil
 		}
 		return digestPolicies(policies)
+	}
+}
+
+// copyOf is the one copy that a namespace of the super cluster has of the tenant.
+func copyOf(one client.Object) func(kind, name string) client.Object {
+	return func(_, name string) client.Object {
+		if one == nil || one.GetName() != name {
+			return nil
+		}
+		return one
+	}
+}
+
+// rivals are the super cluster's objects of others by their claims.
+func rivals(claimed map[string]client.Object) func(kind, claim string) []client.Object {
+	return func(_, claim string) []client.Object {
+		if obj := claimed[claim]; obj != nil {
+			return []client.Object{obj}
+		}
+		return nil
 	}
 }
 

@@ -13,16 +13,20 @@ import (
 // documentation: Ingress, deprecated annotation).
 const ingressClassAnnotation = "kubernetes.io/ingress.class"
 
-// Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered. Of an
-// ingress that names none, the super cluster's default chooses.
+// ingressKind is the name of the kind.
+const ingressKind = "Ingress"
+
+// Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered, and the
+// hosts the tenant's to serve. Of an ingress that names no class, the super cluster's default chooses.
 func Ingress() engine.Kind {
 	return engine.Down[*networkingv1.Ingress]{
-		Name:       "Ingress",
+		Name:       ingressKind,
 		Object:     &networkingv1.Ingress{},
 		List:       &networkingv1.IngressList{},
 		Desired:    desiredIngress,
 		Merge:      mergeIngress,
 		References: ingressReferences,
+		Claims:     ingressClaims,
 		Status: func(_ engine.View, tenant, super *networkingv1.Ingress) {
 			tenant.Status = *super.Status.DeepCopy()
 		},
@@ -36,6 +40,9 @@ func desiredIngress(v engine.View, tenant *networkingv1.Ingress) (*networkingv1.
 		return nil, err
 	}
 	if err := checkIngressClass(v, "the annotation "+ingressClassAnnotation, tenant.Annotations[ingressClassAnnotation]); err != nil {
+		return nil, err
+	}
+	if err := checkHosts(v, tenant); err != nil {
 		return nil, err
 	}
 	super := &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -39,7 +40,7 @@ func TestIngressGoesDown(t *testing.T) {
 		i.Spec.Rules = []networkingv1.IngressRule{{Host: "example.com"}}
 		i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 	})
-	got, err := k.Desired(view, tenant)
+	got, err := k.Desired(under(tenancyv1alpha1.TenantPolicy{IngressHosts: []string{"*"}}), tenant)
 	want := &networkingv1.Ingress{Spec: tenant.Spec}
 	want.Annotations = map[string]string{"tenancy.x-k8s.io/values": "public"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {

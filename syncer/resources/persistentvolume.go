@@ -2,12 +2,14 @@ package resources
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
@@ -19,7 +21,8 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 const otherDriver = "super." + names.Domain
 
 // PersistentVolume is shown to the tenant whose claim it is bound to, until it is gone: also when the claim is deleted, since
-// what is in the volume then depends on its reclaim policy. That policy is the tenant's to change.
+// what is in the volume then depends on its reclaim policy. That policy is the tenant's to change where spec.policy says so: a volume
+// that is kept takes the platform's storage, and one that is deleted may be what the platform wants kept.
 //
 // A volume has to have a source, which says where the super cluster keeps it and with which secrets. The tenant sees that of
 // a CSI driver with the driver's name, and the volume's own name as the handle. Mount options, which can hold passwords, and the
@@ -40,10 +43,10 @@ func PersistentVolume() engine.Kind {
 			tenant.Status.Phase = desired.Status.Phase
 			tenant.Status.Reason, tenant.Status.Message = desired.Status.Reason, desired.Status.Message
 		},
-		Back: func(super, tenant *corev1.PersistentVolume) {
-			switch policy := tenant.Spec.PersistentVolumeReclaimPolicy; {
-			case policy == reclaimPolicy(super): // Recycle, where it reads Retain
-			case policy == corev1.PersistentVolumeReclaimDelete, policy == corev1.PersistentVolumeReclaimRetain:
+		Back: func(v engine.View, super, tenant *corev1.PersistentVolume) {
+			policy := tenant.Spec.PersistentVolumeReclaimPolicy
+			allowed := slices.Contains(v.Tenant.Policy.AllowReclaimPolicies, tenancyv1alpha1.ReclaimPolicy(policy))
+			if allowed && policy != reclaimPolicy(super) { // Recycle reads Retain
 				super.Spec.PersistentVolumeReclaimPolicy = policy
 			}
 		},

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
@@ -227,7 +228,7 @@ func TestVolumeIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestReclaimPolicyIsTheTenants: it may choose what becomes of its volumes, and nothing else.
+// TestReclaimPolicyIsTheTenants: it may choose what becomes of its volumes where its policy says so, and nothing else.
 func TestReclaimPolicyIsTheTenants(t *testing.T) {
 	const recycle, retain, remove = corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	tests := map[string]struct {
@@ -249,10 +250,22 @@ func TestReclaimPolicyIsTheTenants(t *testing.T) {
 				v.Labels, v.Spec.Capacity = nil, storage("1Ti")
 				v.Spec.PersistentVolumeReclaimPolicy = tt.tenant
 			})
-			k.Back(super, tenant)
+			both := []tenancyv1alpha1.ReclaimPolicy{"Retain", "Delete"}
+			k.Back(under(tenancyv1alpha1.TenantPolicy{AllowReclaimPolicies: both}), super, tenant)
 			want := superVolume(func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = tt.want })
 			if diff := cmp.Diff(want, super); diff != "" {
 				t.Errorf("the super cluster's volume (-want +got):\n%s", diff)
+			}
+			one := tenancyv1alpha1.ReclaimPolicy("Delete")
+			if tt.tenant == remove {
+				one = "Retain"
+			}
+			for _, policy := range []tenancyv1alpha1.TenantPolicy{{}, {AllowReclaimPolicies: []tenancyv1alpha1.ReclaimPolicy{one}}} {
+				super = superVolume(func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = tt.super })
+				k.Back(under(policy), super, tenant)
+				if got := super.Spec.PersistentVolumeReclaimPolicy; got != tt.super {
+					t.Errorf("with %v allowed, the super cluster's is %s", policy.AllowReclaimPolicies, got)
+				}
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func ResourceClaim() engine.Kind {
 var podKind = schema.GroupKind{Kind: "Pod"}
 
 // ofTemplate says whether a claim was made for a pod (Kubernetes documentation: Dynamic Resource Allocation).
-func ofTemplate(claim *resourcev1.ResourceClaim) bool {
+func ofTemplate(_ engine.View, claim *resourcev1.ResourceClaim) bool {
 	_, made := claim.Annotations["resource.kubernetes.io/pod-claim-name"]
 	return made && slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.APIVersion == "v1" && o.Kind == podKind.Kind

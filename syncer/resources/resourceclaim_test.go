@@ -97,7 +97,7 @@ func TestClaimsOfTemplatesStay(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := k.Skip(&resourcev1.ResourceClaim{ObjectMeta: tt.meta}); got != tt.want {
+			if got := k.Skip(view, &resourcev1.ResourceClaim{ObjectMeta: tt.meta}); got != tt.want {
 				t.Errorf("Skip = %t, want %t", got, tt.want)
 			}
 		})

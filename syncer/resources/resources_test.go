@@ -90,7 +90,9 @@ func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 		case engine.Down[*discoveryv1.EndpointSlice]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
 		case engine.Down[*networkingv1.Ingress]:
-			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
+			t.Run(k.Name, func(t *testing.T) {
+				leavesAloneDown(t, k, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend = nil })
+			})
 		case engine.Down[*networkingv1.NetworkPolicy]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
 		case engine.Down[*policyv1.PodDisruptionBudget]:
@@ -199,10 +201,13 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 		k.Replace(super, written)
 	}
 	if k.Skip != nil {
-		k.Skip(tenant)
+		k.Skip(view, tenant)
 	}
 	if k.References != nil {
 		k.References(tenant)
+	}
+	if k.Claims != nil {
+		k.Claims(super)
 	}
 	check("a question")
 	unchanged(t, "the desired object, by a question,", wasDesired, written)
@@ -273,7 +278,7 @@ func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
 	unchanged(t, "the desired object", wasDesired, written)
 	if k.Back != nil {
 		back := clone(super)
-		k.Back(back, tenant)
+		k.Back(view, back, tenant)
 		check("Back")
 		scribble(back)
 		check("writing into what Back wrote")

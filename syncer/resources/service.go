@@ -16,12 +16,16 @@ import (
 // Service flows down, its load balancer's addresses and its conditions up. The copy has the cluster IP that the tenant sees, if the tenant
 // has a part of the super cluster's addresses, and else one of the super cluster's choice; so it has node ports to what is behind a load
 // balancer. A service of type NodePort gets the very ports that the tenant sees, or is refused. The service of the tenant's own
-// apiserver goes down like any other, since pods reach the apiserver by it.
+// apiserver goes down like any other, since pods reach the apiserver by it. A name for another name stays in the tenant, whose DNS serves
+// it, unless the policy allows it: what resolves it in the super cluster would lead into the network of that.
 func Service() engine.Kind {
 	return engine.Down[*corev1.Service]{
-		Name:    "Service",
-		Object:  &corev1.Service{},
-		List:    &corev1.ServiceList{},
+		Name:   "Service",
+		Object: &corev1.Service{},
+		List:   &corev1.ServiceList{},
+		Skip: func(v engine.View, tenant *corev1.Service) bool {
+			return tenant.Spec.Type == corev1.ServiceTypeExternalName && !v.Tenant.Policy.AllowExternalNames
+		},
 		Desired: desiredService,
 		Merge:   mergeService,
 		Status:  serviceStatus,
@@ -53,6 +57,9 @@ func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, err
 	if ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicyRequireDualStack {
 		// The tenant's apiserver filled in what families its own addresses have; the super cluster's may have others.
 		spec.IPFamilies = nil
+	}
+	if spec.Type != corev1.ServiceTypeExternalName {
+		spec.ExternalName = "" // an apiserver keeps it, and ignores it
 	}
 	spec.HealthCheckNodePort = 0
 	if spec.Type != corev1.ServiceTypeNodePort {

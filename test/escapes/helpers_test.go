@@ -62,6 +62,11 @@ func shouldStayAbsent(ctx context.Context, c client.Client, obj client.Object) {
 
 // rejections returns the messages of the events that tell a tenant why an object is not synced down.
 func rejections(ctx context.Context, t *local.Tenant, about client.Object) func() ([]string, error) {
+	return events(ctx, t, about, "SyncRefused")
+}
+
+// events returns the messages of a tenant's events about an object.
+func events(ctx context.Context, t *local.Tenant, about client.Object, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		list := &corev1.EventList{}
 		if err := t.Client.List(ctx, list); err != nil {
@@ -69,7 +74,7 @@ func rejections(ctx context.Context, t *local.Tenant, about client.Object) func(
 		}
 		var messages []string
 		for _, e := range list.Items {
-			if e.Reason == "SyncRefused" && e.InvolvedObject.UID == about.GetUID() {
+			if e.Reason == reason && e.InvolvedObject.UID == about.GetUID() {
 				messages = append(messages, e.Message)
 			}
 		}

@@ -88,12 +88,16 @@ func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)
 	return t
 }
 
-// virtualCluster returns a VirtualCluster of a name that no other has, whose pods may run on bare nodes.
+// virtualCluster returns a VirtualCluster of a name that no other has, whose policy is that of a tenant with the super cluster to
+// itself, as most specs are about.
 func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
 	vc := &tenancyv1alpha1.VirtualCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("t%d", time.Now().UnixNano()%1e9)},
 		Spec: tenancyv1alpha1.VirtualClusterSpec{
-			Policy: &tenancyv1alpha1.TenantPolicy{AllowTolerations: []string{bareLabel, "example.com/new"}},
+			Policy: &tenancyv1alpha1.TenantPolicy{
+				AllowTolerations: []string{bareLabel, "example.com/new"}, AllowExternalNames: true, IngressHosts: []string{"*"},
+				AllowReclaimPolicies: []tenancyv1alpha1.ReclaimPolicy{"Retain", "Delete"},
+			},
 		},
 	}
 	for _, f := range change {

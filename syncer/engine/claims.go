@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// EvictionError is an error of Desired about a copy that may not stay as it is either: it is deleted.
+type EvictionError struct{ Err error }
+
+// Error says why the copy is deleted.
+func (e EvictionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e EvictionError) Unwrap() error { return e.Err }
+
+// evict deletes a copy that may not stay, and clears what the tenant's object says of it.
+func (s *session) evict(ctx context.Context, k *kind, o objects, why error) error {
+	if err := s.showStatus(ctx, k, o.tenant, k.fresh()); err != nil {
+		return err
+	}
+	if stand(o.super) == present {
+		if err := s.remove(ctx, k, o); err != nil {
+			return err
+		}
+	}
+	return why
+}
+
+// copyIn finds the tenant's copy of a name in the super cluster's namespace of one of the tenant's.
+func (s *session) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
+	return func(kind, name string) client.Object {
+		k := s.builtin[kind]
+		if k == nil {
+			return nil
+		}
+		found, err := s.superObject(ctx, k, s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: name}))
+		if err != nil || found == nil || translate.OriginOf(found).Cluster != s.identity().Key {
+			return nil
+		}
+		return found
+	}
+}
+
+// rivals finds the super cluster's objects that have a claim and are in none of the tenant's namespaces.
+func (s *session) rivals(ctx context.Context) func(kind, claim string) []client.Object {
+	return func(name, claim string) []client.Object {
+		k := s.builtin[name]
+		if k == nil {
+			return nil
+		}
+		var keys []client.ObjectKey
+		// Reading a cache that has synced does not fail; were it to, the patrol would look again.
+		_ = k.cache.eachKeyBy(ctx, k, indexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
+		var found []client.Object
+		for _, key := range keys {
+			if s.ownsNamespace(ctx, key.Namespace) {
+				continue
+			}
+			if obj, err := k.cache.get(ctx, k, key); err == nil && obj != nil {
+				found = append(found, obj)
+			}
+		}
+		return found
+	}
+}
+
+// ownsNamespace reports whether a namespace of the super cluster is known to be the tenant's.
+func (s *session) ownsNamespace(ctx context.Context, name string) bool {
+	ns, err := s.superNamespace(ctx, name)
+	return err == nil && ns != nil && ns.Annotations[names.VCUID] == string(s.identity().UID)
+}

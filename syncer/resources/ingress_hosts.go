@@ -1,0 +1,158 @@
+package resources
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+const (
+	// everyHost is the host of an ingress that is for all requests that no other is for. In a policy it allows all hosts.
+	everyHost = "*"
+	// below begins the claim of whatever has a host below a domain.
+	below = "below "
+	// maxClaims bounds what is kept in memory of one ingress: hosts, and domains that they are below.
+	maxClaims = 2000
+)
+
+// ingressHosts returns the hosts that an ingress serves or shows a certificate for. The specification says that * is one label, and some
+// controllers take it for several, so it is.
+func ingressHosts(spec *networkingv1.IngressSpec) []string {
+	var hosts []string
+	seen := sets.New[string]()
+	add := func(host string) {
+		host = cmp.Or(host, everyHost)
+		if !seen.Has(host) {
+			hosts = append(hosts, host)
+		}
+		seen.Insert(host)
+	}
+	if spec.DefaultBackend != nil {
+		add(everyHost)
+	}
+	for _, rule := range spec.Rules {
+		add(rule.Host)
+	}
+	for _, tls := range spec.TLS {
+		if len(tls.Hosts) == 0 {
+			add(everyHost)
+		}
+		for _, host := range tls.Hosts {
+			add(host)
+		}
+	}
+	return hosts
+}
+
+// ingressClaims returns the claims by which an ingress is found: each host, and each domain that it is below.
+func ingressClaims(ingress *networkingv1.Ingress) []string {
+	claims, domains := ingressHosts(&ingress.Spec), sets.New[string]()
+	for _, host := range claims {
+		for domain := parent(host); domain != "" && !domains.Has(domain); domain = parent(domain) {
+			domains.Insert(domain)
+		}
+	}
+	for domain := range domains {
+		claims = append(claims, below+domain)
+	}
+	return claims
+}
+
+// overlapping returns the claims of which one is had by every ingress with a host that overlaps this one. All hosts together overlap
+// none: a host of its own always comes first.
+func overlapping(host string) []string {
+	claims := []string{host}
+	domain, wildcard := strings.CutPrefix(host, everyHost+".")
+	if wildcard {
+		claims = append(claims, below+domain)
+	} else {
+		domain = parent(host)
+	}
+	for ; domain != ""; domain = parent(domain) {
+		if claim := everyHost + "." + domain; !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// parent returns the domain that a domain is in; empty for one without a dot.
+func parent(domain string) string {
+	_, rest, _ := strings.Cut(domain, ".")
+	return rest
+}
+
+// checkHosts rejects hosts that are not the tenant's to serve: those that its policy names are, or else those that no ingress of others
+// has.
+func checkHosts(v engine.View, tenant *networkingv1.Ingress) error {
+	allowed := v.Tenant.Policy.IngressHosts
+	if len(ingressClaims(tenant)) > maxClaims {
+		return errManyHosts
+	}
+	for _, host := range ingressHosts(&tenant.Spec) {
+		switch {
+		case len(allowed) > 0:
+			if !slices.ContainsFunc(allowed, func(pattern string) bool { return coversHost(pattern, host) }) {
+				return fmt.Errorf("its host %s is not allowed; choose one of: %s", host, strings.Join(allowed, ", "))
+			}
+		case host == everyHost:
+			return errEveryHost
+		default:
+			if why := checkRivals(v, tenant, host); why != nil {
+				return why
+			}
+		}
+	}
+	return nil
+}
+
+var errManyHosts = errors.New("it has too many hosts; make several Ingresses of it")
+
+var errEveryHost = errors.New("it would get the requests for all hosts, also those of others: " +
+	"name a host in each rule and in each entry of spec.tls, and leave spec.defaultBackend out")
+
+// coversHost reports whether a pattern of a policy covers a host.
+func coversHost(pattern, host string) bool {
+	if pattern == everyHost || pattern == host {
+		return true
+	}
+	domain, wildcard := strings.CutPrefix(pattern, everyHost)
+	return wildcard && strings.HasSuffix(host, domain)
+}
+
+// checkRivals rejects a host that an ingress of others has. Two that took it at the same time both have copies: one of these is evicted.
+func checkRivals(v engine.View, tenant *networkingv1.Ingress, host string) error {
+	own, _ := v.Copy(ingressKind, tenant.Name).(*networkingv1.Ingress)
+	has := own != nil && slices.Contains(ingressHosts(&own.Spec), host)
+	taken := fmt.Errorf("its host %s is in use by another Ingress of the super cluster; choose another one", host)
+	for _, claim := range overlapping(host) {
+		for _, rival := range v.Rivals(ingressKind, claim) {
+			switch {
+			case !has:
+				return taken
+			case !precedes(own, rival.(*networkingv1.Ingress)):
+				return engine.EvictionError{Err: taken}
+			}
+		}
+	}
+	return nil
+}
+
+// precedes reports whether a copy may keep a host that a rival has, too. What is no tenant's comes first, then what is older.
+func precedes(own, rival *networkingv1.Ingress) bool {
+	switch {
+	case translate.OriginOf(rival).Cluster == "":
+		return false
+	case !own.CreationTimestamp.Equal(&rival.CreationTimestamp):
+		return own.CreationTimestamp.Before(&rival.CreationTimestamp)
+	}
+	return own.UID < rival.UID
+}

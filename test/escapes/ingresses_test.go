@@ -1,0 +1,169 @@
+package escapes
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// ingress returns an ingress that leads hosts to a Service.
+func ingress(ns, name string, hosts ...string) *networkingv1.Ingress {
+	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	for _, host := range hosts {
+		i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{
+			Host: host,
+			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
+				Path: "/", PathType: new(networkingv1.PathTypePrefix), Backend: serviceBackend(),
+			}}}},
+		})
+	}
+	return i
+}
+
+func serviceBackend() networkingv1.IngressBackend {
+	return networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+		Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
+	}}
+}
+
+var _ = Describe("The hosts of an Ingress", Ordered, func() {
+	const ns, inUse = "front", "in use by another Ingress"
+	var alice, mallory *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		alice, mallory = tenant(ctx), tenant(ctx)
+		create(ctx, alice.Client, namespace(ns), ingress(ns, "shop", "shop.example.com"), ingress(ns, "all", "*.alice.example.com"))
+		create(ctx, mallory.Client, namespace(ns))
+		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "shop")))
+		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "all")))
+		own := ingress("default", "console", "console.example.com")
+		create(ctx, super.Client, own)
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, own))).To(Succeed()) })
+	})
+
+	// rejected is an attack by a new ingress.
+	rejected := func(text, source, why string, i *networkingv1.Ingress) {
+		attack(text, source, func(ctx SpecContext) {
+			create(ctx, mallory.Client, i)
+			shouldBeRejected(ctx, mallory, i, why)
+			Expect(rejections(ctx, mallory, i)()).NotTo(ContainElement(ContainSubstring(alice.VC.Name)), "another tenant is named")
+		})
+	}
+	const source = "peers: vcluster and Capsule leave hosts to admission policies; ingress-nginx #8020 and the like"
+	rejected("a host of another tenant", source, inUse, ingress(ns, "host", "free.example.org", "shop.example.com"))
+	rejected("a host of the platform", source, inUse, ingress(ns, "platform", "console.example.com"))
+	rejected("a wildcard over another tenant's host", source, inUse, ingress(ns, "above", "*.example.com"))
+	rejected("a host below another tenant's wildcard", source, inUse, ingress(ns, "below", "login.alice.example.com"))
+	rejected("a rule for all hosts", source, "requests for all hosts", ingress(ns, "rule", ""))
+	everything := ingress(ns, "default")
+	everything.Spec.DefaultBackend = new(serviceBackend())
+	rejected("a default backend for all hosts", source, "requests for all hosts", everything)
+	certificate := ingress(ns, "certificate", "mallory.example.org")
+	certificate.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"shop.example.com"}, SecretName: "mine"}}
+	rejected("a certificate for another tenant's host", "own review: spec.tls names hosts of its own", inUse, certificate)
+
+	attack("a host of another tenant, by an older ingress that changes", "own review: older is not first", func(ctx SpecContext) {
+		i := ingress(ns, "patient", "patient.example.org")
+		create(ctx, mallory.Client, i)
+		shouldExist(ctx, super.Client, superOf(mallory, i))
+		create(ctx, alice.Client, ingress(ns, "late", "late.example.com"))
+		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "late")))
+		edit(ctx, mallory.Client, i, func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = "late.example.com" })
+		Eventually(rejections(ctx, mallory, i)).Should(ContainElement(ContainSubstring(inUse)))
+		Consistently(hostsOf(ctx, superOf(mallory, i))).Should(ConsistOf("patient.example.org"))
+	})
+
+	attack("a host that the platform takes back", "own review: first come, but for the platform", func(ctx SpecContext) {
+		i := ingress(ns, "squatter", "status.example.com")
+		create(ctx, mallory.Client, i)
+		shouldExist(ctx, super.Client, superOf(mallory, i))
+		own := ingress("default", "status", "status.example.com")
+		create(ctx, super.Client, own)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, own)).To(Succeed()) })
+		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(mallory, i)).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
+		shouldBeRejected(ctx, mallory, i, inUse)
+	})
+
+	attack("a host that the policy does not give", "own review: spec.policy.ingressHosts", func(ctx SpecContext) {
+		bob := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{IngressHosts: []string{"*.bob.example.com"}}
+		})
+		given, other := ingress(ns, "given", "www.bob.example.com"), ingress(ns, "other", "bob.example.com.evil.example.org")
+		create(ctx, bob.Client, namespace(ns), given, other)
+		shouldExist(ctx, super.Client, superOf(bob, given))
+		shouldBeRejected(ctx, bob, other, "is not allowed; choose one of: *.bob.example.com")
+	})
+})
+
+// hostsOf returns a function that reads the hosts of the rules of an ingress of the super cluster.
+func hostsOf(ctx context.Context, i *networkingv1.Ingress) func() ([]string, error) {
+	return func() ([]string, error) {
+		now := i.DeepCopy()
+		err := get(ctx, super.Client, now)
+		var hosts []string
+		for _, rule := range now.Spec.Rules {
+			hosts = append(hosts, rule.Host)
+		}
+		return hosts, err
+	}
+}
+
+var _ = Describe("Names that lead elsewhere", Ordered, func() {
+	const ns = "names"
+	var mallory *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory = tenant(ctx)
+		create(ctx, mallory.Client, namespace(ns))
+	})
+
+	attack("a backend that is a name of the platform's network", "ingress-nginx and Contour (GHSA-5ph6-qq5x-7jwc): ExternalName", func(ctx SpecContext) {
+		web := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "metadata.google.internal"},
+		}
+		front := ingress(ns, "front", strings.ToLower(mallory.VC.Name)+".example.org")
+		create(ctx, mallory.Client, web, front)
+		shouldExist(ctx, super.Client, superOf(mallory, front))
+		shouldStayAbsent(ctx, super.Client, superOf(mallory, web))
+	})
+
+	attack("a Service that becomes a name", "own review: the neighbour of ExternalName", func(ctx SpecContext) {
+		svc := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "turncoat"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		create(ctx, mallory.Client, svc)
+		shouldExist(ctx, super.Client, superOf(mallory, svc))
+		edit(ctx, mallory.Client, svc, func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "kubernetes.default.svc"
+		})
+		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(mallory, svc)).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
+		shouldStayAbsent(ctx, super.Client, superOf(mallory, svc))
+	})
+
+	attack("endpoints that are names", "own review: EndpointSlices of FQDN are ExternalNames of another kind", func(ctx SpecContext) {
+		slice := &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: "names", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+			AddressType: discoveryv1.AddressTypeFQDN,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"metadata.google.internal"}}},
+		}
+		last := ingress(ns, "last", "last."+strings.ToLower(mallory.VC.Name)+".example.org")
+		create(ctx, mallory.Client, slice, last)
+		shouldExist(ctx, super.Client, superOf(mallory, last))
+		shouldStayAbsent(ctx, super.Client, superOf(mallory, slice))
+	})
+})
