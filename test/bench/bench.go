@@ -35,6 +35,7 @@ func scenarios() []scenario {
 		{"light", (*world).light, func(s *Sizes) demand { return demand{s.Tenants, s.LightPods} }},
 		{"greedy", (*world).greedy, (*Sizes).mostGreedy},
 		{"hung", (*world).hung, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + s.HungPods} }},
+		{"sleepy", (*world).sleepy, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods} }},
 		{"restart", (*world).restart, func(s *Sizes) demand { return demand{s.Tenants, s.RestartPods} }},
 		{"validation", (*world).validation, func(s *Sizes) demand { return demand{s.Tenants, s.Tenants * s.ValidationPods} }},
 	}

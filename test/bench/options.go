@@ -46,6 +46,8 @@ type Sizes struct {
 	GreedyPods, RegularPods, WeightedPods int
 	// HungPods is how many pods are on their way up when their tenant's apiserver stops.
 	HungPods int
+	// SleepyTenants is how many tenants there are at most whose webhooks sleep.
+	SleepyTenants int
 	// RestartPods is how many pods run when the syncer is started again, in all tenants together.
 	RestartPods int
 	// ValidationPods is how many pods each tenant creates while they are validated in one way or another.
@@ -71,7 +73,7 @@ func DefaultOptions() Options {
 			Rate:       15,
 			LightPods:  150,
 			GreedyPods: 200, RegularPods: 5, WeightedPods: 100,
-			HungPods:    100,
+			HungPods: 100, SleepyTenants: 100,
 			RestartPods: 600, ValidationPods: 20,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
@@ -84,7 +86,7 @@ func DefaultOptions() Options {
 func smoke() map[string]string {
 	return map[string]string{
 		"runs": "1", "nodes": "2", "throughput": "20/2", "tenants": "4", "light-pods": "30", "greedy-pods": "40", "regular-pods": "5",
-		"weighted-pods": "20", "hung-pods": "10", "restart-pods": "20", "validation-pods": "5", "idle": "1,3", "idle-window": "2s",
+		"weighted-pods": "20", "hung-pods": "10", "sleepy-tenants": "5", "restart-pods": "20", "validation-pods": "5", "idle": "1,3", "idle-window": "2s",
 		"churn-tenants": "1", "churn-rounds": "1", "request-pods": "3",
 	}
 }
@@ -105,13 +107,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.Throughput, "throughput", s.Throughput, "throughput: sizes as pods/tenants, such as 1250/20,5000/50,10000/100")
-	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, restart and validation: how many tenants there are; beside the hung one")
-	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy and hung: pods a second, of all tenants together, that are a light load")
-	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light and hung: how many pods are created at that rate")
+	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, sleepy, restart and validation: how many tenants there are; beside the hung one and the sleepy ones")
+	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy, hung and sleepy: pods a second, of all tenants together, that are a light load")
+	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light, hung and sleepy: how many pods are created at that rate")
 	flags.IntVar(&s.GreedyPods, "greedy-pods", s.GreedyPods, "greedy: how many pods each of the two greedy tenants creates at once")
 	flags.IntVar(&s.RegularPods, "regular-pods", s.RegularPods, "greedy: how many pods each of the other tenants creates meanwhile")
 	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: how many pods each tenant has waiting when weights are measured")
 	flags.IntVar(&s.HungPods, "hung-pods", s.HungPods, "hung: how many pods are on their way up when their tenant's apiserver stops")
+	flags.IntVar(&s.SleepyTenants, "sleepy-tenants", s.SleepyTenants, "sleepy: how many tenants there are at most whose webhooks sleep")
 	flags.IntVar(&s.ValidationPods, "validation-pods", s.ValidationPods, "validation: how many pods each tenant creates")
 	flags.IntVar(&s.RestartPods, "restart-pods", s.RestartPods, "restart: how many pods run, in all tenants together")
 	flags.IntSliceVar(&s.Idle, "idle", s.Idle, "idle: numbers of tenants")
@@ -147,7 +150,7 @@ func (o *Options) Validate() error {
 		n    int
 	}{
 		{"runs", o.Runs}, {"nodes", o.Nodes}, {"light-pods", o.LightPods}, {"greedy-pods", o.GreedyPods}, {"regular-pods", o.RegularPods},
-		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
+		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"sleepy-tenants", o.SleepyTenants}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
 		{"validation-pods", o.ValidationPods},
 		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods},
 	} {

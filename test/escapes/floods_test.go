@@ -1,0 +1,172 @@
+package escapes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// A tenant may do in its own control plane whatever it wants, as often as it wants. Others must get on meanwhile, and the super
+// cluster must not feel what has no copy.
+var _ = Describe("The time of others", Ordered, func() {
+	const ns = "floods"
+	var mallory, honest *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory, honest = tenant(ctx), tenant(ctx)
+		create(ctx, mallory.Client, namespace(ns))
+		create(ctx, honest.Client, namespace(ns))
+	})
+
+	// othersGetOn asserts that pods of another tenant run while a flood goes on.
+	othersGetOn := func(ctx context.Context, name string, f *flood) {
+		GinkgoHelper()
+		const few, waves = 10, 20
+		Eventually(f.waves.Load).Should(BeNumerically(">=", waves))
+		Expect(honest.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ns), client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(running(ctx, honest, ns)).Should(BeZero())
+		for i := range few {
+			create(ctx, honest.Client, pod(ns, fmt.Sprintf("%s-%d", name, i)))
+		}
+		Eventually(running(ctx, honest, ns)).Should(Equal(few))
+		before := f.waves.Load()
+		Eventually(f.waves.Load).Should(BeNumerically(">", before), "the flood has ended before")
+		f.stop()
+		Expect(f.err()).NotTo(HaveOccurred())
+	}
+
+	attack("a flood of updates of one object", "Kubernetes documentation: API Priority and Fairness", func(ctx SpecContext) {
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flood"}, Spec: corev1.ServiceSpec{
+			Ports: []corev1.ServicePort{{Port: 80}},
+		}}
+		create(ctx, mallory.Client, svc)
+		shouldExist(ctx, super.Client, superOf(mallory, svc))
+		othersGetOn(ctx, "updates", newFlood(ctx, func(ctx context.Context, wave int64) error {
+			patch := fmt.Sprintf(`{"spec":{"ports":[{"port":%d}]}}`, 1+wave%10_000)
+			return mallory.Client.Patch(ctx, svc.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
+		}))
+		last := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flood"}}
+		Expect(get(ctx, mallory.Client, last)).To(Succeed())
+		Eventually(read(ctx, super.Client, superOf(mallory, svc))).Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", last.Spec.Ports[0].Port))))
+	})
+
+	attack("objects that come and go by the hundred", "review: churn that costs the tenant nothing", func(ctx SpecContext) {
+		othersGetOn(ctx, "churn", newFlood(ctx, func(ctx context.Context, wave int64) error {
+			svc := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "churn-" + strconv.FormatInt(wave, 10)},
+				Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			}
+			if err := mallory.Client.Create(ctx, svc); err != nil {
+				return err
+			}
+			return mallory.Client.Delete(ctx, svc)
+		}))
+		Eventually(func() ([]corev1.Service, error) {
+			left := &corev1.ServiceList{}
+			err := super.Client.List(ctx, left, client.InNamespace(mallory.Super(ns)))
+			return left.Items, err
+		}).ShouldNot(ContainElement(HaveField("Name", HavePrefix("churn-"))), "copies of what is gone")
+	})
+
+	attack("a thousand objects that nothing refers to", "review: churn of what has no copy", func(ctx SpecContext) {
+		const objects = 1000
+		before, err := syncer.Requests()
+		Expect(err).NotTo(HaveOccurred())
+		for i := range objects {
+			create(ctx, mallory.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("idle-%03d", i)}})
+		}
+		Expect(mallory.Client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(ns))).To(Succeed())
+		Consistently(func() (map[string]float64, error) {
+			now, err := syncer.Requests()
+			sent := map[string]float64{}
+			for what, n := range now.Since(before) {
+				if what == "super create configmaps" || what == "super delete configmaps" {
+					sent[what] = n
+				}
+			}
+			return sent, err
+		}).ShouldNot(ContainElement(BeNumerically(">=", objects/100)), "requests to the super cluster")
+	})
+
+	attack("a flood of events that claim to be the super cluster's", "review: what a tenant marks as copied up", func(ctx SpecContext) {
+		f := newFlood(ctx, func(ctx context.Context, wave int64) error {
+			return mallory.Client.Create(ctx, &corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: ns, Name: fmt.Sprintf("flood-%d", wave), Labels: map[string]string{names.FromSuper: "true"},
+				},
+				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "any"}, Reason: "Flood", Type: corev1.EventTypeNormal,
+			})
+		})
+		othersGetOn(ctx, "events", f)
+		events := &corev1.EventList{}
+		Expect(super.Client.List(ctx, events, client.InNamespace(mallory.Super(ns)))).To(Succeed())
+		Expect(events.Items).NotTo(ContainElement(HaveField("Reason", "Flood")))
+	})
+
+	attack("an apiserver whose connections break all the time", "review: watches that begin anew cost lists", func(ctx SpecContext) {
+		apiserver := hostile(mallory)
+		flapping := accomplices(ctx, apiserver, 1)[0]
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flaps"}, Spec: corev1.ServiceSpec{
+			Ports: []corev1.ServicePort{{Port: 80}},
+		}}
+		create(ctx, mallory.Client, svc)
+		copied := superOf(flapping, svc)
+		shouldExist(ctx, super.Client, copied)
+		none := func(*http.Request) bool { return false }
+		othersGetOn(ctx, "flaps", newFlood(ctx, func(context.Context, int64) error {
+			apiserver.On(none, nil)() // breaks all connections, twice
+			time.Sleep(10 * poll)
+			return nil
+		}))
+		Expect(read(ctx, super.Client, copied)()).To(HaveField("UID", copied.UID), "the copy is the one that it was")
+		edit(ctx, mallory.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		Eventually(read(ctx, super.Client, copied)).WithTimeout(2 * soon).Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", int32(81)))))
+	})
+})
+
+// flood repeats something until it is stopped.
+type flood struct {
+	waves  atomic.Int64
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	failed error // of the last wave; to be read when done
+}
+
+// newFlood starts a flood of waves, which have numbers.
+func newFlood(ctx context.Context, wave func(context.Context, int64) error) *flood {
+	f := &flood{}
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.done.Go(func() {
+		for ctx.Err() == nil && f.failed == nil {
+			f.failed = wave(ctx, f.waves.Load())
+			f.waves.Add(1)
+		}
+		if ctx.Err() != nil {
+			f.failed = nil // it was stopped in a wave
+		}
+	})
+	DeferCleanup(f.stop)
+	return f
+}
+
+// stop ends the flood.
+func (f *flood) stop() {
+	f.cancel()
+	f.done.Wait()
+}
+
+// err returns why a flood ended that was not stopped.
+func (f *flood) err() error { return f.failed }

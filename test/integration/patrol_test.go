@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// An apiserver that loses a write that it has acknowledged is a fault that no event tells of: the syncer believes that the copy is up to
+// date, and neither side changes any more.
+var _ = Describe("The patrol", func() {
+	It("mends what no event told of", func(ctx SpecContext) {
+		const ns = "patrolled"
+		havePort := func(port int32) gomegatypes.GomegaMatcher {
+			return HaveField("Spec.Ports", ConsistOf(HaveField("Port", port)))
+		}
+		lossy, err := local.NewHostile(account)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(lossy.Close)
+		kubeconfig, err := lossy.Kubeconfig()
+		Expect(err).NotTo(HaveOccurred())
+		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+		Expect(err).NotTo(HaveOccurred())
+		useSyncer(config, func(o *app.Options) { o.Patrol = patrolled })
+
+		red := tenant(ctx)
+		svc := service(ns, "web")
+		create(ctx, red.Client, namespace(ns), svc)
+		copied := superOf(red, svc)
+		shouldExist(ctx, super.Client, copied)
+		settle(ctx)
+		found := func() (float64, error) {
+			return syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Service"})
+		}
+		Expect(found()).To(BeZero())
+
+		lost := &atomic.Int64{}
+		undo := lossy.On(func(r *http.Request) bool {
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/services/"+svc.Name)
+		}, func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+			lost.Add(1)
+			instead := r.Clone(context.WithoutCancel(r.Context()))
+			instead.Method, instead.Body, instead.ContentLength, instead.URL.RawQuery = http.MethodGet, http.NoBody, 0, ""
+			behind.ServeHTTP(w, instead)
+		})
+		DeferCleanup(undo)
+		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		Eventually(lost.Load).Should(BeNumerically(">=", 1))
+		Eventually(found).WithTimeout(2 * soon).Should(BeNumerically(">=", 1))
+		Expect(read(ctx, super.Client, copied)()).To(havePort(80), "the apiserver loses writes")
+
+		undo()
+		Eventually(read(ctx, super.Client, copied)).WithTimeout(2 * soon).Should(havePort(81))
+	})
+})
+
+// patrolled is a short interval, for a spec that waits for rounds of the patrol.
+const patrolled = 3 * time.Second
