@@ -47,7 +47,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.opts.Untrusted {
 		askForLittle(r, kind)
 	}
-	answer, err := b.next.RoundTrip(r) //nolint:bodyclose // of a body that is closed by its reader
+	answer, err := b.next.RoundTrip(r)
 	if err == nil {
 		if err = b.check(answer); err != nil {
 			_ = answer.Body.Close()

@@ -216,7 +216,7 @@ func TestNothingCompressedIsTaken(t *testing.T) {
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, code := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
 		visits := 0
-		client, url := serve(t, Options{Limits: small()}, func(w http.ResponseWriter, r *http.Request) {
+		client, url := serve(t, Options{Limits: small()}, func(w http.ResponseWriter, _ *http.Request) {
 			visits++
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(code)

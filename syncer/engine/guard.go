@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -188,6 +188,6 @@ func (g *guard) owns(ns *corev1.Namespace) error {
 
 // isNamed reports whether the names of an object are elements of a path, and no other than that.
 func isNamed(obj client.Object) bool {
-	return obj.GetName() != "" && len(path.IsValidPathSegmentName(obj.GetName())) == 0 &&
-		len(path.IsValidPathSegmentName(obj.GetNamespace())) == 0
+	return obj.GetName() != "" && len(content.IsPathSegmentName(obj.GetName())) == 0 &&
+		len(content.IsPathSegmentName(obj.GetNamespace())) == 0
 }

@@ -146,7 +146,8 @@ const (
 // lifeOf is how long an issued token lives, up to the time by which it is renewed anyway.
 func lifeOf(issued authenticationv1.TokenRequestStatus, now time.Time) (time.Duration, error) {
 	if issued.Token == "" || len(issued.Token) > maxToken {
-		return 0, refusal{fmt.Errorf("the token that the apiserver issues has %d bytes, which is not between 1 and %d", len(issued.Token), maxToken)}
+		return 0, refusal{fmt.Errorf("the token that the apiserver issues has %d bytes, which is not between 1 and %d",
+			len(issued.Token), maxToken)}
 	}
 	life := issued.ExpirationTimestamp.Sub(now)
 	if life < minTokenLife {

@@ -16,7 +16,8 @@ type MemoryError struct {
 
 // Error says how much the objects may take.
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("the tenant's objects take more than %d MiB of the syncer's memory, the last that was read was of kind %s", e.Most>>20, e.Kind)
+	return fmt.Sprintf("the tenant's objects take more than %d MiB of the syncer's memory, the last that was read was of kind %s",
+		e.Most>>20, e.Kind)
 }
 
 // budget bounds the memory that the objects of several informers take together.

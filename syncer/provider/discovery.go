@@ -53,8 +53,8 @@ func (c *Cluster) discover() error {
 func (c *Cluster) discoverVersion(
 	client *discovery.DiscoveryClient, name string, known map[schema.GroupVersion]*metav1.APIResourceList,
 ) error {
-	version, err := schema.ParseGroupVersion(name)
-	if err != nil || !c.scheme.IsVersionRegistered(version) || known[version] != nil {
+	version, malformed := schema.ParseGroupVersion(name)
+	if malformed != nil || !c.scheme.IsVersionRegistered(version) || known[version] != nil {
 		return nil
 	}
 	list, err := client.ServerResourcesForGroupVersion(version.String())
@@ -68,7 +68,8 @@ func (c *Cluster) discoverVersion(
 	return nil
 }
 
-// unlessOthers returns the failure of a version that is built in. Behind others may stand apiservers of the tenant's own, which may be down.
+// unlessOthers returns the failure of a version that is built in. Behind others may stand apiservers of the tenant's own, which may be
+// down.
 func (c *Cluster) unlessOthers(failed map[schema.GroupVersion]error) error {
 	for version := range failed {
 		if c.scheme.IsVersionRegistered(version) {

@@ -19,6 +19,9 @@ type Metrics struct {
 	reasons map[types.NamespacedName]string
 }
 
+// reasonLabel tells why.
+const reasonLabel = "reason"
+
 // NewMetrics makes the metrics of a provider and registers them.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
@@ -26,7 +29,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "vc_syncer_tenants",
 			Help: "VirtualClusters by how they stand with the syncer: the reason of the condition Syncing, " +
 				"or Starting until the tenant's objects are being carried for the first time.",
-		}, []string{"reason"}),
+		}, []string{reasonLabel}),
 		trips: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_breaker_trips_total",
 			Help: "How often a tenant was parked because its apiserver did not answer.",
@@ -36,7 +39,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Help: "Objects that a tenant's apiserver showed and that were dropped, by the kind that was asked for and the reason: " +
 				"Kind, Name, Namespace, Identity (UID or resource version), Metadata (too much), Duplicate, Event (of a watch, unusable), " +
 				"Memory (more than --tenant-memory).",
-		}, []string{"kind", "reason"}),
+		}, []string{"kind", reasonLabel}),
 		reasons: map[types.NamespacedName]string{},
 	}
 	for _, c := range []prometheus.Collector{m.tenants, m.trips, m.rejected} {

@@ -11,7 +11,8 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// A tenant whose apiserver answers with what is not read is disengaged for refusalFirst, then for twice as long each time, up to refusalMost.
+// A tenant whose apiserver answers with what is not read is disengaged for refusalFirst, then for twice as long each time, up to
+// refusalMost.
 const refusalFirst, refusalMost = 10 * time.Second, 10 * time.Minute
 
 // refusal is that an answer of a tenant's apiserver was not read.

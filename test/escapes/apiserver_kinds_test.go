@@ -176,7 +176,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		Expect(pods.Items).To(BeEmpty())
 	})
 
-	attack("pods without a UID", "own idea: a copy that belongs to no object", func(ctx SpecContext) {
+	attack("pods without a UID", "own idea: a copy that belongs to no object", func(SpecContext) {
 		before := countOf(rejected("Identity"))
 		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
 			delete(object["metadata"].(map[string]any), "uid")
