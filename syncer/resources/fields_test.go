@@ -113,8 +113,7 @@ func fields(in reflect.Type, decisions map[string]decided, seen map[reflect.Type
 	}
 	seen[in] = true
 	var within []reflect.Type
-	for i := range in.NumField() {
-		field := in.Field(i)
+	for field := range in.Fields() {
 		path := pathOf(in, field)
 		if path != "" {
 			add(path)
@@ -151,7 +150,7 @@ func (k downKind) object() client.Object {
 // desired is the copy of an object.
 func (k downKind) desired(v engine.View, tenant client.Object) (client.Object, error) {
 	out := k.value.FieldByName("Desired").Call([]reflect.Value{reflect.ValueOf(v), reflect.ValueOf(tenant)})
-	err, _ := out[1].Interface().(error)
+	err, _ := reflect.TypeAssert[error](out[1])
 	return out[0].Interface().(client.Object), err
 }
 
@@ -284,7 +283,7 @@ func holdValue(t *testing.T, decisions map[string]decided, path string, from, to
 		for i := range from.Len() {
 			holdValue(t, decisions, path, from.Index(i), to.Index(i))
 		}
-	case same && !(from.IsZero() && to.IsZero()):
+	case same && (!from.IsZero() || !to.IsZero()):
 		t.Errorf("%s is carried, and is %v in the tenant and %v in the copy", path, from, to)
 	}
 }

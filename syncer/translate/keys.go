@@ -25,7 +25,9 @@ var carried = map[string]keys{
 	podKind: {labels: append([]string{
 		"apps.kubernetes.io/pod-index", "batch.kubernetes.io/", "statefulset.kubernetes.io/pod-name",
 	}, familiar...)},
-	"Service":       {labels: familiar, annotations: []string{"service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"}},
+	"Service": {labels: familiar, annotations: []string{
+		"service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode",
+	}},
 	"Endpoints":     {labels: []string{"endpointslice.kubernetes.io/skip-mirror"}},
 	"EndpointSlice": {labels: []string{"endpointslice.kubernetes.io/managed-by", "kubernetes.io/service-name"}},
 	"Ingress":       {annotations: []string{"kubernetes.io/ingress.class"}}, // has to be offered
