@@ -36,6 +36,8 @@ type ControlPlane struct {
 	Ready bool
 	// Endpoint is the URL of the apiserver.
 	Endpoint string
+	// PodEndpoint is the URL at which pods reach the apiserver; empty if that is the same or is not known.
+	PodEndpoint string
 	// Version is the Kubernetes version that runs, such as v1.36.3.
 	Version string
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.

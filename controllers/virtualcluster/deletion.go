@@ -16,6 +16,10 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
+// podGracePeriodSeconds is how long a pod may take to end when its tenant is deleted, whatever the pod asks for: as long as one that
+// asks for nothing.
+const podGracePeriodSeconds = corev1.DefaultTerminationGracePeriodSeconds
+
 // maxNamed is how many namespaces a message names.
 const maxNamed = 3
 
@@ -100,12 +104,11 @@ func (r *Reconciler) removeTenantNamespaces(ctx context.Context, vc *tenancyv1al
 }
 
 // removeTenantNamespace deletes a namespace of the tenant, and its pods before it: a namespace that still has pods when the
-// super cluster begins to empty it is left alone for half their grace period before it is looked at again.
+// super cluster begins to empty it is left alone for half their grace period before it is looked at again. Pods that are being deleted
+// with a longer grace period get this one.
 func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev1.Namespace) error {
-	if isTerminating(namespace) {
-		return nil
-	}
-	if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace.Name)); err != nil {
+	err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace.Name), client.GracePeriodSeconds(podGracePeriodSeconds))
+	if err != nil {
 		return fmt.Errorf("delete pods of namespace %s: %w", namespace.Name, err)
 	}
 	return r.deleteNamespace(ctx, namespace)

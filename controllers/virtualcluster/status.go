@@ -58,6 +58,7 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 	ready := control
 	if control.status == metav1.ConditionTrue {
 		status.Endpoint, status.Version = o.controlPlane.Endpoint, o.controlPlane.Version
+		status.PodEndpoint = o.controlPlane.PodEndpoint
 		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
 	}
 	status.ObservedGeneration = vc.Generation

@@ -112,10 +112,11 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		return waiting("The control plane is starting"), nil
 	}
 	return provisioner.ControlPlane{
-		Ready:      true,
-		Endpoint:   found.Endpoint(),
-		Version:    found.Version().GitVersion,
-		Kubeconfig: found.AdminKubeconfig(),
+		Ready:       true,
+		Endpoint:    found.Endpoint(),
+		PodEndpoint: found.PodEndpoint(),
+		Version:     found.Version().GitVersion,
+		Kubeconfig:  found.AdminKubeconfig(),
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),

@@ -78,6 +78,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		NodeLinger: opts.NodeLinger,
 		Queue:      opts.queue(),
 		Validation: gate,
+		Limits:     effectiveLimits(opts.Limits),
 		Metrics:    metrics.engine,
 	})
 	if err != nil {

@@ -58,6 +58,9 @@ type Options struct {
 	QuotaValidationFailOpen bool
 	// QuotaRules is a file of rules for all tenants; empty for none.
 	QuotaRules string
+	// Limits are how many copies each tenant may have by resource, where they differ from [DefaultLimits] and the policy of the tenant says
+	// nothing.
+	Limits map[string]int64
 	// Plugins are those of a program's own, beside the project's.
 	Plugins []plugins.Registration
 	// Registerer is where the syncer's metrics go.
@@ -103,6 +106,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host and port at which tenants' apiservers reach vn-agent, for logs and exec; virtual nodes have no address without it")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", o.PodCIDRs,
 		"ranges of the super cluster's pods, all of them; without, NetworkPolicies let tenants' pods be reached from no address outside of it")
+	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,
+		"how many objects in the super cluster a tenant may have whose spec.policy.limits says nothing, where it is not one of these: "+
+			describeLimits(DefaultLimits())+"; * is every other resource, and a negative number no limit")
 	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
 }

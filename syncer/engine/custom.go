@@ -76,7 +76,7 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kin
 // kind is the kind of a custom resource.
 func (c *customKinds) kind(r CustomResource) *kind {
 	k := c.build(r).spec()
-	k.gvk, k.cache = r.GVK, c.copies
+	k.gvk, k.cache, k.resource = r.GVK, c.copies, resourceName(r.GVK, true)
 	if k.up != nil {
 		k.cache = c.all
 	}
@@ -110,6 +110,7 @@ func (e *Engine) release(ctx context.Context, r CustomResource) error {
 		return nil
 	}
 	delete(c.watched, r.watch())
+	defer e.usage.forget(w.resource)
 	return w.cache.close(ctx, w.kind)
 }
 

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -295,8 +297,12 @@ func TestHurried(t *testing.T) {
 		tenant, super client.Object
 		want          bool
 	}{
-		"less time than the copy has":                     {going(0), going(30), true},
-		"as much":                                         {going(30), going(30), false},
+		"less time than the copy has": {going(0), going(30), true},
+		"as much":                     {going(30), going(30), false},
+		"more than the policy allows, as the copy has":    {going(1 << 62), going(1 << 61), true},
+		"the most that the policy allows":                 {going(1 << 62), going(3600), false},
+		"less than none":                                  {going(-1), going(30), true},
+		"less than none, which is a second":               {going(-1), going(1), false},
 		"more":                                            {going(30), going(1), false},
 		"the copy is not being deleted":                   {going(0), named("web"), false},
 		"the tenant's is not":                             {named("web"), going(30), false},
@@ -311,6 +317,7 @@ func TestHurried(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{forced: &deletions{}}
+			s.tenant.Store(&translate.Tenant{})
 			s.forced.add("forced", time.Now())
 			if got := s.hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
 				t.Errorf("hurried: %t, want %t", got, tc.want)

@@ -98,13 +98,14 @@ func (s *session) hurried(m *mirror, o objects) bool {
 	return wanted != nil && given != nil && *wanted < *given
 }
 
-// timeToEnd is the time in seconds that the tenant gives a copy to end; nil if it says nothing about that. An object that is gone
+// timeToEnd is the time in seconds that the tenant gives a copy to end, within what its policy allows; nil if it says nothing about that.
+// An object that is gone
 // already, because it was deleted by force, leaves its copy none: its name is wanted.
 func (s *session) timeToEnd(m *mirror, o objects) *int64 {
 	of := translate.OriginOf(o.super).UID
 	switch {
 	case o.tenant != nil && o.tenant.GetUID() == of:
-		return m.grace(o.tenant)
+		return s.identity().GracePeriod(m.grace(o.tenant))
 	case s.forced.has(of, time.Now()):
 		return new(int64(0))
 	}
@@ -162,25 +163,43 @@ func (s *session) create(ctx context.Context, k *kind, o objects) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ensureTokens(ctx, k, o); err != nil {
-		return err
-	}
-	err = s.guard.create(ctx, k, desired)
-	switch {
-	case s.isTaken(ctx, k, o, err):
-		err = s.takeOver(ctx, k, o, desired)
-	case err != nil:
-		err = refused(err)
-	default:
-		s.createdCopy(k, o, desired)
-	}
-	if err != nil {
+	if err := s.createCopy(ctx, k, o, desired); err != nil {
 		return err
 	}
 	if !k.down.onDemand {
 		s.wake(k, o.tenant)
 	}
-	return s.furnish(ctx, k, o)
+	return cmp.Or(s.furnish(ctx, k, o), s.omitted(ctx, k, o))
+}
+
+// createCopy creates the copy with its tokens, if there is room for it, or takes over the object that has its name.
+func (s *session) createCopy(ctx context.Context, k *kind, o objects, desired client.Object) error {
+	release, err := s.reserve(k, desired, nil)
+	if err != nil {
+		return err
+	}
+	if err := s.ensureTokens(ctx, k, o); err != nil {
+		release()
+		return err
+	}
+	err = s.guard.create(ctx, k, desired)
+	if err == nil {
+		s.createdCopy(k, o, desired)
+		return nil
+	}
+	release()
+	if s.isTaken(ctx, k, o, err) {
+		return s.takeOver(ctx, k, o, desired)
+	}
+	return refused(err)
+}
+
+// omitted rejects the part of a tenant's object that its copy does not have.
+func (s *session) omitted(ctx context.Context, k *kind, o objects) error {
+	if err := k.down.omitted(s.view(ctx, o.key.Namespace), o.tenant); err != nil {
+		return refusal{err}
+	}
+	return nil
 }
 
 // isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
@@ -257,7 +276,7 @@ func (s *session) view(ctx context.Context, namespace string) View {
 	return View{
 		Tenant: s.identity(), Namespace: namespace,
 		Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace),
-		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx),
+		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), RunsAt: s.runsAt(ctx),
 	}
 }
 
@@ -328,7 +347,7 @@ func (s *session) update(ctx context.Context, k *kind, o objects) (objects, erro
 		return o, cmp.Or(why, err)
 	}
 	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
-	return o, cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o))
+	return o, cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o), s.omitted(ctx, k, o))
 }
 
 // bringResolved changes the copy where it differs, if all that it would refer to is the tenant's, and returns it as it is then.
@@ -336,7 +355,18 @@ func (s *session) bringResolved(ctx context.Context, k *kind, o objects, desired
 	if _, err := s.resolve(ctx, k, o.tenant); err != nil {
 		return o.super, err
 	}
-	return s.bringChanges(ctx, k, o, desired)
+	if len(k.down.parts) == 0 {
+		return s.bringChanges(ctx, k, o, desired)
+	}
+	release, err := s.reserve(k, mergedSuper(k, o.super, desired), o.super)
+	if err != nil {
+		return o.super, err
+	}
+	changed, err := s.bringChanges(ctx, k, o, desired)
+	if err != nil {
+		release()
+	}
+	return changed, err
 }
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the

@@ -66,6 +66,8 @@ type Options struct {
 	Queue fairqueue.Options
 	// Validation asks the validators of plugins before copies are written; nil if there is nobody to ask.
 	Validation *validation.Gate
+	// Limits are how many copies a tenant may have whose policy says nothing else.
+	Limits Limits
 	// Metrics are this engine's own.
 	Metrics *Metrics
 }
@@ -82,6 +84,8 @@ type Engine struct {
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
 	validation *validation.Gate
+	limits     Limits
+	usage      *usage
 	metrics    *Metrics
 	// watching is closed when the super cluster's objects are known.
 	watching chan struct{}
@@ -109,6 +113,8 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		beginning:  newTurns(beginners),
 		sessions:   map[multicluster.ClusterName]*session{},
 		validation: opts.Validation,
+		limits:     opts.Limits,
+		usage:      newUsage(),
 		metrics:    opts.Metrics,
 	}
 	if e.validation != nil {
@@ -149,7 +155,7 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, kinds []Kind) error {
 		case err != nil:
 			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.name, err)
 		}
-		spec.cache = e.cache
+		spec.cache, spec.resource = e.cache, resourceName(spec.gvk, false)
 		e.builtin[spec.name] = spec
 	}
 	if k := e.builtin[namespaceKind]; k == nil || k.down == nil {

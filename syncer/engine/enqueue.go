@@ -23,6 +23,10 @@ const (
 	indexClaims = "claims"
 	// indexReferences finds the objects of a tenant that refer to another.
 	indexReferences = "references"
+	// indexAddresses finds a tenant's mirrored objects by the addresses that they have to themselves.
+	indexAddresses = "tenant-addresses"
+	// indexTargets finds the objects of a tenant that lead to an address.
+	indexTargets = "targets"
 )
 
 // request is the request for an object of the tenant.
@@ -54,10 +58,19 @@ func nodeValue(cluster, node string) string { return cluster + "/" + node }
 
 // tenantIndexes are the indexes that a kind needs on the tenant's side.
 func tenantIndexes(k *kind) toolscache.Indexers {
-	if k.down == nil || k.down.references == nil {
-		return nil
+	indexes := toolscache.Indexers{}
+	if k.down != nil && k.down.references != nil {
+		indexes[indexReferences] = byReferences(k)
 	}
-	return toolscache.Indexers{indexReferences: valuesOf(func(obj client.Object) []string {
+	if k.down != nil && k.down.targets != nil {
+		indexes[indexTargets] = valuesOf(func(obj client.Object) []string { return addressValues("", k.down.targets(obj)) })
+	}
+	return indexes
+}
+
+// byReferences is the function of an index by what an object refers to.
+func byReferences(k *kind) toolscache.IndexFunc {
+	return valuesOf(func(obj client.Object) []string {
 		refs := k.down.references(obj)
 		values := make([]string, len(refs))
 		for i, ref := range refs {
@@ -65,7 +78,16 @@ func tenantIndexes(k *kind) toolscache.Indexers {
 			values[i] = referenceValue(key.Namespace, ref.Kind, key.Name)
 		}
 		return values
-	})}
+	})
+}
+
+// addressValues are the values of an index by addresses.
+func addressValues(cluster string, addresses []string) []string {
+	values := make([]string, len(addresses))
+	for i, address := range addresses {
+		values[i] = addressValue(cluster, address)
+	}
+	return values
 }
 
 // superIndexes are the indexes that a kind needs on the super cluster's side.
@@ -86,6 +108,9 @@ func superIndexes(k *kind) toolscache.Indexers {
 				return []string{nodeValue(translate.OriginOf(obj).Cluster, node)}
 			}
 			return nil
+		})
+		indexes[indexAddresses] = valuesOf(func(obj client.Object) []string {
+			return addressValues(translate.OriginOf(obj).Cluster, k.down.mirror.addresses(obj))
 		})
 	}
 	return indexes

@@ -69,6 +69,11 @@ type Down[T client.Object] struct {
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
+	// Targets are the addresses that an object leads to. The copy is looked at again when one of the tenant's mirrored objects gets or
+	// loses one of them.
+	Targets func(tenant T) []string
+	// Omitted says what of an object its copy does not have, and why; nil if it has all. The text becomes an event.
+	Omitted func(v View, tenant T) error
 	// Tokens are those of the tenant's that the copy reads, from the Secret names.TokenSecret beside it; nil for a kind without. One
 	// kind can have them, which is mirrored.
 	Tokens func(tenant T) Tokens
@@ -91,6 +96,8 @@ type Down[T client.Object] struct {
 	Mirror *Mirror[T]
 	// Own are the objects of the kind that the syncer has of its own in each namespace.
 	Own []Own[T]
+	// Parts are what is limited beside the number of objects.
+	Parts []Part[T]
 	// Affects are the kinds whose copies depend on the copies of this kind that are in their namespace.
 	Affects []string
 	// Digest is what they need to know of these copies. It is computed once after each change, of all copies in the namespace.
@@ -123,6 +130,8 @@ type Mirror[T client.Object] struct {
 	Bound func(tenant T, node string) T
 	// GracePeriodSeconds is how long the deletion of the object may take.
 	GracePeriodSeconds func(obj T) *int64
+	// Addresses are those that a copy has to itself while it runs.
+	Addresses func(super T) []string
 }
 
 // Up is a kind that the super cluster shows to the tenant. A tenant sees what is in its namespaces, unless Node, Class or
@@ -174,15 +183,19 @@ type View struct {
 	Digest func(kind string) any
 	// Offers says whether the super cluster shows the tenant the class of this kind and name.
 	Offers func(kind, name string) bool
+	// RunsAt reports whether a mirrored object of the tenant has an address to itself in the super cluster.
+	RunsAt func(address string) bool
 }
 
 // kind is a Kind with its type erased.
 type kind struct {
-	name   string
-	gvk    schema.GroupVersionKind
-	cache  *reader // that holds the super cluster's objects
-	object client.Object
-	list   client.ObjectList
+	name string
+	gvk  schema.GroupVersionKind
+	// resource is the kind's name in limits.
+	resource string
+	cache    *reader // that holds the super cluster's objects
+	object   client.Object
+	list     client.ObjectList
 	// selector may be nil.
 	selector labels.Selector
 	down     *down
@@ -203,7 +216,8 @@ func (k *kind) is(obj client.Object) bool {
 	return says == k.gvk || says.Empty() && k.object.GetObjectKind().GroupVersionKind().Empty()
 }
 
-// down is a Down with its type erased. Admit, claims, references, tokens, back, status, same, held, mirror, own and digest may be nil.
+// down is a Down with its type erased. Admit, claims, references, targets, tokens, back, status, same, held, mirror, own and digest may
+// be nil.
 type down struct {
 	desired      func(View, client.Object) (client.Object, error)
 	admit        func(View, client.Object) error
@@ -215,6 +229,8 @@ type down struct {
 	skip         func(View, client.Object) bool
 	claims       func(super client.Object) []string
 	references   func(client.Object) []Reference
+	targets      func(client.Object) []string
+	omitted      func(View, client.Object) error
 	tokens       func(client.Object) Tokens
 	back         func(v View, tenant, super client.Object)
 	status       func(v View, tenant, super client.Object)
@@ -222,6 +238,7 @@ type down struct {
 	held         func(tenant client.Object, reason, message string)
 	mirror       *mirror
 	own          []own
+	parts        []part
 	affects      []string
 	digest       func(copies []client.Object) any
 	onDemand     bool
@@ -241,11 +258,12 @@ type subresource struct {
 
 // mirror is a Mirror with its type erased.
 type mirror struct {
-	started func(client.Object) bool
-	node    func(client.Object) string
-	ended   func(client.Object) bool
-	bound   func(client.Object, string) client.Object
-	grace   func(client.Object) *int64
+	started   func(client.Object) bool
+	node      func(client.Object) string
+	ended     func(client.Object) bool
+	bound     func(client.Object, string) client.Object
+	grace     func(client.Object) *int64
+	addresses func(super client.Object) []string
 }
 
 // up is an Up with its type erased. Status and back may be nil.
@@ -292,6 +310,15 @@ func (d Down[T]) spec() *kind {
 	if d.Claims != nil {
 		e.claims = func(super client.Object) []string { return d.Claims(super.(T)) }
 	}
+	if d.Targets != nil {
+		e.targets = func(obj client.Object) []string { return d.Targets(obj.(T)) }
+	}
+	e.omitted = func(v View, obj client.Object) error {
+		if d.Omitted == nil {
+			return nil
+		}
+		return d.Omitted(v, obj.(T))
+	}
 	if d.Tokens != nil {
 		e.tokens = func(obj client.Object) Tokens { return d.Tokens(obj.(T)) }
 	}
@@ -314,6 +341,9 @@ func (d Down[T]) spec() *kind {
 	e.mirror, e.affects = d.Mirror.erase(), d.Affects
 	for _, o := range d.Own {
 		e.own = append(e.own, o.erase())
+	}
+	for _, p := range d.Parts {
+		e.parts = append(e.parts, p.erase())
 	}
 	return &kind{name: d.Name, object: d.Object, list: d.List, selector: d.Selector, down: e}
 }
@@ -378,6 +408,12 @@ func (m *Mirror[T]) erase() *mirror {
 		ended:   func(obj client.Object) bool { return m.Ended(obj.(T)) },
 		bound:   func(obj client.Object, node string) client.Object { return m.Bound(obj.(T), node) },
 		grace:   func(obj client.Object) *int64 { return m.GracePeriodSeconds(obj.(T)) },
+		addresses: func(super client.Object) []string {
+			if m.Addresses == nil {
+				return nil
+			}
+			return m.Addresses(super.(T))
+		},
 	}
 }
 

@@ -82,6 +82,18 @@ func (p *parked[T]) lockedHas(k objectKey) bool {
 	return known
 }
 
+// any returns one of the objects of a kind that are parked.
+func (p *parked[T]) any(kind string) (client.ObjectKey, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.known {
+		if k.kind == kind {
+			return k.key, true
+		}
+	}
+	return client.ObjectKey{}, false
+}
+
 // all are the objects that are parked.
 func (p *parked[T]) all() []objectKey {
 	p.mu.Lock()

@@ -111,16 +111,27 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 		return s
 	}
 	return handler{
-		add: func(obj client.Object, _ bool) { event(obj, priorityNormal) },
+		add: func(obj client.Object, _ bool) {
+			e.usage.observe(k, nil, obj)
+			if s := event(obj, priorityNormal); s != nil {
+				s.retarget(k, nil, obj)
+			}
+		},
 		update: func(was, obj client.Object) {
+			e.usage.observe(k, was, obj)
 			if k.down.mirror.isUp(was, obj) {
 				return
 			}
-			if event(obj, priorityHigh) == nil {
-				event(was, priorityHigh) // somebody took away what says whose it is
+			s := event(obj, priorityHigh)
+			if s == nil {
+				s = event(was, priorityHigh) // somebody took away what says whose it is
+			}
+			if s != nil {
+				s.retarget(k, was, obj)
 			}
 		},
 		remove: func(obj client.Object, _ bool) {
+			e.usage.observe(k, obj, nil)
 			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.ended(k.name, obj) }) {
 				return
 			}
@@ -130,6 +141,8 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 			s.superRecent.ended(k.name, obj)
 			event(obj, priorityHigh)
+			s.retarget(k, obj, nil)
+			s.freed(k)
 			if m := k.down.mirror; m != nil && m.node(obj) != "" {
 				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
 			}

@@ -1,7 +1,9 @@
 package resources
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,14 +16,15 @@ import (
 
 // endpoints are deprecated for EndpointSlices, which not everybody writes yet.
 type (
-	endpoints     = corev1.Endpoints     //nolint:staticcheck // see above
-	endpointsList = corev1.EndpointsList //nolint:staticcheck // see above
+	endpoints      = corev1.Endpoints      //nolint:staticcheck // see above
+	endpointsList  = corev1.EndpointsList  //nolint:staticcheck // see above
+	endpointSubset = corev1.EndpointSubset //nolint:staticcheck // see above
 )
 
 // endpointsManagedBy is the label of what the endpoints controller made, since Kubernetes 1.33.
 const endpointsManagedBy = "endpoints.kubernetes.io/managed-by"
 
-// Endpoints flow down if the tenant wrote them. The super cluster makes EndpointSlices of them, as the tenant does, and by itself
+// Endpoints flow down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes EndpointSlices of them, as the tenant does, and by itself
 // those of services that select pods.
 func Endpoints() engine.Kind {
 	return engine.Down[*endpoints]{
@@ -29,10 +32,20 @@ func Endpoints() engine.Kind {
 		Object:   &endpoints{},
 		List:     &endpointsList{},
 		Selector: without(endpointsManagedBy, selection.DoesNotExist),
+		Admit:    admitEndpoints,
 		Desired:  desiredEndpoints,
 		Merge:    mergeEndpoints,
-		Skip:     skipEndpoints,
-		Adopt:    madeByController,
+		Targets:  endpointsTargets,
+		Omitted: func(v engine.View, tenant *endpoints) error {
+			_, err := allowedSubsets(v, tenant)
+			return err
+		},
+		References: func(tenant *endpoints) []engine.Reference {
+			// They are its endpoints, whoever made it.
+			return []engine.Reference{{Kind: "Service", Name: tenant.Name}}
+		},
+		Skip:  skipEndpoints,
+		Adopt: madeByController,
 	}
 }
 
@@ -51,12 +64,51 @@ func desiredEndpoints(v engine.View, tenant *endpoints) (*endpoints, error) {
 	if service != nil && len(service.Spec.Selector) > 0 {
 		return nil, errSelects
 	}
-	super := &endpoints{Subsets: tenant.DeepCopy().Subsets}
-	for _, subset := range super.Subsets {
+	subsets, _ := allowedSubsets(v, tenant)
+	for _, subset := range subsets {
 		translateAddresses(v.Tenant, subset.Addresses)
 		translateAddresses(v.Tenant, subset.NotReadyAddresses)
 	}
-	return super, nil
+	return &endpoints{Subsets: subsets}, nil
+}
+
+// admitEndpoints rejects endpoints of which none may be led to.
+func admitEndpoints(v engine.View, tenant *endpoints) error {
+	if subsets, err := allowedSubsets(v, tenant); len(subsets) == 0 {
+		return err
+	}
+	return nil
+}
+
+// allowedSubsets returns a copy of the subsets with the addresses that the tenant may lead to, and says which others there are.
+func allowedSubsets(v engine.View, tenant *endpoints) ([]endpointSubset, error) {
+	may := targets{view: v}
+	var kept []endpointSubset
+	for _, subset := range tenant.DeepCopy().Subsets {
+		ports := make([]port, len(subset.Ports))
+		for i, p := range subset.Ports {
+			ports[i] = port{cmp.Or(p.Protocol, corev1.ProtocolTCP), &p.Port}
+		}
+		refused := func(a corev1.EndpointAddress) bool { return !may.allows(a.IP, ports) }
+		subset.Addresses = slices.DeleteFunc(subset.Addresses, refused)
+		subset.NotReadyAddresses = slices.DeleteFunc(subset.NotReadyAddresses, refused)
+		if len(subset.Addresses)+len(subset.NotReadyAddresses) > 0 {
+			kept = append(kept, subset)
+		}
+	}
+	return kept, may.err()
+}
+
+func endpointsTargets(tenant *endpoints) []string {
+	var all []string
+	for _, subset := range tenant.Subsets {
+		for _, addresses := range [][]corev1.EndpointAddress{subset.Addresses, subset.NotReadyAddresses} {
+			for _, a := range addresses {
+				all = append(all, a.IP)
+			}
+		}
+	}
+	return all
 }
 
 func translateAddresses(t translate.Tenant, addresses []corev1.EndpointAddress) {

@@ -1,17 +1,20 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// EndpointSlice flows down if the tenant wrote it. What controllers make of services and of Endpoints, those of the super cluster make
-// there of the copies, with all that the copies carry; so it is not looked at on either side. One of names stays in the tenant like a
+// EndpointSlice flows down if the tenant wrote it, with the addresses that the tenant may lead to. What controllers make of services and
+// of Endpoints, those of the super cluster make there of the copies, with all that the copies carry; so it is not looked at on either side. One of names stays in the tenant like a
 // Service that is a name for another.
 func EndpointSlice() engine.Kind {
 	return engine.Down[*discoveryv1.EndpointSlice]{
@@ -23,7 +26,18 @@ func EndpointSlice() engine.Kind {
 		Skip: func(v engine.View, tenant *discoveryv1.EndpointSlice) bool {
 			return tenant.AddressType == discoveryv1.AddressTypeFQDN && !v.Tenant.Policy.AllowExternalNames
 		},
+		Admit:   admitEndpointSlice,
 		Desired: desiredEndpointSlice,
+		Targets: sliceTargets,
+		Omitted: func(v engine.View, tenant *discoveryv1.EndpointSlice) error {
+			_, err := allowedEndpoints(v, tenant)
+			return err
+		},
+		References: func(tenant *discoveryv1.EndpointSlice) []engine.Reference {
+			var refs references
+			refs.add("Service", tenant.Labels[discoveryv1.LabelServiceName])
+			return refs
+		},
 		Merge: func(super, desired *discoveryv1.EndpointSlice) {
 			super.Endpoints, super.Ports = desired.Endpoints, desired.Ports
 		},
@@ -41,11 +55,44 @@ func without(label string, operator selection.Operator, values ...string) labels
 }
 
 func desiredEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
-	own := tenant.DeepCopy()
-	for i := range own.Endpoints {
-		translateTarget(v.Tenant, own.Endpoints[i].TargetRef)
+	own, _ := allowedEndpoints(v, tenant)
+	for i := range own {
+		translateTarget(v.Tenant, own[i].TargetRef)
 	}
-	return &discoveryv1.EndpointSlice{AddressType: own.AddressType, Endpoints: own.Endpoints, Ports: own.Ports}, nil
+	return &discoveryv1.EndpointSlice{AddressType: tenant.AddressType, Endpoints: own, Ports: tenant.DeepCopy().Ports}, nil
+}
+
+// admitEndpointSlice rejects endpoints of which none may be led to.
+func admitEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) error {
+	if own, err := allowedEndpoints(v, tenant); len(own) == 0 {
+		return err
+	}
+	return nil
+}
+
+// allowedEndpoints returns copies of the endpoints that the tenant may lead to, and says which addresses others have.
+func allowedEndpoints(v engine.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
+	may := targets{view: v}
+	ports := make([]port, len(tenant.Ports))
+	for i, p := range tenant.Ports {
+		ports[i] = port{ptr.Deref(p.Protocol, corev1.ProtocolTCP), p.Port}
+	}
+	var kept []discoveryv1.Endpoint
+	for _, endpoint := range tenant.DeepCopy().Endpoints {
+		endpoint.Addresses = slices.DeleteFunc(endpoint.Addresses, func(a string) bool { return !may.allows(a, ports) })
+		if len(endpoint.Addresses) > 0 {
+			kept = append(kept, endpoint)
+		}
+	}
+	return kept, may.err()
+}
+
+func sliceTargets(tenant *discoveryv1.EndpointSlice) []string {
+	var all []string
+	for _, endpoint := range tenant.Endpoints {
+		all = append(all, endpoint.Addresses...)
+	}
+	return all
 }
 
 // translateTarget has a reference to a pod be one to its copy, of which the UID is not known.

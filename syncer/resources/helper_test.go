@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,12 +29,14 @@ var blue = translate.Tenant{
 	UID:       "vc-uid",
 	RootUID:   "root-uid",
 	Weight:    1,
+	Policy:    tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24", "2001:db8::/32"}},
 }
 
 // view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
 var view = engine.View{
 	Tenant: blue, Namespace: "default",
 	Lookup: lookup(nil), Digest: digest(), Copy: copyOf(nil), Rivals: rivals(nil), Offers: func(_, name string) bool { return name != "hidden" },
+	RunsAt: func(address string) bool { return strings.HasPrefix(address, "10.1.") },
 }
 
 // digest is that of what a namespace of the super cluster has of the tenant.

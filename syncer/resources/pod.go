@@ -38,6 +38,7 @@ func Pod() engine.Kind {
 			Ended:              podEnded,
 			Bound:              boundPod,
 			GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },
+			Addresses:          podAddresses,
 		},
 	}
 }
@@ -45,6 +46,24 @@ func Pod() engine.Kind {
 // podEnded says whether a pod has run and will not run again.
 func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// podAddresses are the addresses that a pod has to itself: one in the network of its node shares that of the node, and those of a pod that
+// has ended are given to others.
+func podAddresses(super *corev1.Pod) []string {
+	if super.Spec.HostNetwork || podEnded(super) {
+		return nil
+	}
+	all := make([]string, 0, len(super.Status.PodIPs)+1)
+	if super.Status.PodIP != "" {
+		all = append(all, super.Status.PodIP)
+	}
+	for _, ip := range super.Status.PodIPs {
+		if ip.IP != super.Status.PodIP {
+			all = append(all, ip.IP)
+		}
+	}
+	return all
 }
 
 // started says whether a pod is on a node because its copy is: it was bound to it or, if it named the node by itself, the node

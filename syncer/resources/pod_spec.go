@@ -24,6 +24,7 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	spec.PriorityClassName = priorityClass(v, spec.PriorityClassName)
 	// What follows from a class is the super cluster's to say.
 	spec.Priority, spec.PreemptionPolicy, spec.Overhead = nil, nil, nil
+	spec.TerminationGracePeriodSeconds = v.Tenant.GracePeriod(spec.TerminationGracePeriodSeconds)
 	spec.Tolerations = tolerations(v.Tenant.Policy, spec.Tolerations)
 	translateAffinity(v.Tenant, spec.Affinity, tenant.Labels)
 	translateSpread(v.Tenant, spec.TopologySpreadConstraints, tenant.Labels)
@@ -35,6 +36,7 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	for c := range containersOf(spec) {
 		translateContainer(c, fields)
 		addEnvironment(c, environment)
+		boundProbes(v.Tenant, c)
 	}
 	translateDNS(v, spec)
 	translateHostname(v, tenant.Name, spec)
@@ -50,6 +52,15 @@ func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: podNotes(tenant, fields)},
 		Spec:       *spec,
 	}, nil
+}
+
+// boundProbes bounds the grace periods of a container whose probe has failed.
+func boundProbes(t translate.Tenant, c *corev1.Container) {
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		if probe != nil {
+			probe.TerminationGracePeriodSeconds = t.GracePeriod(probe.TerminationGracePeriodSeconds)
+		}
+	}
 }
 
 // podNotes are annotations by which the copy is changed later, and that its fields are read from.

@@ -83,7 +83,9 @@ func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
 		case engine.Down[*corev1.Service]:
 			t.Run(k.Name, func(t *testing.T) {
-				leavesAloneDown(t, k, func(s *corev1.Service) { s.Spec.ExternalIPs = nil })
+				leavesAloneDown(t, k, func(s *corev1.Service) {
+					s.Spec.ExternalIPs, s.Spec.LoadBalancerIP, s.Spec.LoadBalancerClass = nil, "", nil
+				})
 			})
 		case engine.Down[*endpoints]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })

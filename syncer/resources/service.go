@@ -1,16 +1,11 @@
 package resources
 
 import (
-	"errors"
-	"fmt"
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // Service flows down, its load balancer's addresses and its conditions up. The copy has the cluster IP that the tenant sees, if the tenant
@@ -29,19 +24,20 @@ func Service() engine.Kind {
 		Desired: desiredService,
 		Merge:   mergeService,
 		Status:  serviceStatus,
-		Same:    func(a, b *corev1.Service) bool { return semanticEqual(a.Status, b.Status) },
+		Parts: []engine.Part[*corev1.Service]{
+			{Resource: "services.nodeports", Amount: nodePortsOf},
+			{Resource: "services.loadbalancers", Amount: loadBalancersOf},
+		},
+		Same: func(a, b *corev1.Service) bool { return semanticEqual(a.Status, b.Status) },
 		Replace: func(super, desired *corev1.Service) bool {
 			return headless(super) != headless(desired) || movedAway(super, desired)
 		},
 	}
 }
 
-var errExternalIPs = errors.New("spec.externalIPs is not allowed, since it could draw the traffic of others; " +
-	"use a Service of type LoadBalancer")
-
 func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, error) {
-	if len(tenant.Spec.ExternalIPs) > 0 {
-		return nil, errExternalIPs
+	if err := checkService(v.Tenant.Policy, &tenant.Spec); err != nil {
+		return nil, err
 	}
 	super := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Labels: networkLabels()},
@@ -49,10 +45,8 @@ func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, err
 	}
 	spec := &super.Spec
 	spec.Selector = v.Tenant.PodLabels(spec.Selector)
-	if !headless(tenant) {
-		if err := setAddresses(v.Tenant, spec); err != nil {
-			return nil, err
-		}
+	if err := setAddresses(v.Tenant, spec); err != nil {
+		return nil, err
 	}
 	if ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicyRequireDualStack {
 		// The tenant's apiserver filled in what families its own addresses have; the super cluster's may have others.
@@ -70,20 +64,21 @@ func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, err
 	return super, nil
 }
 
-// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives others.
-func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
-	if !t.ServiceCIDR.IsValid() {
-		spec.ClusterIP, spec.ClusterIPs = "", nil
-		return nil
+// nodePortsOf returns how many ports of all nodes a service takes.
+func nodePortsOf(s *corev1.Service) int {
+	switch {
+	case s.Spec.Type == corev1.ServiceTypeNodePort,
+		s.Spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true):
+		return len(s.Spec.Ports)
 	}
-	for _, text := range spec.ClusterIPs {
-		if ip, err := netip.ParseAddr(text); err != nil || !t.ServiceCIDR.Contains(ip) {
-			// A ServiceCIDR that the tenant made itself can have any address, also one that is another tenant's.
-			return fmt.Errorf("its address %s is not one of this cluster's, which are in %s; make the Service again with one of these, or without",
-				text, t.ServiceCIDR)
-		}
+	return 0
+}
+
+func loadBalancersOf(s *corev1.Service) int {
+	if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return 1
 	}
-	return nil
+	return 0
 }
 
 // movedAway says whether the copy has another address than it should. It cannot be changed in place.

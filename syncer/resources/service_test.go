@@ -3,6 +3,7 @@ package resources
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
@@ -185,13 +187,13 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 		want string // the copy's, or what is in the error
 		ok   bool
 	}{
-		"its own":                        {[]string{"10.104.16.7"}, "10.104.16.7", true},
-		"the last of its own":            {[]string{"10.104.31.255"}, "10.104.31.255", true},
-		"another tenant's":               {[]string{"10.104.32.1"}, "10.104.16.0/20", false},
-		"the super cluster's":            {[]string{"10.96.0.1"}, "10.104.16.0/20", false},
-		"its own and one of nobody's":    {[]string{"10.104.16.7", "fd00::7"}, "fd00::7", false},
-		"none, since it wants none":      {[]string{"None"}, "None", true},
-		"none, for somebody else has it": {nil, "", true},
+		"its own":                     {[]string{"10.104.16.7"}, "10.104.16.7", true},
+		"the last of its own":         {[]string{"10.104.31.255"}, "10.104.31.255", true},
+		"another tenant's":            {[]string{"10.104.32.1"}, "10.104.16.0/20", false},
+		"the super cluster's":         {[]string{"10.96.0.1"}, "10.104.16.0/20", false},
+		"its own and one of nobody's": {[]string{"10.104.16.7", "fd00::7"}, "fd00::7", false},
+		"none, since it wants none":   {[]string{"None"}, "None", true},
+		"none, so that the super cluster would choose one": {nil, "no address yet", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,6 +207,75 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 				t.Errorf("got %v (%v), want %s", got, err, tt.want)
 			case !tt.ok && (err == nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("got %v (%v), want an error with %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestServiceSaysItsAddressTwice: an apiserver of the tenant's own may say anything in the two fields.
+func TestServiceSaysItsAddressTwice(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	const own, foreign = "10.104.16.7", "10.104.32.10"
+	tests := map[string]struct {
+		kind corev1.ServiceType
+		ip   string
+		ips  []string
+		want []string // nil if it is rejected
+	}{
+		"in one field alone":               {"ClusterIP", own, nil, []string{own}},
+		"in the other field alone":         {"ClusterIP", "", []string{own}, nil},
+		"another tenant's in the first":    {"ClusterIP", foreign, nil, nil},
+		"another tenant's hidden":          {"ClusterIP", foreign, []string{own}, nil},
+		"another tenant's in the second":   {"ClusterIP", own, []string{foreign}, nil},
+		"another tenant's as a further":    {"ClusterIP", own, []string{own, foreign}, nil},
+		"another tenant's behind none":     {"ClusterIP", "None", []string{foreign}, nil},
+		"none, spelled otherwise":          {"ClusterIP", "none", []string{"none"}, nil},
+		"as IPv4 in IPv6":                  {"ClusterIP", "::ffff:" + own, []string{"::ffff:" + own}, nil},
+		"with a zone":                      {"ClusterIP", "fe80::1%eth0", nil, nil},
+		"with leading zeros":               {"ClusterIP", "010.104.16.007", nil, nil},
+		"no text of an address":            {"LoadBalancer", "*", nil, nil},
+		"with a port":                      {"NodePort", own + ":80", nil, nil},
+		"an external name has no address":  {"ExternalName", foreign, []string{foreign}, []string{}},
+		"of no type, which is a ClusterIP": {"", foreign, nil, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := k.Desired(addressed(), service(corev1.ServiceSpec{Type: tt.kind, ClusterIP: tt.ip, ClusterIPs: tt.ips}))
+			switch {
+			case tt.want == nil && err == nil:
+				t.Errorf("goes down with %v", got.Spec.ClusterIPs)
+			case tt.want != nil && (err != nil || !slices.Equal(got.Spec.ClusterIPs, tt.want)),
+				len(tt.want) > 0 && got.Spec.ClusterIP != tt.want[0]:
+				t.Errorf("got %v (%v), want %v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestServiceAsksOfLoadBalancers(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	allowed := view
+	allowed.Tenant.Policy.LoadBalancerCIDRs = []tenancyv1alpha1.CIDR{"192.0.2.0/24"}
+	allowed.Tenant.Policy.LoadBalancerClasses = []string{"example.com/lb"}
+	address := corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerIP: "192.0.2.7"}
+	class := corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}
+	tests := map[string]struct {
+		view engine.View
+		spec corev1.ServiceSpec
+		ok   bool
+	}{
+		"an address":                      {view, address, false},
+		"an address that is allowed":      {allowed, address, true},
+		"another address than is allowed": {allowed, corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerIP: "198.51.100.7"}, false},
+		"no address":                      {allowed, corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerIP: "192.0.2.0/24"}, false},
+		"a class":                         {view, class, false},
+		"a class that is offered":         {allowed, class, true},
+		"another class than is offered":   {allowed, corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("x")}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := k.Desired(tt.view, service(tt.spec)); (err == nil) != tt.ok {
+				t.Errorf("the error is %v, want none: %t", err, tt.ok)
 			}
 		})
 	}

@@ -4,9 +4,12 @@ package translate
 
 import (
 	"cmp"
+	"net"
 	"net/netip"
+	"net/url"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -33,6 +36,8 @@ type Tenant struct {
 	ClusterDomain string
 	// Endpoint is the URL of the tenant's apiserver.
 	Endpoint string
+	// PodEndpoint is the URL at which pods reach it; empty if that is the same.
+	PodEndpoint string
 	// Sync is what is carried, where it differs from the default, and Policy what pods may ask of the super cluster.
 	Sync   tenancyv1alpha1.SyncSpec
 	Policy tenancyv1alpha1.TenantPolicy
@@ -52,6 +57,7 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 
 		ClusterDomain: cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain),
 		Endpoint:      vc.Status.Endpoint,
+		PodEndpoint:   vc.Status.PodEndpoint,
 	}
 	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // which the manager wrote; without one, it is invalid
 	if vc.Spec.Sync != nil {
@@ -83,3 +89,35 @@ func (t Tenant) Text(text, namespace string) string {
 
 // ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none.
 func (t Tenant) ServiceAddress(number int) netip.Addr { return addresses.In(t.ServiceCIDR, number) }
+
+// defaultGracePeriod is the longest that a pod may take to end where the policy says nothing, in seconds: longer than what is
+// drained by hand, and short enough for what a tenant deletes to be gone on the same day.
+const defaultGracePeriod = 3600
+
+// GracePeriod returns a grace period in seconds within what the tenant's policy allows; nil stays nil. One that is negative counts as one
+// second, as for an apiserver.
+func (t Tenant) GracePeriod(seconds *int64) *int64 {
+	if seconds == nil {
+		return nil
+	}
+	most := ptr.Deref(t.Policy.MaxGracePeriodSeconds, defaultGracePeriod)
+	if *seconds < 0 {
+		return new(min(1, most))
+	}
+	return new(min(*seconds, most))
+}
+
+// ServesAt reports whether the tenant's apiserver serves at an address, as far as the platform knows addresses.
+func (t Tenant) ServesAt(at netip.AddrPort) bool {
+	return addressOf(t.Endpoint) == at || addressOf(t.PodEndpoint) == at
+}
+
+// addressOf returns the address and port of an https URL; invalid if it names a host.
+func addressOf(endpoint string) netip.AddrPort {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	at, _ := netip.ParseAddrPort(net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "443"))) // invalid for the name of a host
+	return at
+}

@@ -97,6 +97,8 @@ func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1a
 			Policy: &tenancyv1alpha1.TenantPolicy{
 				AllowTolerations: []string{bareLabel, "example.com/new"}, AllowExternalNames: true, IngressHosts: []string{"*"},
 				AllowReclaimPolicies: []tenancyv1alpha1.ReclaimPolicy{"Retain", "Delete"},
+				// What specs write by hand leads nowhere in particular.
+				EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24", "10.1.2.0/24", "fd00::/8"},
 			},
 		},
 	}

@@ -24,6 +24,12 @@ type VolumeType string
 // +kubebuilder:validation:Enum=Retain;Delete
 type ReclaimPolicy string
 
+// CIDR is a network in CIDR notation, without host bits.
+//
+// +kubebuilder:validation:MaxLength=43
+// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="must be a network in CIDR notation with no host bits set, such as 192.0.2.0/24"
+type CIDR string
+
 // TenantPolicy is what a tenant's pods may ask of the super cluster. The empty policy is the safe one.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.podSecurity) && self.podSecurity == 'privileged') || !((has(self.allowHostNamespaces) && self.allowHostNamespaces) || (has(self.allowHostPath) && self.allowHostPath) || has(self.hostPorts))",message="allowHostNamespaces, allowHostPath and hostPorts need podSecurity privileged, since the other levels refuse such pods"
@@ -123,6 +129,46 @@ type TenantPolicy struct {
 	// allowTrafficFromTenants lets the pods of all tenants connect to this tenant's, where its own NetworkPolicies do not forbid it.
 	// +optional
 	AllowTrafficFromTenants bool `json:"allowTrafficFromTenants,omitempty"`
+
+	// endpointCIDRs are the networks that Endpoints and EndpointSlices which the tenant writes may lead to, beside the tenant's own
+	// pods and its own apiserver. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	EndpointCIDRs []CIDR `json:"endpointCIDRs,omitempty"`
+
+	// loadBalancerCIDRs are the networks of the addresses that Services may ask of load balancers by spec.loadBalancerIP. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	LoadBalancerCIDRs []CIDR `json:"loadBalancerCIDRs,omitempty"`
+
+	// loadBalancerClasses are the classes of load balancers that Services may name. Default: none, so that the super cluster's default
+	// serves them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	LoadBalancerClasses []string `json:"loadBalancerClasses,omitempty"`
+
+	// maxGracePeriodSeconds is the longest that a pod may take to end after it was deleted. What asks for more gets this much.
+	// Default: 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	MaxGracePeriodSeconds *int64 `json:"maxGracePeriodSeconds,omitempty"`
+
+	// limits are how many objects the tenant may have in the super cluster, by resource, such as pods, services.nodeports or
+	// gears.example.com. "*" is every resource that is not named, and a negative number no limit. Default: what vc-syncer was started with
+	// (--default-limits).
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=64
+	Limits map[string]int64 `json:"limits,omitempty"`
 }
 
 // PortRange is a range of ports.

@@ -166,6 +166,11 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Endpoint string `json:"endpoint,omitempty"`
 
+	// podEndpoint is the URL at which pods reach the tenant's apiserver, where that is another one than endpoint.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	PodEndpoint string `json:"podEndpoint,omitempty"`
+
 	// serviceCidr is the tenant's own part of the Service addresses of the super cluster: a Service has the same address in both.
 	// Empty if the tenant has none; the super cluster then gives the copies addresses of its own.
 	// +optional

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. So a limit is checked without
+// counting anything, and a burst does not get past it.
+type usage struct {
+	mu sync.Mutex
+	// used is by cluster key and resource, reserved by cluster key.
+	used     map[string]map[string]int64
+	reserved map[string]map[objectKey]reservation
+}
+
+// reservation is a copy that is being written, with how much more it has then.
+type reservation struct {
+	growth
+
+	at time.Time
+}
+
+func newUsage() *usage {
+	return &usage{used: map[string]map[string]int64{}, reserved: map[string]map[objectKey]reservation{}}
+}
+
+// reserve reserves what a copy is going to have more. It returns a resource of which that would be too much, and reserves nothing then;
+// empty if there is none.
+func (u *usage) reserve(cluster string, key objectKey, g growth) (exceeded string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	pending := map[string]int64{}
+	for other, r := range u.reserved[cluster] {
+		if other == key || now.Sub(r.at) > lifetime {
+			delete(u.reserved[cluster], other)
+			continue
+		}
+		for resource, after := range r.after {
+			pending[resource] += after - r.before[resource]
+		}
+	}
+	for _, resource := range g.sorted() {
+		more := g.after[resource] - g.before[resource]
+		if u.used[cluster][resource]+pending[resource]+more > g.most[resource] {
+			return resource
+		}
+	}
+	if u.reserved[cluster] == nil {
+		u.reserved[cluster] = map[objectKey]reservation{}
+	}
+	u.reserved[cluster][key] = reservation{g, now}
+	return ""
+}
+
+// release drops a reservation.
+func (u *usage) release(cluster string, key objectKey) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.reserved[cluster], key)
+}
+
+// observe counts an event of the super cluster: was is nil for a new object, now for one that is gone.
+func (u *usage) observe(k *kind, was, now client.Object) {
+	before, after := clusterOf(was), clusterOf(now)
+	if was != nil && now != nil && before == after && len(k.down.parts) == 0 {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.lockedAdd(before, k.amounts(was), -1)
+	u.lockedAdd(after, k.amounts(now), +1)
+	if now == nil {
+		delete(u.reserved[before], objectKey{k.name, client.ObjectKeyFromObject(was)})
+		return
+	}
+	key := objectKey{k.name, client.ObjectKeyFromObject(now)}
+	if r, ok := u.reserved[after][key]; ok && r.coveredBy(k.amounts(now)) {
+		delete(u.reserved[after], key)
+	}
+}
+
+// lockedAdd adds amounts to what a cluster uses, or takes them away.
+func (u *usage) lockedAdd(cluster string, amounts map[string]int64, sign int64) {
+	if cluster == "" {
+		return
+	}
+	for resource, amount := range amounts {
+		if amount == 0 {
+			continue
+		}
+		if u.used[cluster] == nil {
+			u.used[cluster] = map[string]int64{}
+		}
+		if u.used[cluster][resource] += sign * amount; u.used[cluster][resource] == 0 {
+			delete(u.used[cluster], resource)
+		}
+	}
+	if len(u.used[cluster]) == 0 {
+		delete(u.used, cluster)
+	}
+}
+
+// coveredBy reports whether a copy has as much as was reserved for it.
+func (r reservation) coveredBy(amounts map[string]int64) bool {
+	for resource, after := range r.after {
+		if amounts[resource] < after {
+			return false
+		}
+	}
+	return true
+}
+
+// forget drops what is known of a resource that is watched no more.
+func (u *usage) forget(resource string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for cluster, used := range u.used {
+		if delete(used, resource); len(used) == 0 {
+			delete(u.used, cluster)
+		}
+	}
+}
+
+// clusterOf returns the cluster key of the tenant whose copy an object is; empty for nil and for what is nobody's copy, such as a tenant's
+// root namespace.
+func clusterOf(obj client.Object) string {
+	if obj == nil {
+		return ""
+	}
+	origin := translate.OriginOf(obj)
+	if origin.UID == "" {
+		return ""
+	}
+	return origin.Cluster
+}

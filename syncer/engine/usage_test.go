@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// ported is the kind of services, limited by how many ports they have.
+func ported() *kind {
+	return &kind{name: "Service", resource: "services", down: &down{parts: []part{{
+		"ports", func(obj client.Object) int { return len(obj.(*corev1.Service).Spec.Ports) },
+	}}}}
+}
+
+func copyOfCluster(cluster, name string, ports int) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{names.Cluster: cluster, names.UID: "uid"}},
+		Spec:       corev1.ServiceSpec{Ports: make([]corev1.ServicePort, ports)},
+	}
+}
+
+func keyOf(obj client.Object) objectKey { return objectKey{"Service", client.ObjectKeyFromObject(obj)} }
+
+// atMost is the growth from one state of a copy to another, with a limit of each resource.
+func atMost(k *kind, was, now client.Object, most int64) growth {
+	return growth{before: k.amounts(was), after: k.amounts(now), most: map[string]int64{"services": most, "ports": most}}
+}
+
+func TestUsageFollowsEvents(t *testing.T) {
+	k, u := ported(), newUsage()
+	a, grown, b := copyOfCluster("blue", "a", 1), copyOfCluster("blue", "a", 3), copyOfCluster("green", "b", 2)
+	stolen := copyOfCluster("", "a", 3)
+	for i, step := range []struct {
+		was, now             client.Object
+		services, ports, all int64
+	}{
+		{nil, a, 1, 1, 1},
+		{nil, b, 1, 1, 2},
+		{a, grown, 1, 3, 2},
+		{grown, stolen, 0, 0, 1},
+		{stolen, grown, 1, 3, 2},
+		{nil, copyOfCluster("", "platform", 9), 1, 3, 2},
+		{nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{names.Cluster: "blue"}}}, 1, 3, 2},
+		{grown, nil, 0, 0, 1},
+		{b, nil, 0, 0, 0},
+	} {
+		u.observe(k, step.was, step.now)
+		got := u.used["blue"]
+		if got["services"] != step.services || got["ports"] != step.ports || int64(len(u.used)) != min(step.all, 2) {
+			t.Fatalf("step %d: blue uses %v, all use %v", i, got, u.used)
+		}
+	}
+}
+
+// TestABurstStaysWithinTheLimit: what is being written counts before the cache shows it, once.
+func TestABurstStaysWithinTheLimit(t *testing.T) {
+	k, u := ported(), newUsage()
+	allowed := 0
+	for i := range 10 {
+		obj := copyOfCluster("blue", fmt.Sprint(i), 1)
+		if u.reserve("blue", keyOf(obj), atMost(k, nil, obj, 4)) == "" {
+			allowed++
+		}
+		if i%2 == 0 && allowed <= 4 {
+			u.observe(k, nil, obj)
+		}
+	}
+	if allowed != 4 {
+		t.Errorf("%d are allowed, want 4", allowed)
+	}
+	if len(u.reserved["blue"]) != 2 {
+		t.Errorf("%d are reserved, want the 2 that the cache does not show", len(u.reserved["blue"]))
+	}
+	if other := copyOfCluster("green", "0", 4); u.reserve("green", keyOf(other), atMost(k, nil, other, 4)) != "" {
+		t.Error("another tenant is limited by what this one has")
+	}
+}
+
+func TestReservationsAreGivenBack(t *testing.T) {
+	k, u := ported(), newUsage()
+	one, two := copyOfCluster("blue", "1", 1), copyOfCluster("blue", "2", 1)
+	try := func(obj client.Object) string { return u.reserve("blue", keyOf(obj), atMost(k, nil, obj, 1)) }
+	if got := try(one); got != "" {
+		t.Errorf("the first is rejected for %s", got)
+	}
+	if got := try(one); got != "" {
+		t.Errorf("the first, tried again, is rejected for %s", got)
+	}
+	if got := try(two); got != "ports" {
+		t.Errorf("the second is rejected for %q, want ports", got)
+	}
+	u.release("blue", keyOf(one))
+	if got := try(two); got != "" {
+		t.Errorf("after the first was given back, the second is rejected for %s", got)
+	}
+}
+
+// TestGrowthCounts: what a copy has already is not counted again when it changes.
+func TestGrowthCounts(t *testing.T) {
+	k, u := ported(), newUsage()
+	was := copyOfCluster("blue", "a", 2)
+	u.observe(k, nil, was)
+	three, five := copyOfCluster("blue", "a", 3), copyOfCluster("blue", "a", 5)
+	if got := u.reserve("blue", keyOf(was), atMost(k, was, five, 4)); got != "ports" {
+		t.Errorf("growing to five is rejected for %q, want ports", got)
+	}
+	if got := u.reserve("blue", keyOf(was), atMost(k, was, three, 4)); got != "" {
+		t.Errorf("growing to three is rejected for %s", got)
+	}
+	other := copyOfCluster("blue", "b", 2)
+	if got := u.reserve("blue", keyOf(other), atMost(k, nil, other, 4)); got != "ports" {
+		t.Errorf("another with two beside three is rejected for %q, want ports", got)
+	}
+	u.observe(k, was, was.DeepCopy()) // an event of before the change
+	if len(u.reserved["blue"]) != 1 {
+		t.Error("an earlier event gives the reservation back")
+	}
+	u.observe(k, was, three)
+	if len(u.reserved["blue"]) != 0 || u.used["blue"]["ports"] != 3 {
+		t.Errorf("after the change, %v is reserved and %v used", u.reserved["blue"], u.used["blue"])
+	}
+}

@@ -1,0 +1,66 @@
+package resources
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives others. A
+// tenant's apiserver may say anything, also what no apiserver would store.
+func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
+	switch {
+	case spec.Type == corev1.ServiceTypeExternalName:
+		spec.ClusterIP, spec.ClusterIPs = "", nil
+		return nil
+	case spec.ClusterIP == corev1.ClusterIPNone:
+		return checkHeadless(spec)
+	case !t.ServiceCIDR.IsValid():
+		spec.ClusterIP, spec.ClusterIPs = "", nil
+		return nil
+	}
+	named := spec.ClusterIPs
+	switch {
+	case len(named) == 0 && spec.ClusterIP == "":
+		return fmt.Errorf("it has no address yet; it needs one of this cluster's, which are in %s", t.ServiceCIDR)
+	case len(named) == 0:
+		named = []string{spec.ClusterIP}
+	case named[0] != spec.ClusterIP:
+		return fmt.Errorf("spec.clusterIP %q is not the first of spec.clusterIPs, %q", spec.ClusterIP, named[0])
+	}
+	addresses, err := ownAddresses(t.ServiceCIDR, named)
+	if err != nil {
+		return err
+	}
+	spec.ClusterIP, spec.ClusterIPs = addresses[0], addresses
+	return nil
+}
+
+// checkHeadless reports what is wrong with the addresses of a service that says it has none.
+func checkHeadless(spec *corev1.ServiceSpec) error {
+	for _, text := range spec.ClusterIPs {
+		if text != corev1.ClusterIPNone {
+			return fmt.Errorf("spec.clusterIP is None, and spec.clusterIPs has %q", text)
+		}
+	}
+	return nil
+}
+
+// ownAddresses returns addresses in their one spelling if all are of a tenant's own. A ServiceCIDR that the tenant made itself can have
+// any address, also one that is another tenant's.
+func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
+	addresses := slices.Clone(texts)
+	for i, text := range texts {
+		ip, err := netip.ParseAddr(text)
+		if err != nil || !own.Contains(ip) {
+			return nil, fmt.Errorf("its address %s is not one of this cluster's, which are in %s; "+
+				"make the Service again with one of these, or without", text, own)
+		}
+		addresses[i] = ip.String()
+	}
+	return addresses, nil
+}

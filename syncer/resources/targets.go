@@ -1,0 +1,67 @@
+package resources
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/engine"
+)
+
+// maxNamedTargets is how many addresses a rejection names.
+const maxNamedTargets = 5
+
+// targets decides to which addresses the endpoints that a tenant writes may lead: to the tenant's own pods, to its own apiserver, and to
+// the networks that its policy allows. Whatever else the super cluster's nodes, load balancers and Ingress controllers reach is not for a
+// tenant to open (CVE-2021-25740).
+type targets struct {
+	view engine.View
+	// omitted are the addresses that may not be led to.
+	omitted []string
+}
+
+// port is a port that endpoints lead to; number is nil for all ports.
+type port struct {
+	protocol corev1.Protocol
+	number   *int32
+}
+
+// allows reports whether endpoints with these ports may lead to an address, and notes one to which they may not.
+func (t *targets) allows(address string, ports []port) bool {
+	if t.view.RunsAt(address) || inCIDRs(t.view.Tenant.Policy.EndpointCIDRs, address) || t.isApiserver(address, ports) {
+		return true
+	}
+	t.omitted = append(t.omitted, address)
+	return false
+}
+
+// isApiserver reports whether ports of an address are the port of the tenant's own apiserver, and no other.
+func (t *targets) isApiserver(address string, ports []port) bool {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || len(ports) == 0 {
+		return false
+	}
+	for _, p := range ports {
+		if p.number == nil || p.protocol != corev1.ProtocolTCP || *p.number < 1 || *p.number > 65535 ||
+			!t.view.Tenant.ServesAt(netip.AddrPortFrom(ip, uint16(*p.number))) {
+			return false
+		}
+	}
+	return true
+}
+
+// err says to which addresses endpoints may not lead; nil if to all.
+func (t *targets) err() error {
+	if len(t.omitted) == 0 {
+		return nil
+	}
+	named := t.omitted[:min(len(t.omitted), maxNamedTargets)]
+	more := ""
+	if n := len(t.omitted) - len(named); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("endpoints may lead to the pods of this cluster: %s%s are none of theirs, nor in spec.policy.endpointCIDRs",
+		strings.Join(named, ", "), more)
+}
