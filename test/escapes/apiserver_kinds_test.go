@@ -23,7 +23,7 @@ import (
 // The custom resource of these specs.
 const (
 	widgetGroup    = "escapes.example.com"
-	widgetResource = "widgetResource"
+	widgetResource = "widgets"
 )
 
 // widget is a custom resource with a spec that could also be that of other kinds.
