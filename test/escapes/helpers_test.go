@@ -65,6 +65,11 @@ func rejections(ctx context.Context, t *local.Tenant, about client.Object) func(
 	return events(ctx, t, about, "SyncRefused")
 }
 
+// warnings returns the messages of the events that tell a tenant that an object is over its quota.
+func warnings(ctx context.Context, t *local.Tenant, about client.Object) func() ([]string, error) {
+	return events(ctx, t, about, "QuotaExceeded")
+}
+
 // events returns the messages of a tenant's events about an object.
 func events(ctx context.Context, t *local.Tenant, about client.Object, reason string) func() ([]string, error) {
 	return func() ([]string, error) {

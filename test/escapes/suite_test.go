@@ -71,7 +71,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	account, err = super.SyncerConfig(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	syncer = local.StartSyncer(account, logger, func(o *app.Options) {
-		o.Patrol, o.TenantMemory = patrol, tenantMemory
+		o.Patrol, o.TenantMemory, o.QuotaValidation = patrol, tenantMemory, true
 	})
 	DeferCleanup(func() { Expect(syncer.Stop()).To(Succeed()) })
 })
