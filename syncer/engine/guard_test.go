@@ -54,10 +54,10 @@ func kindOf(obj client.Object) *kind {
 }
 
 // saying is a custom resource that says of itself that it is of a kind.
-func saying(gvk schema.GroupVersionKind, namespace, name string) client.Object {
+func saying(gvk schema.GroupVersionKind, name string) client.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
-	u.SetNamespace(namespace)
+	u.SetNamespace("blue-default")
 	u.SetName(name)
 	return u
 }
@@ -73,12 +73,12 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 		kind   *kind
 		states []client.Object
 	}{
-		"another kind without a type":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(binding, ns, "a")}},
-		"no kind without a type":         {kindOf(saying(widget, ns, "a")), []client.Object{saying(schema.GroupVersionKind{}, ns, "a")}},
-		"another version of the kind":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(widget.GroupKind().WithVersion("v2"), ns, "a")}},
-		"a type for one without":         {kindOf(saying(widget, ns, "a")), []client.Object{named(ns, "a")}},
+		"another kind without a type":    {kindOf(saying(widget, "a")), []client.Object{saying(binding, "a")}},
+		"no kind without a type":         {kindOf(saying(widget, "a")), []client.Object{saying(schema.GroupVersionKind{}, "a")}},
+		"another version of the kind":    {kindOf(saying(widget, "a")), []client.Object{saying(widget.GroupKind().WithVersion("v2"), "a")}},
+		"a type for one without":         {kindOf(saying(widget, "a")), []client.Object{named(ns, "a")}},
 		"another type":                   {kindOf(&corev1.ConfigMap{}), []client.Object{named(ns, "a")}},
-		"a kind that becomes another":    {kindOf(saying(widget, ns, "a")), []client.Object{saying(binding, ns, "a"), saying(widget, ns, "a")}},
+		"a kind that becomes another":    {kindOf(saying(widget, "a")), []client.Object{saying(binding, "a"), saying(widget, "a")}},
 		"an object that becomes another": {kindOf(&corev1.Pod{}), []client.Object{named(ns, "b"), named(ns, "a")}},
 		"an object that moves away":      {kindOf(&corev1.Pod{}), []client.Object{named("green-default", "a"), named(ns, "a")}},
 		"an object without a name":       {kindOf(&corev1.Pod{}), []client.Object{named(ns, "")}},

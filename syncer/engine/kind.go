@@ -307,18 +307,7 @@ func (d Down[T]) spec() *kind {
 	if d.References != nil {
 		e.references = func(obj client.Object) []Reference { return d.References(obj.(T)) }
 	}
-	if d.Claims != nil {
-		e.claims = func(super client.Object) []string { return d.Claims(super.(T)) }
-	}
-	if d.Targets != nil {
-		e.targets = func(obj client.Object) []string { return d.Targets(obj.(T)) }
-	}
-	e.omitted = func(v View, obj client.Object) error {
-		if d.Omitted == nil {
-			return nil
-		}
-		return d.Omitted(v, obj.(T))
-	}
+	d.eraseTargets(e)
 	if d.Tokens != nil {
 		e.tokens = func(obj client.Object) Tokens { return d.Tokens(obj.(T)) }
 	}
@@ -346,6 +335,22 @@ func (d Down[T]) spec() *kind {
 		e.parts = append(e.parts, p.erase())
 	}
 	return &kind{name: d.Name, object: d.Object, list: d.List, selector: d.Selector, down: e}
+}
+
+// eraseTargets erases the types of the functions that say what copies claim and where they lead.
+func (d Down[T]) eraseTargets(e *down) {
+	if d.Claims != nil {
+		e.claims = func(super client.Object) []string { return d.Claims(super.(T)) }
+	}
+	if d.Targets != nil {
+		e.targets = func(obj client.Object) []string { return d.Targets(obj.(T)) }
+	}
+	e.omitted = func(v View, obj client.Object) error {
+		if d.Omitted == nil {
+			return nil
+		}
+		return d.Omitted(v, obj.(T))
+	}
 }
 
 // originKey is the tenant's key of a copy that has the same name.

@@ -81,7 +81,8 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings, m.patrolDuration, m.patrolPostponed, m.patrolled, m.queue,
+		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings,
+		m.patrolDuration, m.patrolPostponed, m.patrolled, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the engine's metrics: %w", err)

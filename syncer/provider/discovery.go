@@ -53,8 +53,11 @@ func (c *Cluster) discover() error {
 func (c *Cluster) discoverVersion(
 	client *discovery.DiscoveryClient, name string, known map[schema.GroupVersion]*metav1.APIResourceList,
 ) error {
-	version, malformed := schema.ParseGroupVersion(name)
-	if malformed != nil || !c.scheme.IsVersionRegistered(version) || known[version] != nil {
+	version, err := schema.ParseGroupVersion(name)
+	if err != nil {
+		return nil //nolint:nilerr // no built-in version has such a name
+	}
+	if !c.scheme.IsVersionRegistered(version) || known[version] != nil {
 		return nil
 	}
 	list, err := client.ServerResourcesForGroupVersion(version.String())

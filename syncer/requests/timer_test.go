@@ -53,7 +53,7 @@ func TestTimer(t *testing.T) {
 	_ = answer.Body.Close()
 	want("tenant answered: true")
 
-	_ = send(timed, Super, "/api/v1/pods", errors.New("reset")) //nolint:bodyclose // there is none
+	_ = send(timed, Super, "/api/v1/pods", errors.New("reset"))
 	want("super", "super answered: false")
 
 	_ = send(timed, Tenant, "/api/v1/pods?watch=1", nil).Body.Close()

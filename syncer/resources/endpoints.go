@@ -24,8 +24,8 @@ type (
 // endpointsManagedBy is the label of what the endpoints controller made, since Kubernetes 1.33.
 const endpointsManagedBy = "endpoints.kubernetes.io/managed-by"
 
-// Endpoints flow down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes EndpointSlices of them, as the tenant does, and by itself
-// those of services that select pods.
+// Endpoints are synced down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes EndpointSlices
+// of them, as the tenant does, and by itself those of services that select pods.
 func Endpoints() engine.Kind {
 	return engine.Down[*endpoints]{
 		Name:     "Endpoints",
@@ -42,7 +42,7 @@ func Endpoints() engine.Kind {
 		},
 		References: func(tenant *endpoints) []engine.Reference {
 			// They are its endpoints, whoever made it.
-			return []engine.Reference{{Kind: "Service", Name: tenant.Name}}
+			return []engine.Reference{{Kind: serviceKind, Name: tenant.Name}}
 		},
 		Skip:  skipEndpoints,
 		Adopt: madeByController,
@@ -60,7 +60,7 @@ var errSelects = errors.New("the Service of this name selects pods, and its endp
 	"take the selector away to write endpoints by hand, or write an EndpointSlice beside it")
 
 func desiredEndpoints(v engine.View, tenant *endpoints) (*endpoints, error) {
-	service, _ := v.Lookup(schema.GroupKind{Kind: "Service"}, v.Tenant.SuperKey(client.ObjectKeyFromObject(tenant)), "").(*corev1.Service)
+	service, _ := v.Lookup(schema.GroupKind{Kind: serviceKind}, v.Tenant.SuperKey(client.ObjectKeyFromObject(tenant)), "").(*corev1.Service)
 	if service != nil && len(service.Spec.Selector) > 0 {
 		return nil, errSelects
 	}

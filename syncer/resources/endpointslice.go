@@ -14,8 +14,8 @@ import (
 )
 
 // EndpointSlice flows down if the tenant wrote it, with the addresses that the tenant may lead to. What controllers make of services and
-// of Endpoints, those of the super cluster make there of the copies, with all that the copies carry; so it is not looked at on either side. One of names stays in the tenant like a
-// Service that is a name for another.
+// of Endpoints, those of the super cluster make there of the copies, with all that the copies carry; so it is not looked at on either
+// side. One of names stays in the tenant like a Service that is a name for another.
 func EndpointSlice() engine.Kind {
 	return engine.Down[*discoveryv1.EndpointSlice]{
 		Name:   "EndpointSlice",
@@ -35,7 +35,7 @@ func EndpointSlice() engine.Kind {
 		},
 		References: func(tenant *discoveryv1.EndpointSlice) []engine.Reference {
 			var refs references
-			refs.add("Service", tenant.Labels[discoveryv1.LabelServiceName])
+			refs.add(serviceKind, tenant.Labels[discoveryv1.LabelServiceName])
 			return refs
 		},
 		Merge: func(super, desired *discoveryv1.EndpointSlice) {

@@ -93,7 +93,7 @@ func (r *references) addBackend(backend *networkingv1.IngressBackend) {
 	switch {
 	case backend == nil:
 	case backend.Service != nil:
-		r.add("Service", backend.Service.Name)
+		r.add(serviceKind, backend.Service.Name)
 	case backend.Resource != nil:
 		r.add(kindName(backend.Resource.APIGroup, backend.Resource.Kind), backend.Resource.Name)
 	}

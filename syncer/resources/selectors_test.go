@@ -37,7 +37,7 @@ func TestSelectorsAreBounded(t *testing.T) {
 			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: slices.Repeat([]string{"a"}, values)},
 		}}}}
 	}
-	for name, make := range map[string]func(values int) error{
+	for name, desire := range map[string]func(values int) error{
 		"the pods of a policy": func(values int) error {
 			return policy(networkingv1.NetworkPolicySpec{PodSelector: *listed(values)})
 		},
@@ -78,10 +78,10 @@ func TestSelectorsAreBounded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := make(maxSelected - 1); err != nil {
+			if err := desire(maxSelected - 1); err != nil {
 				t.Error(err)
 			}
-			if err := make(maxSelected); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no more than ", maxSelected)) {
+			if err := desire(maxSelected); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no more than ", maxSelected)) {
 				t.Errorf("one too many: %v", err)
 			}
 		})

@@ -8,6 +8,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
+// serviceKind is the kind of Services, by which other kinds refer to them.
+const serviceKind = "Service"
+
 // Service flows down, its load balancer's addresses and its conditions up. The copy has the cluster IP that the tenant sees, if the tenant
 // has a part of the super cluster's addresses, and else one of the super cluster's choice; so it has node ports to what is behind a load
 // balancer. A service of type NodePort gets the very ports that the tenant sees, or is refused. The service of the tenant's own
@@ -15,7 +18,7 @@ import (
 // it, unless the policy allows it: what resolves it in the super cluster would lead into the network of that.
 func Service() engine.Kind {
 	return engine.Down[*corev1.Service]{
-		Name:   "Service",
+		Name:   serviceKind,
 		Object: &corev1.Service{},
 		List:   &corev1.ServiceList{},
 		Skip: func(v engine.View, tenant *corev1.Service) bool {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -108,7 +110,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		before := countOf(rejected("Kind"))
 		answering(hostile, local.Lists(widgetResource), local.NoStream(local.RewriteItems(asBinding)))
 		expireWatches(hostile, widgetResource)
-		Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+		Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
 		shouldStayAbsent(ctx, super.Client, binding("listed"))
 	})
 
@@ -117,7 +119,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		answering(hostile, local.Lists(widgetResource), local.RewriteItems(asBinding))
 		obj := widget(ns, "watched")
 		create(ctx, mallory.Client, obj)
-		Eventually(rejected("Event")).Should(BeNumerically(">", before))
+		Eventually(rejected("Event")).WithTimeout(relisted).Should(BeNumerically(">", before))
 		shouldStayAbsent(ctx, super.Client, binding("watched"))
 		shouldStayAbsent(ctx, super.Client, superOf(mallory, obj))
 	})
@@ -130,7 +132,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		p := pod(ns, "claims")
 		create(ctx, mallory.Client, p)
 		expireWatches(hostile, "pods")
-		Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+		Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
 		shouldStayAbsent(ctx, super.Client, binding("claims"))
 		shouldStayAbsent(ctx, super.Client, superOf(mallory, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "claims"}}))
 	})
@@ -146,7 +148,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 			answering(hostile, local.Lists("pods"), local.NoStream(local.Status(http.StatusOK,
 				`{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"9999999"},"items":[]}`)))
 			expireWatches(hostile, "pods")
-			Eventually(rejected("Kind")).Should(BeNumerically(">", before))
+			Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
 			Consistently(read(ctx, super.Client, copied)).Should(And(
 				HaveField("UID", copied.UID), HaveField("DeletionTimestamp", BeNil())))
 		})
@@ -157,7 +159,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 			object["metadata"].(map[string]any)["name"] = "../../kube-system/pods/x"
 		})))
 		expireWatches(hostile, "pods")
-		Eventually(rejected("Name")).Should(BeNumerically(">", before))
+		Eventually(rejected("Name")).WithTimeout(relisted).Should(BeNumerically(">", before))
 		Expect(get(ctx, super.Client, pod("kube-system", "x"))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
@@ -168,7 +170,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 				object["metadata"].(map[string]any)["namespace"] = name
 			})))
 			expireWatches(hostile, "pods")
-			Eventually(rejected("Namespace")).Should(BeNumerically(">", before))
+			Eventually(rejected("Namespace")).WithTimeout(relisted).Should(BeNumerically(">", before))
 			undo()
 		}
 		pods := &corev1.PodList{}
@@ -182,7 +184,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 			delete(object["metadata"].(map[string]any), "uid")
 		})))
 		expireWatches(hostile, "pods")
-		Eventually(rejected("Identity")).Should(BeNumerically(">", before))
+		Eventually(rejected("Identity")).WithTimeout(relisted).Should(BeNumerically(">", before))
 	})
 
 	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
@@ -204,10 +206,14 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 	})
 })
 
-// expireWatches has the syncer list anew: its watches of a resource are answered that what they begin at is gone.
+// relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
+const relisted = 90 * time.Second
+
+// expireWatches has the syncer list anew: its next watch of a resource is answered that the version it begins at is gone.
 func expireWatches(hostile *local.Hostile, resource string) {
+	var expired atomic.Bool
 	DeferCleanup(hostile.On(func(r *http.Request) bool {
 		query := r.URL.Query()
-		return local.Lists(resource)(r) && query.Get("watch") != "" && query.Get("sendInitialEvents") == ""
+		return local.Lists(resource)(r) && query.Get("watch") != "" && query.Get("sendInitialEvents") == "" && !expired.Swap(true)
 	}, local.Status(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)))
 }

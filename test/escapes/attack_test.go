@@ -63,7 +63,7 @@ func writeTable(file string, all types.SpecReports) error {
 	if !found || !closed {
 		return fmt.Errorf("write the table of attacks: %s does not have the marks %q and %q", file, tableBegin, tableEnd)
 	}
-	return os.WriteFile(file, []byte(before+tableBegin+"\n"+table(all)+tableEnd+after), 0o644) //nolint:gosec // a document
+	return os.WriteFile(file, []byte(before+tableBegin+"\n"+table(all)+tableEnd+after), 0o644)
 }
 
 // table is the table of attacks in Markdown, sorted by the area that is attacked.

@@ -69,7 +69,9 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 
 // reading matches reads of one object, by the end of its path.
 func reading(object string) local.Match {
-	return func(r *http.Request) bool { return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+object) }
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+object)
+	}
 }
 
 // metadataOf returns the metadata of an object in JSON.

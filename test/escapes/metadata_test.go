@@ -250,9 +250,14 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 			"traefik.ingress.kubernetes.io/router.middlewares": "kube-system-auth@kubernetescrd", "haproxy.org/backend-config-snippet": "x",
 		}}.shouldStay(ctx, mallory, &networkingv1.Ingress{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
-			Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{
-				Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
-			}},
+			Spec: networkingv1.IngressSpec{TLS: []networkingv1.IngressTLS{{Hosts: []string{"snippets.example.com"}}}, Rules: []networkingv1.IngressRule{{
+				Host: "snippets.example.com",
+				IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
+					Path: "/", PathType: new(networkingv1.PathTypePrefix), Backend: networkingv1.IngressBackend{
+						Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
+					},
+				}}}},
+			}}},
 		})
 	})
 

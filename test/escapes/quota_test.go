@@ -21,6 +21,7 @@ var _ = Describe("The quota of storage", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: tenancyv1alpha1.Limits{"requests.storage": "1Gi", "count/endpoints": "1"}}
+			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24"}}
 		})
 		class = offeredClass(ctx, mallory)
 	})
@@ -82,7 +83,7 @@ func endpoints(ns, name string) *corev1.Endpoints { //nolint:staticcheck // depr
 	return &corev1.Endpoints{ //nolint:staticcheck // see above
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 		Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // see above
-			Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}}, Ports: []corev1.EndpointPort{{Port: 80}}, //nolint:staticcheck // see above
+			Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}}, Ports: []corev1.EndpointPort{{Port: 80}},
 		}},
 	}
 }

@@ -2,6 +2,7 @@ package escapes
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -84,9 +85,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 			if object["metadata"].(map[string]any)["name"] != name {
 				return
 			}
-			for field, value := range fields {
-				object["spec"].(map[string]any)[field] = value
-			}
+			maps.Copy(object["spec"].(map[string]any), fields)
 		})))
 	}
 

@@ -65,7 +65,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
 	super, err = local.Start(ctx, dir, "--syncer=false", "--agent=false", "--nodes", "3",
-		"--tenant-egress-cidr", outsideNetwork)
+		"--tenant-egress-cidr", outsideNetwork,
+		// The store limits what a tenant hoards, so that the attacks on the syncer need more room.
+		"--tenant-storage=256Mi", "--tenant-writes=64Mi")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err = super.SyncerConfig(ctx)
