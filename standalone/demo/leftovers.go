@@ -30,7 +30,7 @@ func nothingLeft(ctx context.Context, admin *Admin, dataDir string, tenant *Tena
 	if _, err := os.Stat(files); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("files of %s are left in %s", tenant.Name, files)
 	}
-	keys, err := countKeys(ctx, filepath.Join(dataDir, "etcd", "client.sock"), "/controlplanes/"+tenant.Namespace+"/")
+	keys, err := countKeys(ctx, filepath.Join(dataDir, "etcd-tenants", "client.sock"), "/controlplanes/"+tenant.Namespace+"/")
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,11 @@ func kindOf(obj client.Object) *kind {
 }
 
 // saying is a custom resource that says of itself that it is of a kind.
-func saying(gvk schema.GroupVersionKind, name string) client.Object {
+func saying(gvk schema.GroupVersionKind) client.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
 	u.SetNamespace("blue-default")
-	u.SetName(name)
+	u.SetName("a")
 	return u
 }
 
@@ -73,12 +73,12 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 		kind   *kind
 		states []client.Object
 	}{
-		"another kind without a type":    {kindOf(saying(widget, "a")), []client.Object{saying(binding, "a")}},
-		"no kind without a type":         {kindOf(saying(widget, "a")), []client.Object{saying(schema.GroupVersionKind{}, "a")}},
-		"another version of the kind":    {kindOf(saying(widget, "a")), []client.Object{saying(widget.GroupKind().WithVersion("v2"), "a")}},
-		"a type for one without":         {kindOf(saying(widget, "a")), []client.Object{named(ns, "a")}},
+		"another kind without a type":    {kindOf(saying(widget)), []client.Object{saying(binding)}},
+		"no kind without a type":         {kindOf(saying(widget)), []client.Object{saying(schema.GroupVersionKind{})}},
+		"another version of the kind":    {kindOf(saying(widget)), []client.Object{saying(widget.GroupKind().WithVersion("v2"))}},
+		"a type for one without":         {kindOf(saying(widget)), []client.Object{named(ns, "a")}},
 		"another type":                   {kindOf(&corev1.ConfigMap{}), []client.Object{named(ns, "a")}},
-		"a kind that becomes another":    {kindOf(saying(widget, "a")), []client.Object{saying(binding, "a"), saying(widget, "a")}},
+		"a kind that becomes another":    {kindOf(saying(widget)), []client.Object{saying(binding), saying(widget)}},
 		"an object that becomes another": {kindOf(&corev1.Pod{}), []client.Object{named(ns, "b"), named(ns, "a")}},
 		"an object that moves away":      {kindOf(&corev1.Pod{}), []client.Object{named("green-default", "a"), named(ns, "a")}},
 		"an object without a name":       {kindOf(&corev1.Pod{}), []client.Object{named(ns, "")}},

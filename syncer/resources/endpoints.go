@@ -24,8 +24,8 @@ type (
 // endpointsManagedBy is the label of what the endpoints controller made, since Kubernetes 1.33.
 const endpointsManagedBy = "endpoints.kubernetes.io/managed-by"
 
-// Endpoints are synced down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes EndpointSlices
-// of them, as the tenant does, and by itself those of services that select pods.
+// Endpoints are synced down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes
+// EndpointSlices of them, as the tenant does, and by itself those of services that select pods.
 func Endpoints() engine.Kind {
 	return engine.Down[*endpoints]{
 		Name:     "Endpoints",

@@ -156,7 +156,7 @@ func (f *far) connect(ctx context.Context) *local.Tenant {
 func (f *far) restart(ctx context.Context, meanwhile func(etcd string)) {
 	GinkgoHelper()
 	Expect(f.process.Stop()).To(Succeed())
-	meanwhile(filepath.Join(f.process.Dir, "etcd"))
+	meanwhile(filepath.Join(f.process.Dir, "etcd-tenants"))
 	f.start(ctx, f.process.Dir)
 	f.connect(ctx)
 	Eventually(f.tenant.Client.List).WithContext(ctx).WithArguments(&corev1.NamespaceList{}).Should(Succeed())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +32,9 @@ func EachObject(ctx context.Context, server *rest.Config, f func(schema.GroupVer
 	}
 	for _, of := range listable(lists) {
 		all, err := reads.Resource(of).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // discovery lists the state of components, which hosted control planes do not serve to tenants
+		}
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", of, err)
 		}
