@@ -32,7 +32,8 @@ func defaultTenantLimits() TenantLimits {
 
 func (l *TenantLimits) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.Storage, "tenant-storage", "how much each tenant's control plane stores at most; 0 is no limit")
-	flags.Int64Var(&l.Objects, "tenant-objects", l.Objects, "how many objects of all kinds each tenant's control plane has at most; 0 is no limit")
+	flags.Int64Var(&l.Objects, "tenant-objects", l.Objects,
+		"how many objects of all kinds each tenant's control plane has at most; 0 is no limit")
 	flags.Var(&l.Writes, "tenant-writes", "how much each tenant's control plane writes in a second at most, but for bursts; 0 is no limit")
 }
 
@@ -40,7 +41,8 @@ func (l *TenantLimits) validate() error {
 	const request = 2 << 20 // what etcd takes at a time, and more
 	switch {
 	case l.Storage.Sign() < 0 || l.Objects < 0 || l.Writes.Sign() < 0:
-		return fmt.Errorf("--tenant-storage is %s, --tenant-objects %d, --tenant-writes %s: none may be negative", &l.Storage, l.Objects, &l.Writes)
+		return fmt.Errorf("--tenant-storage is %s, --tenant-objects %d, --tenant-writes %s: none may be negative",
+			&l.Storage, l.Objects, &l.Writes)
 	case l.Writes.Sign() > 0 && l.Writes.Value()*quota.WriteBurst < request:
 		return fmt.Errorf("--tenant-writes is %s: it must be 256Ki at least, so that an object of the largest size can be written", &l.Writes)
 	}

@@ -71,8 +71,9 @@ func (b *budget) limitRequests(handler http.Handler, c *genericapiserver.Config)
 		}
 		release, err := b.acquire(r.Context(), cost(r, info, b.used()))
 		if err != nil {
-			responsewriters.ErrorNegotiated(apierrors.NewTooManyRequests("other requests of this cluster take all memory that it may have for them: "+
-				"send fewer at a time, or list in pages", retryAfter), scheme.Codecs, schema.GroupVersion{}, w, r)
+			responsewriters.ErrorNegotiated(apierrors.NewTooManyRequests(
+				"other requests of this cluster take all memory that it may have for them: "+
+					"send fewer at a time, or list in pages", retryAfter), scheme.Codecs, schema.GroupVersion{}, w, r)
 			return
 		}
 		defer release()

@@ -63,7 +63,7 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 		return nil, err
 	}
 	c.Aggregator, err = controlplaneapiserver.CreateAggregatorConfig(*generic, opts.CompletedOptions, informers,
-		resolver, proxies, kubeAPIs.ControlPlane.Extra.PeerProxy, admission)
+		resolver, proxies, kubeAPIs.ControlPlane.PeerProxy, admission)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 // setKubeletDialers sets what connects to kubelets, and what the proxies to
 // pods, Services and nodes connect by.
 func setKubeletDialers(config *controlplane.Config, network egress.Network) {
-	config.Extra.KubeletClientConfig.Lookup = selector(network, egress.Kubelets).Lookup
+	config.KubeletClientConfig.Lookup = selector(network, egress.Kubelets).Lookup
 	proxies := config.ControlPlane.ProxyTransport.Clone()
 	proxies.Proxy = nil // HTTP proxies of the process would resolve names themselves
 	proxies.DialContext = network.Dialer(egress.Proxies)

@@ -51,8 +51,8 @@ func withOwnPathsOnly(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		responsewriters.ErrorNegotiated(apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, schema.GroupResource{}, "", "", 0, true),
-			scheme.Codecs, schema.GroupVersion{}, w, r)
+		hidden := apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, schema.GroupResource{}, "", "", 0, true)
+		responsewriters.ErrorNegotiated(hidden, scheme.Codecs, schema.GroupVersion{}, w, r)
 	})
 }
 

@@ -138,8 +138,9 @@ func (s *stores) run(ctx context.Context) error {
 }
 
 func (s *stores) stop() error {
-	var errs []error
-	for _, each := range s.all() {
+	all := s.all()
+	errs := make([]error, 0, len(all))
+	for _, each := range all {
 		errs = append(errs, each.stop())
 	}
 	return errors.Join(errs...)
