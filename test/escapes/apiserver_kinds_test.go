@@ -19,6 +19,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -193,7 +194,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		}))
 		p := pod(ns, "large-token")
 		create(ctx, mallory.Client, p)
-		shouldBeRejected(ctx, mallory, p, "bytes, which is not between")
+		shouldHaveNoToken(ctx, mallory, p, "bytes, which is not between")
 	})
 
 	attack("a token that has expired, to be asked for again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
@@ -202,9 +203,16 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		}))
 		p := pod(ns, "old-token")
 		create(ctx, mallory.Client, p)
-		shouldBeRejected(ctx, mallory, p, "has expired or is about to")
+		shouldHaveNoToken(ctx, mallory, p, "has expired or is about to")
 	})
 })
+
+// shouldHaveNoToken asserts that the tenant is told why a pod has no token, and that the super cluster holds none for it.
+func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
+	GinkgoHelper()
+	Eventually(rejections(ctx, t, p)).Should(ContainElement(ContainSubstring(why)))
+	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name)}})
+}
 
 // relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
 const relisted = 90 * time.Second
