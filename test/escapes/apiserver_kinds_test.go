@@ -211,7 +211,9 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
 	GinkgoHelper()
 	Eventually(rejections(ctx, t, p)).Should(ContainElement(ContainSubstring(why)))
-	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name)}})
+	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name),
+	}})
 }
 
 // relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
