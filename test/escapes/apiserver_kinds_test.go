@@ -3,7 +3,6 @@ package escapes
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -187,34 +185,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		expireWatches(hostile, "pods")
 		Eventually(rejected("Identity")).WithTimeout(relisted).Should(BeNumerically(">", before))
 	})
-
-	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
-		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
-			answer["status"] = map[string]any{"token": strings.Repeat("x", 1<<20), "expirationTimestamp": "2100-01-01T00:00:00Z"}
-		}))
-		p := pod(ns, "large-token")
-		create(ctx, mallory.Client, p)
-		shouldHaveNoToken(ctx, mallory, p, "bytes, which is not between")
-	})
-
-	attack("a token that has expired, to be asked for again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
-		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
-			answer["status"] = map[string]any{"token": "x", "expirationTimestamp": "1970-01-01T00:00:00Z"}
-		}))
-		p := pod(ns, "old-token")
-		create(ctx, mallory.Client, p)
-		shouldHaveNoToken(ctx, mallory, p, "has expired or is about to")
-	})
 })
-
-// shouldHaveNoToken asserts that the tenant is told why a pod has no token, and that the super cluster holds none for it.
-func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
-	GinkgoHelper()
-	Eventually(rejections(ctx, t, p)).Should(ContainElement(ContainSubstring(why)))
-	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name),
-	}})
-}
 
 // relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
 const relisted = 90 * time.Second

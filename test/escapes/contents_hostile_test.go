@@ -1,6 +1,7 @@
 package escapes
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,7 +9,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -70,7 +74,34 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 			undo()
 			shouldExist(ctx, super.Client, superOf(mallory, c))
 		})
+
+	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
+		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
+			answer["status"] = map[string]any{"token": strings.Repeat("x", 1<<20), "expirationTimestamp": "2100-01-01T00:00:00Z"}
+		}))
+		p := pod(ns, "large-token")
+		create(ctx, mallory.Client, p)
+		shouldHaveNoToken(ctx, mallory, p, "bytes, which is not between")
+	})
+
+	attack("a token that has expired, to be asked for again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
+		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
+			answer["status"] = map[string]any{"token": "x", "expirationTimestamp": "1970-01-01T00:00:00Z"}
+		}))
+		p := pod(ns, "old-token")
+		create(ctx, mallory.Client, p)
+		shouldHaveNoToken(ctx, mallory, p, "has expired or is about to")
+	})
 })
+
+// shouldHaveNoToken asserts that the tenant is told why a pod has no token, and that the super cluster holds none for it.
+func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
+	GinkgoHelper()
+	Eventually(rejections(ctx, t, p)).WithTimeout(relisted).Should(ContainElement(ContainSubstring(why)))
+	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name),
+	}})
+}
 
 // reading matches reads of one object, by the end of its path.
 func reading(object string) local.Match {
