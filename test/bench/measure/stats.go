@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
-// Percentile is the smallest sample that p percent of all samples do not exceed (the nearest rank). The samples are sorted, and
-// there is one at least.
+// Percentile is the smallest sample that p percent of all samples do not exceed (the nearest rank). The samples are
+// sorted. Of no samples it is 0, as where all pods of a tiny size ended in the order that a figure does not count.
 func Percentile(sorted []time.Duration, p int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
 	rank := (len(sorted)*p + 99) / 100
 	return sorted[max(rank, 1)-1]
 }
