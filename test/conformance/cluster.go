@@ -20,14 +20,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// clusters are a super cluster with a real node, and a tenant in it.
+// clusters are a super cluster with a real node, and the tenants in it.
 type clusters struct {
 	opts  *options
 	dir   string
 	super *local.SuperCluster
 }
 
-// startClusters starts a super cluster and makes the tenant.
+// startClusters starts a super cluster and makes the tenants of the sides that are run.
 func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 	dir, err := os.MkdirTemp("", "vc-conformance-")
 	if err != nil {
@@ -39,22 +39,36 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	c := &clusters{opts: opts, dir: dir, super: super}
-	if err := c.makeTenant(ctx); err != nil {
-		return nil, errors.Join(err, super.Stop(), os.RemoveAll(dir))
+	for _, side := range opts.sides {
+		if side == direct {
+			continue
+		}
+		if err := c.makeTenant(ctx, side); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", side, err), super.Stop(), os.RemoveAll(dir))
+		}
 	}
 	return c, nil
 }
 
-// makeTenant makes a tenant and writes its kubeconfig.
-func (c *clusters) makeTenant(ctx context.Context) error {
-	vc := &tenancyv1alpha1.VirtualCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tenant},
-		// All that the suite's pods ask for.
-		Spec: tenancyv1alpha1.VirtualClusterSpec{Policy: &tenancyv1alpha1.TenantPolicy{
+// policies are those of the tenants by their sides.
+func policies() map[string]*tenancyv1alpha1.TenantPolicy {
+	return map[string]*tenancyv1alpha1.TenantPolicy{
+		defaultPolicy: nil,
+		tenant: {
 			PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
 			AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
 			IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
-		}},
+			AllowTolerations: []string{"*"}, AllowNodeProfiles: true,
+			EndpointCIDRs: []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
+		},
+	}
+}
+
+// makeTenant makes a side's tenant, of the same name, and writes its kubeconfig.
+func (c *clusters) makeTenant(ctx context.Context, side string) error {
+	vc := &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: side},
+		Spec:       tenancyv1alpha1.VirtualClusterSpec{Policy: policies()[side]},
 	}
 	made, err := c.super.NewTenant(ctx, vc)
 	if err != nil {
@@ -76,7 +90,7 @@ func (c *clusters) makeTenant(ctx context.Context) error {
 	for _, cluster := range config.Clusters {
 		cluster.Server, cluster.TLSServerName = server, ""
 	}
-	return clientcmd.WriteToFile(*config, c.kubeconfig(tenant))
+	return clientcmd.WriteToFile(*config, c.kubeconfig(side))
 }
 
 // podEndpoint is where pods reach a tenant's apiserver. The suite takes it as well, because it forgets the name that a kubeconfig

@@ -16,10 +16,11 @@ type reason struct {
 	Reason string   `json:"reason"`
 }
 
-// reasons are why specs fail: where only a tenant's does, and where it does on both sides.
+// reasons are why specs fail: through a tenant and not directly, directly as well, and with the default policy and not with the opened one.
 type reasons struct {
-	Tenant []reason `json:"tenant"`
-	Both   []reason `json:"both"`
+	Tenant        []reason `json:"tenant"`
+	Both          []reason `json:"both"`
+	DefaultPolicy []reason `json:"defaultPolicy"`
 }
 
 //go:embed reasons.yaml
@@ -46,24 +47,27 @@ func find(reasons []reason, name string) string {
 // failure is a spec that fails, and why.
 type failure struct{ Name, Reason string }
 
-// comparison is what both sides have come to: OnlyTenant has what fails through a tenant only, OnlyDirect what fails directly only.
+// tally is how many specs ran on a side, and how many passed.
+type tally struct{ Ran, Passed int }
+
+// comparison is what the sides have come to: OnlyTenant has what fails through a tenant and not directly, OnlyDirect what fails
+// directly and not through a tenant, OnlyDefaultPolicy what fails with the default policy and not with the opened one.
 type comparison struct {
-	Specs                        int
-	RanDirect, RanTenant         int
-	PassedDirect, PassedTenant   int
-	OnlyTenant, OnlyDirect, Both []failure
+	Specs                                           int
+	Direct, Tenant, DefaultPolicy                   tally
+	OnlyTenant, OnlyDirect, Both, OnlyDefaultPolicy []failure
 }
 
-// compare holds the results of both sides against each other. A side without results has not run.
-func compare(specs []spec, onDirect, onTenant *results, given reasons) comparison {
+// compare holds the results of the sides against each other. A side without results has not run.
+func compare(specs []spec, sides map[string]*results, given reasons) comparison {
 	c := comparison{Specs: len(specs)}
 	for _, s := range specs {
-		passedDirect, ranDirect := onDirect.passed(s.name)
-		passedTenant, ranTenant := onTenant.passed(s.name)
-		c.RanDirect += count(ranDirect)
-		c.RanTenant += count(ranTenant)
-		c.PassedDirect += count(passedDirect)
-		c.PassedTenant += count(passedTenant)
+		passedDirect, ranDirect := c.Direct.count(sides[direct], s.name)
+		passedTenant, ranTenant := c.Tenant.count(sides[tenant], s.name)
+		passedDefault, ranDefault := c.DefaultPolicy.count(sides[defaultPolicy], s.name)
+		if ranDefault && !passedDefault && (passedTenant || !ranTenant) {
+			c.OnlyDefaultPolicy = append(c.OnlyDefaultPolicy, failure{s.name, find(given.DefaultPolicy, s.name)})
+		}
 		switch {
 		case ranTenant && !passedTenant && (passedDirect || !ranDirect):
 			c.OnlyTenant = append(c.OnlyTenant, failure{s.name, find(given.Tenant, s.name)})
@@ -76,26 +80,34 @@ func compare(specs []spec, onDirect, onTenant *results, given reasons) compariso
 	return c
 }
 
-func count(is bool) int {
-	if is {
-		return 1
+// count adds a spec's result, and returns it.
+func (t *tally) count(side *results, name string) (passed, ran bool) {
+	passed, ran = side.passed(name)
+	if ran {
+		t.Ran++
 	}
-	return 0
+	if passed {
+		t.Passed++
+	}
+	return passed, ran
 }
 
-// summarize says how many passed, and what failed through the tenant alone.
+// summarize says how many passed, and what failed through the tenants alone.
 func (c comparison) summarize(out console) {
-	out.sayf("of %d specs, passed directly %d of %d that ran, through a tenant %d of %d",
-		c.Specs, c.PassedDirect, c.RanDirect, c.PassedTenant, c.RanTenant)
+	out.sayf("of %d specs, passed directly %d of %d that ran, through a tenant %d of %d, with the default policy %d of %d",
+		c.Specs, c.Direct.Passed, c.Direct.Ran, c.Tenant.Passed, c.Tenant.Ran, c.DefaultPolicy.Passed, c.DefaultPolicy.Ran)
 	for _, f := range c.OnlyTenant {
 		out.sayf("  fails through a tenant only: %s", f.Name)
+	}
+	for _, f := range c.OnlyDefaultPolicy {
+		out.sayf("  fails with the default policy only: %s", f.Name)
 	}
 }
 
 // err names the specs that fail through a tenant without a reason.
 func (c comparison) err() error {
 	var errs []error
-	for _, f := range c.OnlyTenant {
+	for _, f := range slices.Concat(c.OnlyTenant, c.OnlyDefaultPolicy) {
 		if f.Reason == "" {
 			errs = append(errs, fmt.Errorf("fails through a tenant, and reasons.yaml does not say why: %s", f.Name))
 		}

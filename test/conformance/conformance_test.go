@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,19 +107,34 @@ func TestCompare(t *testing.T) {
 		specReport("fine", types.SpecStatePassed), specReport("known", types.SpecStateFailed), specReport("new", types.SpecStateTimedout),
 		specReport("node", types.SpecStateFailed), specReport("odd", types.SpecStatePassed),
 	})
-	got := compare(specs, onDirect, onTenant, reasons{
-		Tenant: []reason{{[]string{"other", "known"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
-		Both:   []reason{{[]string{"node"}, "one"}},
+	byDefault := kept(t, []types.SpecReport{
+		specReport("fine", types.SpecStateFailed), specReport("known", types.SpecStateFailed), specReport("odd", types.SpecStateFailed),
+		specReport("node", types.SpecStatePassed),
+	})
+	got := compare(specs, map[string]*results{direct: onDirect, tenant: onTenant, defaultPolicy: byDefault}, reasons{
+		Tenant:        []reason{{[]string{"other", "known"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
+		Both:          []reason{{[]string{"node"}, "one"}},
+		DefaultPolicy: []reason{{[]string{"fine"}, "refused"}},
 	})
 
-	if got.RanDirect != 5 || got.PassedDirect != 3 || got.RanTenant != 5 || got.PassedTenant != 2 {
-		t.Errorf("wrong numbers: %+v", got)
+	if want := (tally{Ran: 5, Passed: 3}); got.Direct != want {
+		t.Errorf("directly: got %+v, want %+v", got.Direct, want)
 	}
-	if err := got.err(); err == nil || !strings.Contains(err.Error(), "new") || strings.Contains(err.Error(), "known") {
-		t.Errorf("got %v, and only the spec without a reason should be named", err)
+	if want := (tally{Ran: 5, Passed: 2}); got.Tenant != want {
+		t.Errorf("through a tenant: got %+v, want %+v", got.Tenant, want)
+	}
+	if want := (tally{Ran: 4, Passed: 1}); got.DefaultPolicy != want {
+		t.Errorf("with the default policy: got %+v, want %+v", got.DefaultPolicy, want)
+	}
+	unexplained := got.err()
+	for name, named := range map[string]bool{"new": true, "odd": true, "known": false, "fine": false} {
+		if strings.Contains(fmt.Sprint(unexplained), ": "+name) != named {
+			t.Errorf("got %v, which should name the specs without a reason, and %s is named: %t", unexplained, name, !named)
+		}
 	}
 	for table, want := range map[string]string{
 		table(got.OnlyTenant): "| known | because |\n| new |  |", table(got.OnlyDirect): "| odd |  |", table(got.Both): "| node | one |",
+		table(got.OnlyDefaultPolicy): "| fine | refused |\n| odd |  |",
 	} {
 		if !strings.HasSuffix(table, want) {
 			t.Errorf("got\n%s\nwant at its end\n%s", table, want)
@@ -127,9 +143,11 @@ func TestCompare(t *testing.T) {
 }
 
 func TestOneSideAlone(t *testing.T) {
-	got := compare([]spec{{name: "a"}, {name: "b"}}, kept(t),
-		kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}), reasons{})
-	if got.RanDirect != 0 || got.PassedTenant != 1 || len(got.OnlyTenant) != 1 {
+	got := compare([]spec{{name: "a"}, {name: "b"}}, map[string]*results{
+		direct: kept(t), defaultPolicy: kept(t),
+		tenant: kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}),
+	}, reasons{})
+	if got.Direct.Ran != 0 || got.Tenant.Passed != 1 || len(got.OnlyTenant) != 1 || len(got.OnlyDefaultPolicy) != 0 {
 		t.Errorf("got %+v, want one that fails through the tenant", got)
 	}
 }
@@ -144,7 +162,7 @@ func TestReasonsAreGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range slices.Concat(given.Tenant, given.Both) {
+	for _, r := range slices.Concat(given.Tenant, given.Both, given.DefaultPolicy) {
 		if r.Reason == "" || len(r.Specs) == 0 {
 			t.Errorf("%+v says too little", r)
 		}
@@ -158,7 +176,7 @@ func TestReasonsAreGiven(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "conformance.md")
-	c := comparison{Specs: 3, RanTenant: 2, OnlyTenant: []failure{{"a | b", "because"}}}
+	c := comparison{Specs: 3, Tenant: tally{Ran: 2}, OnlyTenant: []failure{{"a | b", "because"}}}
 	if err := c.write(file); err != nil {
 		t.Fatal(err)
 	}

@@ -26,21 +26,29 @@ type options struct {
 
 // The sides.
 const (
+	// direct is the super cluster.
 	direct = "direct"
+	// tenant is a tenant whose policy allows all that the suite's pods ask for.
 	tenant = "tenant"
+	// defaultPolicy is a tenant whose VirtualCluster says nothing of a policy.
+	defaultPolicy = "default-policy"
 )
+
+// allSides are the sides in the order in which they run.
+func allSides() []string { return []string{direct, tenant, defaultPolicy} }
 
 func defaultOptions() *options {
 	here := filepath.Join("test", "conformance")
 	return &options{
-		binaries: "bin", results: filepath.Join(here, "results"), sides: []string{direct, tenant}, procs: 8, batch: 64,
+		binaries: "bin", results: filepath.Join(here, "results"), sides: allSides(), procs: 8, batch: 64,
 	}
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.binaries, "binaries", o.binaries, "directory that make conformance-suite built into")
 	flags.StringVar(&o.results, "results", o.results, "directory of results; what is in it is not run again")
-	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster, or tenant; empty to compare what there is")
+	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster, through a tenant, or through one with the default-policy; "+
+		"empty to compare what there is")
 	flags.StringVar(&o.focus, "focus", o.focus, "regular expression that the names of specs must match; empty for all")
 	flags.BoolVar(&o.failed, "failed", o.failed, "run those again that failed")
 	flags.IntVar(&o.procs, "procs", o.procs, "how many specs run at the same time")

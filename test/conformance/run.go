@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,7 +25,7 @@ func run(ctx context.Context, opts *options, out console) error {
 		return err
 	}
 	results := map[string]*results{}
-	for _, side := range []string{direct, tenant} {
+	for _, side := range allSides() {
 		if results[side], err = openResults(filepath.Join(opts.results, side)); err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func run(ctx context.Context, opts *options, out console) error {
 	if err := runMissing(ctx, opts, out, specs, results); err != nil {
 		return err
 	}
-	compared := compare(specs, results[direct], results[tenant], reasons)
+	compared := compare(specs, results, reasons)
 	compared.summarize(out)
 	if opts.document != "" {
 		if err := compared.write(opts.document); err != nil {
@@ -65,7 +66,7 @@ func runMissing(ctx context.Context, opts *options, out console, specs []spec, r
 	for _, side := range opts.sides {
 		have, known := results[side]
 		if !known {
-			return fmt.Errorf("--on is %q: it must be %s or %s", side, direct, tenant)
+			return fmt.Errorf("--on is %q: it must be one of %s", side, strings.Join(allSides(), ", "))
 		}
 		if todo := have.missing(specs, opts.failed); len(todo) > 0 {
 			missing[side] = todo
