@@ -42,31 +42,6 @@ func slice(ns, name, service string, addresses ...string) *discoveryv1.EndpointS
 	return s
 }
 
-// twoFaced creates a tenant of which the syncer reads by an apiserver that answers what a spec wants, with a part of the Service
-// addresses. The control plane behind it is synced as a tenant of its own as well.
-func twoFaced(ctx context.Context, part netip.Prefix) (*local.Tenant, *local.Hostile) {
-	GinkgoHelper()
-	behind := tenant(ctx)
-	hostile, err := local.NewHostile(behind.Config)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(hostile.Close)
-	kubeconfig, err := hostile.Kubeconfig()
-	Expect(err).NotTo(HaveOccurred())
-	source := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "behind-" + behind.VC.Name},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	}
-	create(ctx, super.Client, source)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
-	t := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
-		vc.Spec.ServiceCIDR = part.String()
-		vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
-		vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: source.Name}
-	})
-	t.Client, t.Config = behind.Client, behind.Config
-	return t, hostile
-}
-
 var _ = Describe("Addresses of Services", Ordered, func() {
 	const (
 		ns     = "services"
@@ -93,8 +68,8 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		honest = tenant(ctx)
 		theirs := netip.MustParsePrefix(honest.VC.Status.ServiceCIDR)
 		victim = addresses.In(theirs, addresses.DNS).String()
-		// The last of the pool is given to nobody who does not ask for it.
-		mallory, hostile = twoFaced(ctx, netip.MustParsePrefix("10.111.240.0/20"))
+		// The last part of the pool, which is only given to a tenant that asks for it.
+		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.240.0/20" })
 		create(ctx, mallory.Client, namespace(ns))
 		create(ctx, honest.Client, namespace(ns))
 		shouldExist(ctx, super.Client, superOf(mallory, namespace(ns)))
