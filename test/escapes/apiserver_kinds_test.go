@@ -18,6 +18,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -60,7 +61,7 @@ func allowWidgets(ctx context.Context) {
 		},
 	}
 	for _, obj := range []client.Object{role, definition} {
-		create(ctx, super.Client, obj)
+		kit.Create(ctx, super.Client, obj)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, obj)).To(Succeed()) })
 	}
 }
@@ -90,11 +91,11 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 				Group: widgetGroup, Version: "v1", Resource: widgetResource, Direction: tenancyv1alpha1.SyncDown,
 			}}}
 		})
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		shouldSync(ctx, mallory, ns, "honest")
 		first := widget(ns, "first")
 		Eventually(func(ctx context.Context) error { return mallory.Client.Create(ctx, first.DeepCopy()) }).WithContext(ctx).Should(Succeed())
-		shouldExist(ctx, super.Client, superOf(mallory, first))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, first))
 	})
 
 	// binding is the binding that an attack wants.
@@ -104,23 +105,23 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 
 	attack("a list of custom resources with items of kind ClusterRoleBinding", "review: an External tenant became admin", func(ctx SpecContext) {
 		obj := widget(ns, "listed")
-		create(ctx, mallory.Client, obj)
-		shouldExist(ctx, super.Client, superOf(mallory, obj))
+		kit.Create(ctx, mallory.Client, obj)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, obj))
 		before := countOf(rejected("Kind"))
 		answering(hostile, local.Lists(widgetResource), local.NoStream(local.RewriteItems(asBinding)))
 		expireWatches(hostile, widgetResource)
 		Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
-		shouldStayAbsent(ctx, super.Client, binding("listed"))
+		kit.ShouldStayAbsent(ctx, super.Client, binding("listed"))
 	})
 
 	attack("watch events of kind ClusterRoleBinding for custom resources", "review: an External tenant became admin", func(ctx SpecContext) {
 		before := countOf(rejected("Event"))
 		answering(hostile, local.Lists(widgetResource), local.RewriteItems(asBinding))
 		obj := widget(ns, "watched")
-		create(ctx, mallory.Client, obj)
+		kit.Create(ctx, mallory.Client, obj)
 		Eventually(rejected("Event")).WithTimeout(relisted).Should(BeNumerically(">", before))
-		shouldStayAbsent(ctx, super.Client, binding("watched"))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, obj))
+		kit.ShouldStayAbsent(ctx, super.Client, binding("watched"))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, obj))
 	})
 
 	attack("items of pods that say they are of kind ClusterRoleBinding", "review: mistyped items of typed lists", func(ctx SpecContext) {
@@ -128,27 +129,27 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
 			object["apiVersion"], object["kind"] = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
 		})))
-		p := pod(ns, "claims")
-		create(ctx, mallory.Client, p)
+		p := kit.Pod(ns, "claims")
+		kit.Create(ctx, mallory.Client, p)
 		expireWatches(hostile, "pods")
 		Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
-		shouldStayAbsent(ctx, super.Client, binding("claims"))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "claims"}}))
+		kit.ShouldStayAbsent(ctx, super.Client, binding("claims"))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "claims"}}))
 	})
 
 	attack("a list of another kind in the place of the pods, which client-go takes for an empty one", "review: empty means mass deletion",
 		func(ctx SpecContext) {
-			p := pod(ns, "stays")
-			create(ctx, mallory.Client, p)
-			shouldExist(ctx, super.Client, superOf(mallory, p))
-			copied := superOf(mallory, p)
-			Expect(get(ctx, super.Client, copied)).To(Succeed())
+			p := kit.Pod(ns, "stays")
+			kit.Create(ctx, mallory.Client, p)
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
+			copied := kit.SuperOf(mallory, p)
+			Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
 			before := countOf(rejected("Kind"))
 			answering(hostile, local.Lists("pods"), local.NoStream(local.Status(http.StatusOK,
 				`{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"9999999"},"items":[]}`)))
 			expireWatches(hostile, "pods")
 			Eventually(rejected("Kind")).WithTimeout(relisted).Should(BeNumerically(">", before))
-			Consistently(read(ctx, super.Client, copied)).Should(And(
+			Consistently(kit.Read(ctx, super.Client, copied)).Should(And(
 				HaveField("UID", copied.UID), HaveField("DeletionTimestamp", BeNil())))
 		})
 
@@ -159,7 +160,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		})))
 		expireWatches(hostile, "pods")
 		Eventually(rejected("Name")).WithTimeout(relisted).Should(BeNumerically(">", before))
-		Expect(get(ctx, super.Client, pod("kube-system", "x"))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(kit.Get(ctx, super.Client, kit.Pod("kube-system", "x"))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
 	attack("pods without a namespace, or in one whose name is a path", "own idea: keys of another scope", func(ctx SpecContext) {

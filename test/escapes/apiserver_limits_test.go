@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -36,7 +36,11 @@ func podEvent(n, size int) string {
 }
 
 var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
-	const ns = "honest"
+	const (
+		ns        = "honest"
+		manyBytes = "review: 6 GiB in two minutes"
+		manyItems = "own idea: JSON as an archive bomb"
+	)
 	var (
 		// platform is what a tenant's apiserver must not lead to: it reaches the super cluster as an admin, and is trusted.
 		platform *local.Hostile
@@ -45,21 +49,16 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		var err error
-		platform, err = local.NewHostile(super.Config)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(platform.Close)
+		platform = kit.Hostile(super.Config)
 		honest = tenant(ctx)
-		create(ctx, honest.Client, namespace(ns))
+		kit.Create(ctx, honest.Client, kit.Namespace(ns))
 		there = hostedElsewhere(ctx)
 	})
 
 	// attempt creates a tenant with an apiserver that answers some requests otherwise.
 	attempt := func(ctx context.Context, match local.Match, answer local.Answer) *tenancyv1alpha1.VirtualCluster {
 		GinkgoHelper()
-		hostile, err := local.NewHostile(there.Config)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(hostile.Close)
+		hostile := kit.Hostile(there.Config)
 		hostile.On(match, answer)
 		return externalCluster(ctx, hostile, platform.CA())
 	}
@@ -67,7 +66,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 	// refused asserts that a tenant's answers are not read, that its condition says why, and that others are synced meanwhile.
 	refused := func(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why string) {
 		GinkgoHelper()
-		Eventually(read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonAnswerRefused, why))
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonAnswerRefused, why))
 		shouldSync(ctx, honest, ns, vc.Name)
 	}
 
@@ -92,68 +91,59 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 
 	attack("the manager's question for the version, redirected to the super cluster's apiserver", "CVE-2022-3172", func(ctx SpecContext) {
 		vc := attempt(ctx, local.Path("/version"), local.Redirect(platform.URL()))
-		Eventually(read(ctx, super.Client, vc)).Should(
-			haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 		Expect(platform.Seen(local.Everything)).To(BeZero())
 	})
 
-	attack("an endless answer to the manager's question for the version", "review: 6 GiB in two minutes", func(ctx SpecContext) {
+	attack("an endless answer to the manager's question for the version", manyBytes, func(ctx SpecContext) {
 		vc := attempt(ctx, local.Path("/version"), local.Endless(http.StatusOK, `{"gitVersion":"`, padding, gibi))
-		Eventually(read(ctx, super.Client, vc)).Should(
-			haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 	})
 
-	attack("a gzip bomb in a list", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.NoStream(local.GzipBomb(http.StatusOK, podListBeginning, podItem, gibi)))
-		refused(ctx, vc, "Content-Encoding")
-	})
-
-	attack("a gzip bomb in an object", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.GzipBomb(http.StatusOK, `{"kind":"`, padding, gibi))
-		refused(ctx, vc, "Content-Encoding")
-	})
-
-	attack("a gzip bomb in an error", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.GzipBomb(http.StatusInternalServerError, "", padding, gibi))
-		refused(ctx, vc, "Content-Encoding")
-	})
-
-	attack("a gzip bomb in discovery", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Path("/apis"), local.GzipBomb(http.StatusOK, `{"kind":"`, padding, gibi))
-		refused(ctx, vc, "Content-Encoding")
-	})
-
-	attack("an endless error", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.Endless(http.StatusForbidden, "", padding, gibi))
-		refused(ctx, vc, "the bytes of an error")
-	})
-
-	attack("an endless list", "review: 6 GiB in two minutes", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.NoStream(local.Endless(http.StatusOK, podListBeginning, padding, gibi)))
-		refused(ctx, vc, "the bytes of a page")
-	})
-
-	attack("a list of empty items, which take a thousand times their bytes", "own idea: JSON as an archive bomb", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.NoStream(local.Endless(http.StatusOK, podListBeginning, "{},", gibi)))
-		refused(ctx, vc, "the items that were asked for")
-	})
-
-	attack("a list of pages without end", "Kubernetes documentation: API Concepts, limit and continue", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.NoStream(local.Status(http.StatusOK,
-			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[]}`)))
-		refused(ctx, vc, "the pages of a list")
-	})
-
-	attack("an event of 100 MB", "review: everything that is read from a tenant", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.Endless(http.StatusOK, `{"type":"ADDED","object":{"kind":"`, padding, 100<<20))
-		refused(ctx, vc, "the bytes of an event")
-	})
-
-	attack("an event of empty containers, which take a thousand times their bytes", "own idea: JSON as an archive bomb", func(ctx SpecContext) {
-		vc := attempt(ctx, local.Lists("pods"), local.Endless(http.StatusOK,
-			`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":{"containers":[`, "{},", 3<<20))
-		refused(ctx, vc, "the elements of JSON")
-	})
+	for _, a := range []struct {
+		text, source string
+		match        local.Match
+		answer       local.Answer
+		why          string
+	}{
+		{
+			"a gzip bomb in a list", manyBytes, local.Lists("pods"),
+			local.NoStream(local.GzipBomb(http.StatusOK, podListBeginning, podItem, gibi)), "Content-Encoding",
+		}, {
+			"a gzip bomb in an object", manyBytes, local.Path("/api/v1/namespaces"),
+			local.GzipBomb(http.StatusOK, `{"kind":"`, padding, gibi), "Content-Encoding",
+		}, {
+			"a gzip bomb in an error", manyBytes, local.Path("/api/v1/namespaces"),
+			local.GzipBomb(http.StatusInternalServerError, "", padding, gibi), "Content-Encoding",
+		}, {
+			"a gzip bomb in discovery", manyBytes, local.Path("/apis"),
+			local.GzipBomb(http.StatusOK, `{"kind":"`, padding, gibi), "Content-Encoding",
+		}, {
+			"an endless error", manyBytes, local.Path("/api/v1/namespaces"),
+			local.Endless(http.StatusForbidden, "", padding, gibi), "the bytes of an error",
+		}, {
+			"an endless list", manyBytes, local.Lists("pods"),
+			local.NoStream(local.Endless(http.StatusOK, podListBeginning, padding, gibi)), "the bytes of a page",
+		}, {
+			"a list of empty items, which take a thousand times their bytes", manyItems, local.Lists("pods"),
+			local.NoStream(local.Endless(http.StatusOK, podListBeginning, "{},", gibi)), "the items that were asked for",
+		}, {
+			"a list of pages without end", "Kubernetes documentation: API Concepts, limit and continue", local.Lists("pods"),
+			local.NoStream(local.Status(http.StatusOK,
+				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[]}`)), "the pages of a list",
+		}, {
+			"an event of 100 MB", "review: everything that is read from a tenant", local.Lists("pods"),
+			local.Endless(http.StatusOK, `{"type":"ADDED","object":{"kind":"`, padding, 100<<20), "the bytes of an event",
+		}, {
+			"an event of empty containers, which take a thousand times their bytes", manyItems, local.Lists("pods"),
+			local.Endless(http.StatusOK, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":{"containers":[`, "{},", 3<<20),
+			"the elements of JSON",
+		},
+	} {
+		attack(a.text, a.source, func(ctx SpecContext) { refused(ctx, attempt(ctx, a.match, a.answer), a.why) })
+	}
 
 	attack("objects without end, each of which is small enough", "review: everything that is read from a tenant", func(ctx SpecContext) {
 		vc := attempt(ctx, local.Lists("pods"), func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -169,7 +159,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 
 	attack("an answer that drips", "slow-read attacks, turned round", func(ctx SpecContext) {
 		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.Drip(`{"kind":"`+strings.Repeat(" ", 1<<20), 50*time.Millisecond))
-		Eventually(read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "does not answer"))
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "does not answer"))
 		shouldSync(ctx, honest, ns, "drip")
 	})
 
@@ -177,14 +167,12 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.RewriteItems(func(object map[string]any) {
 			object["metadata"].(map[string]any)["uid"] = "x\nAll is well. Run: kubectl delete vc --all"
 		}))
-		Eventually(read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "does not answer"))
-		Expect(read(ctx, super.Client, vc)()).NotTo(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "All is well"))
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "does not answer"))
+		Expect(kit.Read(ctx, super.Client, vc)()).NotTo(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "All is well"))
 	})
 
 	attack("discovery that names 20,000 API groups", "own idea: discovery asks for each", func(ctx SpecContext) {
-		hostile, err := local.NewHostile(there.Config)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(hostile.Close)
+		hostile := kit.Hostile(there.Config)
 		groups := make([]string, 20_000)
 		for i := range groups {
 			groups[i] = fmt.Sprintf(`{"name":"g%d","versions":[{"groupVersion":"g%d/v1","version":"v1"}]}`, i, i)
@@ -197,9 +185,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 	})
 
 	It("of an honest apiserver are synced, with what it lists in pages too", func(ctx SpecContext) {
-		hostile, err := local.NewHostile(hostedElsewhere(ctx).Config)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(hostile.Close)
+		hostile := kit.Hostile(hostedElsewhere(ctx).Config)
 		hostile.On(local.Lists("pods"), local.NoStream(func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
 			behind.ServeHTTP(w, r)
 		}))
@@ -212,17 +198,10 @@ func externalCluster(ctx context.Context, hostile *local.Hostile, trusted []byte
 	GinkgoHelper()
 	kubeconfig, err := hostile.Kubeconfig(trusted)
 	Expect(err).NotTo(HaveOccurred())
-	vc := virtualCluster()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: vc.Namespace, Name: vc.Name}, Data: map[string][]byte{"kubeconfig": kubeconfig},
-	}
-	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
-	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret.Name}
-	create(ctx, super.Client, secret, vc)
-	DeferCleanup(func(ctx SpecContext) {
-		Expect(super.Client.Delete(ctx, secret)).To(Succeed())
-		Expect(super.Client.Delete(ctx, vc)).To(Succeed())
-	})
+	vc := kit.VirtualCluster()
+	kit.SetExternal(vc, kit.KubeconfigSecret(ctx, super, vc.Name, kubeconfig))
+	kit.Create(ctx, super.Client, vc)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, vc)).To(Succeed()) })
 	return vc
 }
 

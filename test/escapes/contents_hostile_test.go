@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -25,7 +26,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory, hostile = hostileTenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a ConfigMap that is another state at each read", "our own: what is newer than the watch is read again", func(ctx SpecContext) {
@@ -35,13 +36,13 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 			answer["data"] = map[string]any{"x": fmt.Sprint(n)}
 			metadataOf(answer)["resourceVersion"] = fmt.Sprint(1_000_000_000 + n)
 		}))
-		c, p := configMap(ns, "moody", 1), pod(ns, "moody", mounting("moody"))
-		create(ctx, mallory.Client, c, p)
-		shouldExist(ctx, super.Client, superOf(mallory, c))
-		shouldExist(ctx, super.Client, superOf(mallory, p))
+		c, p := configMap(ns, "moody", 1), kit.Pod(ns, "moody", mounting("moody"))
+		kit.Create(ctx, mallory.Client, c, p)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
 		// Events of both objects lead to a few reads. A newer answer is no reason to read again, nor is a round of the patrol: it ends.
 		Eventually(func(g Gomega) {
-			g.Consistently(reads.Load, quiet).Should(Equal(reads.Load()))
+			g.Consistently(reads.Load, kit.Quiet).Should(Equal(reads.Load()))
 		}).WithContext(ctx).Should(Succeed())
 		settled := reads.Load()
 		Expect(settled).To(BeNumerically("<", 10))
@@ -52,13 +53,13 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		undo := hostile.On(reading("configmaps/asked"), local.Rewrite(func(answer map[string]any) {
 			metadataOf(answer)["name"], metadataOf(answer)["namespace"] = "answered", "default"
 		}))
-		c, p := configMap(ns, "asked", 1), pod(ns, "asked", mounting("asked"))
-		create(ctx, mallory.Client, c, p)
-		shouldExist(ctx, super.Client, superOf(mallory, p))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, c))
+		c, p := configMap(ns, "asked", 1), kit.Pod(ns, "asked", mounting("asked"))
+		kit.Create(ctx, mallory.Client, c, p)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, c))
 		Expect(hostile.Seen(reading("configmaps/asked"))).To(BeNumerically(">", 0))
 		undo()
-		shouldExist(ctx, super.Client, superOf(mallory, c))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
 	})
 
 	attack("a read that is answered with an older state than the watch has shown", "our own: a Secret that was withdrawn comes back",
@@ -66,21 +67,21 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 			undo := hostile.On(reading("configmaps/old"), local.Rewrite(func(answer map[string]any) {
 				metadataOf(answer)["resourceVersion"] = "1"
 			}))
-			c, p := configMap(ns, "old", 1), pod(ns, "old", mounting("old"))
-			create(ctx, mallory.Client, c, p)
-			shouldExist(ctx, super.Client, superOf(mallory, p))
-			shouldStayAbsent(ctx, super.Client, superOf(mallory, c))
+			c, p := configMap(ns, "old", 1), kit.Pod(ns, "old", mounting("old"))
+			kit.Create(ctx, mallory.Client, c, p)
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
+			kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, c))
 			Expect(hostile.Seen(reading("configmaps/old"))).To(BeNumerically(">", 0))
 			undo()
-			shouldExist(ctx, super.Client, superOf(mallory, c))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
 		})
 
 	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
 		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
 			answer["status"] = map[string]any{"token": strings.Repeat("x", 1<<20), "expirationTimestamp": "2100-01-01T00:00:00Z"}
 		}))
-		p := pod(ns, "large-token")
-		create(ctx, mallory.Client, p)
+		p := kit.Pod(ns, "large-token")
+		kit.Create(ctx, mallory.Client, p)
 		shouldHaveNoToken(ctx, mallory, p, "bytes, which is not between")
 	})
 
@@ -88,8 +89,8 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
 			answer["status"] = map[string]any{"token": "x", "expirationTimestamp": "1970-01-01T00:00:00Z"}
 		}))
-		p := pod(ns, "old-token")
-		create(ctx, mallory.Client, p)
+		p := kit.Pod(ns, "old-token")
+		kit.Create(ctx, mallory.Client, p)
 		shouldHaveNoToken(ctx, mallory, p, "has expired or is about to")
 	})
 })
@@ -97,8 +98,8 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 // shouldHaveNoToken asserts that the tenant is told why a pod has no token, and that the super cluster holds none for it.
 func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
 	GinkgoHelper()
-	Eventually(rejections(ctx, t, p)).WithTimeout(relisted).Should(ContainElement(ContainSubstring(why)))
-	shouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+	Eventually(kit.Rejections(ctx, t, p)).WithTimeout(relisted).Should(ContainElement(ContainSubstring(why)))
+	kit.ShouldStayAbsent(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: t.Super(p.Namespace), Name: names.TokenSecret(p.Name),
 	}})
 }

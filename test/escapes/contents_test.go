@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -30,7 +31,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		shouldBeServed(ctx, mallory, "first")
 	})
 
@@ -38,7 +39,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 		func(ctx SpecContext) {
 			before, sent := liveHeap(), requests()
 			for i := range hoard {
-				create(ctx, mallory.Client, configMap(ns, fmt.Sprint("large-", i), large))
+				kit.Create(ctx, mallory.Client, configMap(ns, fmt.Sprint("large-", i), large))
 			}
 			shouldBeServed(ctx, mallory, "after-config-maps")
 			shouldBeFlat(before)
@@ -49,7 +50,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 	attack("Secrets of a megabyte each that nothing refers to", "review: the same by another kind", func(ctx SpecContext) {
 		before, sent := liveHeap(), requests()
 		for i := range hoard {
-			create(ctx, mallory.Client, &corev1.Secret{
+			kit.Create(ctx, mallory.Client, &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("large-", i)}, Data: map[string][]byte{"x": []byte(filler(large))},
 			})
 		}
@@ -71,7 +72,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 					bomb.Labels[fmt.Sprintf("example.com/label-%04d", n)] = filler(63)
 					bomb.Finalizers = append(bomb.Finalizers, fmt.Sprintf("example.com/finalizer-%04d", n))
 				}
-				create(ctx, mallory.Client, bomb)
+				kit.Create(ctx, mallory.Client, bomb)
 			}
 			shouldBeServed(ctx, mallory, "after-metadata")
 			shouldBeFlat(before)
@@ -79,15 +80,15 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 
 	attack("a megabyte to which pods refer and soon no more, again and again", "our own: references that come and go", func(ctx SpecContext) {
 		const times = 10
-		create(ctx, mallory.Client, configMap(ns, "flip-flop", large))
+		kit.Create(ctx, mallory.Client, configMap(ns, "flip-flop", large))
 		before, sent := liveHeap(), requests()
 		for i := range times {
-			p := pod(ns, fmt.Sprint("flip-flop-", i), mounting("flip-flop"))
-			create(ctx, mallory.Client, p)
+			p := kit.Pod(ns, fmt.Sprint("flip-flop-", i), mounting("flip-flop"))
+			kit.Create(ctx, mallory.Client, p)
 			copied := configMap(mallory.Super(ns), "flip-flop", 0)
-			shouldExist(ctx, super.Client, copied)
+			kit.ShouldExist(ctx, super.Client, copied)
 			Expect(mallory.Client.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
-			Eventually(get).WithContext(ctx).WithArguments(super.Client, copied).ShouldNot(Succeed())
+			Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, copied).ShouldNot(Succeed())
 		}
 		shouldBeFlat(before)
 		// Each time it is read once and its copy made: other tenants wait for no more than that.
@@ -96,13 +97,13 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 
 	attack("all megabytes referred to at once", "our own: what goes down is in no cache either", func(ctx SpecContext) {
 		before := liveHeap()
-		p := pod(ns, "all")
+		p := kit.Pod(ns, "all")
 		for i := range hoard {
 			mounting(fmt.Sprint("large-", i))(p)
 		}
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		for i := range hoard {
-			shouldExist(ctx, super.Client, configMap(mallory.Super(ns), fmt.Sprint("large-", i), 0))
+			kit.ShouldExist(ctx, super.Client, configMap(mallory.Super(ns), fmt.Sprint("large-", i), 0))
 		}
 		shouldBeServed(ctx, mallory, "after-all")
 		shouldBeFlat(before)
@@ -114,12 +115,12 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 func shouldBeServed(ctx context.Context, t *local.Tenant, name string) {
 	GinkgoHelper()
 	const ns = hoarded
-	c, p := configMap(ns, name, 1), pod(ns, name, mounting(name))
-	create(ctx, t.Client, c, p)
-	copied := superOf(t, c)
-	shouldExist(ctx, super.Client, copied)
+	c, p := configMap(ns, name, 1), kit.Pod(ns, name, mounting(name))
+	kit.Create(ctx, t.Client, c, p)
+	copied := kit.SuperOf(t, c)
+	kit.ShouldExist(ctx, super.Client, copied)
 	Expect(copied.Data).To(Equal(c.Data))
-	shouldExist(ctx, super.Client, superOf(t, p))
+	kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, p))
 }
 
 // configMap returns a ConfigMap that holds so many bytes.

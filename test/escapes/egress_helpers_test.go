@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -79,7 +80,7 @@ func (l *listener) serve(connections net.Listener, answer http.Handler) {
 	if answer == nil {
 		answer = http.NotFoundHandler()
 	}
-	server := &http.Server{Handler: answer, ReadHeaderTimeout: soon, ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{Handler: answer, ReadHeaderTimeout: kit.Soon, ErrorLog: log.New(io.Discard, "", 0)}
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			l.connections.Add(1)
@@ -114,7 +115,7 @@ func (l *listener) port() int32 { return int32(l.Port()) }
 // shouldBeUntouched asserts that nobody connects.
 func (l *listener) shouldBeUntouched() {
 	GinkgoHelper()
-	Consistently(l.connected).WithTimeout(quiet / 5).Should(BeZero())
+	Consistently(l.connected).WithTimeout(kit.Quiet / 5).Should(BeZero())
 }
 
 // machineAddress is an address of this machine that is not loopback: upstream refuses loopback in most objects.
@@ -148,32 +149,19 @@ func usePodNetwork(ctx context.Context) {
 // backend is a pod of a tenant at an address of the pod network, as the super cluster's node says.
 func backend(ctx context.Context, t *local.Tenant, name, address string, change ...func(*corev1.Pod)) *corev1.Pod {
 	GinkgoHelper()
-	p := pod(egressNamespace, name, change...)
-	create(ctx, t.Client, p)
-	copied := superOf(t, p)
-	Eventually(read(ctx, super.Client, copied)).Should(HaveField("Status.Phase", corev1.PodRunning))
-	setStatus(ctx, copied, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}} })
-	Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", address))
+	p := kit.Pod(egressNamespace, name, change...)
+	kit.Create(ctx, t.Client, p)
+	copied := kit.SuperOf(t, p)
+	Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}} })
+	Eventually(kit.Read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", address))
 	return copied
-}
-
-// setStatus has the node of a copy say something about it.
-func setStatus(ctx context.Context, copied *corev1.Pod, change func(*corev1.PodStatus)) {
-	GinkgoHelper()
-	Eventually(func(ctx context.Context) error {
-		if err := get(ctx, super.Client, copied); err != nil {
-			return err
-		}
-		was := copied.DeepCopy()
-		change(&copied.Status)
-		return super.Client.Status().Patch(ctx, copied, client.MergeFrom(was))
-	}).WithContext(ctx).Should(Succeed())
 }
 
 // leadTo makes a Service without a selector, and says in its EndpointSlice that it is served at an address.
 func leadTo(ctx context.Context, t *local.Tenant, name string, to netip.AddrPort) {
 	GinkgoHelper()
-	create(ctx, t.Client, &corev1.Service{
+	kit.Create(ctx, t.Client, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: egressNamespace, Name: name},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
 	}, &discoveryv1.EndpointSlice{
@@ -219,7 +207,7 @@ func rejection(ctx context.Context, t *local.Tenant, webhook admissionregistrati
 			}},
 		}},
 	}
-	create(ctx, t.Client, configuration)
+	kit.Create(ctx, t.Client, configuration)
 	DeferCleanup(func(ctx SpecContext) { Expect(t.Client.Delete(ctx, configuration)).To(Succeed()) })
 	var answer error
 	Eventually(func(ctx context.Context) error { // an apiserver learns of a webhook a moment later
@@ -269,7 +257,7 @@ func ask(ctx context.Context, t *local.Tenant, path, upgrade string) error {
 func ownNode(ctx context.Context, t *local.Tenant, name string, to *listener, change ...func(*corev1.Node)) {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	create(ctx, t.Client, node)
+	kit.Create(ctx, t.Client, node)
 	was := node.DeepCopy()
 	setKubelet(node, to)
 	for _, f := range change {
@@ -287,7 +275,7 @@ func setKubelet(node *corev1.Node, to *listener) {
 // externalName makes a Service that is an external name.
 func externalName(ctx context.Context, t *local.Tenant, name, host string) {
 	GinkgoHelper()
-	create(ctx, t.Client, &corev1.Service{
+	kit.Create(ctx, t.Client, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: egressNamespace, Name: name},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: host},
 	})
@@ -305,7 +293,7 @@ func aggregate(ctx context.Context, t *local.Tenant, group, service string, port
 			"service":               map[string]any{"namespace": egressNamespace, "name": service, "port": int64(port)},
 		},
 	}}
-	create(ctx, t.Client, api)
+	kit.Create(ctx, t.Client, api)
 	DeferCleanup(func(ctx SpecContext) { Expect(t.Client.Delete(ctx, api)).To(Succeed()) })
 	return api
 }
@@ -314,7 +302,7 @@ func aggregate(ctx context.Context, t *local.Tenant, group, service string, port
 func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) {
 	GinkgoHelper()
 	Eventually(func(ctx context.Context) (string, error) {
-		if err := get(ctx, t.Client, api); err != nil {
+		if err := kit.Get(ctx, t.Client, api); err != nil {
 			return "", err
 		}
 		conditions, _, err := unstructured.NestedSlice(api.Object, "status", "conditions")
@@ -324,7 +312,7 @@ func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured
 
 // callAvailable has a tenant write into the status of an aggregated API that it is available.
 func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) error {
-	if err := get(ctx, t.Client, api); err != nil {
+	if err := kit.Get(ctx, t.Client, api); err != nil {
 		return err
 	}
 	api.Object["status"] = map[string]any{"conditions": []any{map[string]any{
@@ -342,7 +330,7 @@ func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 		}
 	}
-	create(ctx, t.Client, &apiextensionsv1.CustomResourceDefinition{
+	kit.Create(ctx, t.Client, &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "turns.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.ClusterScoped,

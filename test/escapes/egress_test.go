@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -36,7 +37,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(egressNamespace))
+		kit.Create(ctx, mallory.Client, kit.Namespace(egressNamespace))
 		loopback = listen("127.0.0.1:0", nil)
 		machine = listen(machineAddress()+":0", nil)
 	})
@@ -99,8 +100,8 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 	Context("by nodes", func() {
 		BeforeAll(func(ctx SpecContext) {
 			ownNode(ctx, mallory, "own", machine)
-			p := pod(egressNamespace, "on-own-node", func(p *corev1.Pod) { p.Spec.NodeName = "own" })
-			create(ctx, mallory.Client, p)
+			p := kit.Pod(egressNamespace, "on-own-node", func(p *corev1.Pod) { p.Spec.NodeName = "own" })
+			kit.Create(ctx, mallory.Client, p)
 		})
 
 		attack("the proxy to a node that the tenant has made", cve8562, func(ctx SpecContext) {
@@ -117,13 +118,13 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("the proxy to a node whose status is rewritten", cve8562, func(ctx SpecContext) {
-			p := pod(egressNamespace, "anywhere")
-			create(ctx, mallory.Client, p)
-			Eventually(read(ctx, mallory.Client, p)).Should(HaveField("Spec.NodeName", Not(BeEmpty())))
-			Expect(get(ctx, mallory.Client, p)).To(Succeed())
+			p := kit.Pod(egressNamespace, "anywhere")
+			kit.Create(ctx, mallory.Client, p)
+			Eventually(kit.Read(ctx, mallory.Client, p)).Should(HaveField("Spec.NodeName", Not(BeEmpty())))
+			Expect(kit.Get(ctx, mallory.Client, p)).To(Succeed())
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.Spec.NodeName}}
 			Eventually(func(ctx context.Context) error {
-				if err := get(ctx, mallory.Client, node); err != nil {
+				if err := kit.Get(ctx, mallory.Client, node); err != nil {
 					return err
 				}
 				setKubelet(node, machine)
@@ -155,8 +156,8 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 
 	Context("by pods and Services", func() {
 		BeforeAll(func(ctx SpecContext) {
-			p := pod(egressNamespace, "addressed", func(p *corev1.Pod) { p.Spec.NodeName = "none" }) // not synced down, so nobody corrects it
-			create(ctx, mallory.Client, p)
+			p := kit.Pod(egressNamespace, "addressed", func(p *corev1.Pod) { p.Spec.NodeName = "none" }) // not synced down, so nobody corrects it
+			kit.Create(ctx, mallory.Client, p)
 			was := p.DeepCopy()
 			p.Status.PodIP, p.Status.PodIPs = machine.Addr().String(), []corev1.PodIP{{IP: machine.Addr().String()}}
 			Expect(mallory.Client.Status().Patch(ctx, p, client.MergeFrom(was))).To(Succeed())
@@ -169,7 +170,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("the proxy to a Service whose endpoints the tenant has written", cve8555, func(ctx SpecContext) {
-			create(ctx, mallory.Client, &corev1.Endpoints{ //nolint:staticcheck // the proxy reads no slices
+			kit.Create(ctx, mallory.Client, &corev1.Endpoints{ //nolint:staticcheck // the proxy reads no slices
 				ObjectMeta: metav1.ObjectMeta{Namespace: egressNamespace, Name: "written"},
 				Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // as above
 					Addresses: []corev1.EndpointAddress{{
@@ -234,7 +235,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		attack("another tenant's pod", review, func(ctx SpecContext) {
 			others := podAddress(20)
 			victim := tenant(ctx)
-			create(ctx, victim.Client, namespace(egressNamespace))
+			kit.Create(ctx, victim.Client, kit.Namespace(egressNamespace))
 			its := listen(others+":0", nil)
 			backend(ctx, victim, "secret", others)
 			leadTo(ctx, mallory, "others", its.AddrPort)
@@ -247,8 +248,8 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			next := listen(had+":0", nil)
 			copied := backend(ctx, mallory, "ended", had)
 			leadTo(ctx, mallory, "ended", next.AddrPort)
-			setStatus(ctx, copied, func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded })
-			Eventually(read(ctx, mallory.Client, pod(egressNamespace, "ended"))).Should(HaveField("Status.Phase", corev1.PodSucceeded))
+			kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded })
+			Eventually(kit.Read(ctx, mallory.Client, kit.Pod(egressNamespace, "ended"))).Should(HaveField("Status.Phase", corev1.PodSucceeded))
 			shouldNotBeAllowed(rejection(ctx, mallory, served("ended", "/", next.ca)))
 			next.shouldBeUntouched()
 		})
@@ -258,11 +259,11 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			its := listen(shared+":0", nil)
 			backend(ctx, mallory, "shared", shared)
 			leadTo(ctx, mallory, "shared", its.AddrPort)
-			platform := pod(metav1.NamespaceDefault, "of-the-platform")
-			create(ctx, super.Client, platform)
+			platform := kit.Pod(metav1.NamespaceDefault, "of-the-platform")
+			kit.Create(ctx, super.Client, platform)
 			DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, platform)).To(Succeed()) })
-			Eventually(read(ctx, super.Client, platform)).Should(HaveField("Status.Phase", corev1.PodRunning))
-			setStatus(ctx, platform, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = shared, []corev1.PodIP{{IP: shared}} })
+			Eventually(kit.Read(ctx, super.Client, platform)).Should(HaveField("Status.Phase", corev1.PodRunning))
+			kit.SetPodStatus(ctx, super.Client, platform, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = shared, []corev1.PodIP{{IP: shared}} })
 			shouldNotBeAllowed(rejection(ctx, mallory, served("shared", "/", its.ca)))
 			its.shouldBeUntouched()
 		})

@@ -6,13 +6,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -43,45 +42,19 @@ func startElsewhere(ctx context.Context) {
 func hostileTenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) (*local.Tenant, *local.Hostile) {
 	GinkgoHelper()
 	there := hostedElsewhere(ctx)
-	hostile, err := local.NewHostile(there.Config)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(hostile.Close)
+	hostile := kit.Hostile(there.Config)
 	kubeconfig, err := hostile.Kubeconfig()
 	Expect(err).NotTo(HaveOccurred())
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: there.VC.Name},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	}
-	create(ctx, super.Client, secret)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, secret)).To(Succeed()) })
-	t := tenant(ctx, append(change, func(vc *tenancyv1alpha1.VirtualCluster) {
-		vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
-		vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret.Name}
-	})...)
-	t.Client, t.Config = there.Client, there.Config
-	return t, hostile
+	return kit.ExternalTenant(ctx, super, kit.VirtualCluster(change...), there, kubeconfig), hostile
 }
 
 // hostedElsewhere creates a control plane that no syncer follows.
 func hostedElsewhere(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
 	startElsewhere(ctx)
-	vc := virtualCluster()
-	create(ctx, elsewhere.Client, vc)
-	DeferCleanup(func(ctx SpecContext) { Expect(elsewhere.Client.Delete(ctx, vc)).To(Succeed()) })
-	Eventually(read(ctx, elsewhere.Client, vc)).WithTimeout(2 * soon).Should(
-		haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	Expect(get(ctx, elsewhere.Client, vc)).To(Succeed())
-	there, err := elsewhere.Connect(ctx, vc)
-	Expect(err).NotTo(HaveOccurred())
+	there := kit.ControlPlane(ctx, elsewhere)
+	DeferCleanup(func(ctx SpecContext) { Expect(elsewhere.Client.Delete(ctx, there.VC)).To(Succeed()) })
 	return there
-}
-
-// haveCondition matches a VirtualCluster with a condition.
-func haveCondition(name string, status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return WithTransform(func(vc *tenancyv1alpha1.VirtualCluster) *metav1.Condition {
-		return meta.FindStatusCondition(vc.Status.Conditions, name)
-	}, And(Not(BeNil()), HaveField("Status", status), HaveField("Reason", reason)))
 }
 
 // answering adds a rule to a hostile apiserver for the rest of a spec.
@@ -100,14 +73,14 @@ func rejected(reason string) func() (float64, error) {
 func shouldSync(ctx context.Context, t *local.Tenant, ns, name string) {
 	GinkgoHelper()
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
-	p := pod(ns, name, func(p *corev1.Pod) {
+	p := kit.Pod(ns, name, func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "c", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
 		}}}
 	})
-	create(ctx, t.Client, c, p)
+	kit.Create(ctx, t.Client, c, p)
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(t.Client.Delete(ctx, p))).To(Succeed()) })
-	shouldExist(ctx, super.Client, superOf(t, p))
+	kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, p))
 }
 
 // countOf is what a counter says now.

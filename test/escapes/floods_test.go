@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -27,8 +28,8 @@ var _ = Describe("The time of others", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory, honest = tenant(ctx), tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
-		create(ctx, honest.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, honest.Client, kit.Namespace(ns))
 	})
 
 	// othersGetOn asserts that pods of another tenant run while a flood goes on.
@@ -39,7 +40,7 @@ var _ = Describe("The time of others", Ordered, func() {
 		Expect(honest.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ns), client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(running(ctx, honest, ns)).Should(BeZero())
 		for i := range few {
-			create(ctx, honest.Client, pod(ns, fmt.Sprintf("%s-%d", name, i)))
+			kit.Create(ctx, honest.Client, kit.Pod(ns, fmt.Sprintf("%s-%d", name, i)))
 		}
 		Eventually(running(ctx, honest, ns)).Should(Equal(few))
 		before := f.waves.Load()
@@ -52,15 +53,16 @@ var _ = Describe("The time of others", Ordered, func() {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flood"}, Spec: corev1.ServiceSpec{
 			Ports: []corev1.ServicePort{{Port: 80}},
 		}}
-		create(ctx, mallory.Client, svc)
-		shouldExist(ctx, super.Client, superOf(mallory, svc))
+		kit.Create(ctx, mallory.Client, svc)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, svc))
 		othersGetOn(ctx, "updates", newFlood(ctx, func(ctx context.Context, wave int64) error {
 			patch := fmt.Sprintf(`{"spec":{"ports":[{"port":%d}]}}`, 1+wave%10_000)
 			return mallory.Client.Patch(ctx, svc.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
 		}))
 		last := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flood"}}
-		Expect(get(ctx, mallory.Client, last)).To(Succeed())
-		Eventually(read(ctx, super.Client, superOf(mallory, svc))).Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", last.Spec.Ports[0].Port))))
+		Expect(kit.Get(ctx, mallory.Client, last)).To(Succeed())
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(mallory, svc))).
+			Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", last.Spec.Ports[0].Port))))
 	})
 
 	attack("objects that come and go by the hundred", "review: churn that costs the tenant nothing", func(ctx SpecContext) {
@@ -86,7 +88,7 @@ var _ = Describe("The time of others", Ordered, func() {
 		before, err := syncer.Requests()
 		Expect(err).NotTo(HaveOccurred())
 		for i := range objects {
-			create(ctx, mallory.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("idle-%03d", i)}})
+			kit.Create(ctx, mallory.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("idle-%03d", i)}})
 		}
 		Expect(mallory.Client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(ns))).To(Succeed())
 		Consistently(func() (map[string]float64, error) {
@@ -117,23 +119,24 @@ var _ = Describe("The time of others", Ordered, func() {
 	})
 
 	attack("an apiserver whose connections break all the time", "review: watches that begin anew cost lists", func(ctx SpecContext) {
-		apiserver := hostile(mallory)
+		apiserver := kit.Hostile(mallory.Config)
 		flapping := accomplices(ctx, apiserver, 1)[0]
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flaps"}, Spec: corev1.ServiceSpec{
 			Ports: []corev1.ServicePort{{Port: 80}},
 		}}
-		create(ctx, mallory.Client, svc)
-		copied := superOf(flapping, svc)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, mallory.Client, svc)
+		copied := kit.SuperOf(flapping, svc)
+		kit.ShouldExist(ctx, super.Client, copied)
 		none := func(*http.Request) bool { return false }
 		othersGetOn(ctx, "flaps", newFlood(ctx, func(context.Context, int64) error {
 			apiserver.On(none, nil)() // breaks all connections, twice
-			time.Sleep(10 * poll)
+			time.Sleep(10 * kit.Poll)
 			return nil
 		}))
-		Expect(read(ctx, super.Client, copied)()).To(HaveField("UID", copied.UID), "the copy is the one that it was")
-		edit(ctx, mallory.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		Eventually(read(ctx, super.Client, copied)).WithTimeout(2 * soon).Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", int32(81)))))
+		Expect(kit.Read(ctx, super.Client, copied)()).To(HaveField("UID", copied.UID), "the copy is the one that it was")
+		kit.Edit(ctx, mallory.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		Eventually(kit.Read(ctx, super.Client, copied)).WithTimeout(2 * kit.Soon).
+			Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", int32(81)))))
 	})
 })
 

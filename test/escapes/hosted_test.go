@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -102,17 +103,15 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		dir, err := os.MkdirTemp("", "vc-escapes-store-")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(os.RemoveAll, dir)
-		host, err = local.Start(ctx, dir, "--agent=false", "--nodes=0",
+		var err error
+		host, err = local.Start(ctx, kit.TempDir(), "--agent=false", "--nodes=0",
 			"--tenant-storage=4Mi", "--tenant-objects=400", "--tenant-writes=1Mi")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
 		connect := func(name string) *local.Tenant {
 			t, err := host.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
 			Expect(err).NotTo(HaveOccurred())
-			create(ctx, t.Client, namespace(ns))
+			kit.Create(ctx, t.Client, kit.Namespace(ns))
 			return t
 		}
 		mallory, alice = connect("mallory"), connect("alice")
@@ -145,7 +144,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 	aliceWorks := func(ctx context.Context, name string) {
 		GinkgoHelper()
 		cm := blob(name, half)
-		create(ctx, alice.Client, cm)
+		kit.Create(ctx, alice.Client, cm)
 		Expect(alice.Client.Delete(ctx, cm)).To(Succeed())
 	}
 
@@ -156,7 +155,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 
 	attack("an object that grows when the store is full", "idea: a limit of creations alone", func(ctx SpecContext) {
 		small := blob("grows", 10)
-		create(ctx, mallory.Client, small)
+		kit.Create(ctx, mallory.Client, small)
 		full(ctx)
 		small.Data["x"] = strings.Repeat("x", half)
 		Expect(mallory.Client.Update(ctx, small)).To(And(Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring(limit))))
@@ -164,7 +163,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 
 	attack("custom resources when the store is full", "idea: a limit of built-in kinds alone", func(ctx SpecContext) {
 		definition := widgets()
-		create(ctx, mallory.Client, definition)
+		kit.Create(ctx, mallory.Client, definition)
 		full(ctx)
 		widget := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Widget",
@@ -198,7 +197,7 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:apiserver", Groups: []string{"system:masters"}}
 		forged, err := local.NewClient(config)
 		Expect(err).NotTo(HaveOccurred())
-		big := namespace("forged")
+		big := kit.Namespace("forged")
 		big.Annotations = map[string]string{"x": strings.Repeat("x", 250<<10)}
 		Expect(untilRejected(func(i int) error {
 			next := big.DeepCopy()
@@ -211,15 +210,15 @@ var _ = Describe("The store of hosted control planes", Ordered, func() {
 		held := blob("held", 10)
 		held.Finalizers = []string{"example.com/held"}
 		Expect(client.IgnoreAlreadyExists(mallory.Client.Delete(ctx, blob("full-0", half)))).To(Succeed())
-		create(ctx, mallory.Client, held)
+		kit.Create(ctx, mallory.Client, held)
 		full(ctx)
 		Expect(mallory.Client.Delete(ctx, held)).To(Succeed(), "which grows the object by the time of its deletion")
-		Expect(mallory.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		Expect(mallory.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		Expect(mallory.Client.Patch(ctx, held, client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`)))).
 			To(Succeed())
-		Eventually(get).WithContext(ctx).WithArguments(mallory.Client, namespace(ns)).Should(MatchError(apierrors.IsNotFound, "not found"))
-		create(ctx, mallory.Client, namespace(ns))
-		create(ctx, mallory.Client, blob("again", half))
+		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, mallory.Client, blob("again", half))
 	})
 
 	attack("more objects than the platform caches", "idea: many small objects", func(ctx SpecContext) {

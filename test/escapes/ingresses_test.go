@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -43,21 +44,21 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		alice, mallory = tenant(ctx), tenant(ctx)
-		create(ctx, alice.Client, namespace(ns), ingress(ns, "shop", "shop.example.com"), ingress(ns, "all", "*.alice.example.com"))
-		create(ctx, mallory.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "shop")))
-		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "all")))
+		kit.Create(ctx, alice.Client, kit.Namespace(ns), ingress(ns, "shop", "shop.example.com"), ingress(ns, "all", "*.alice.example.com"))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(alice, ingress(ns, "shop")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(alice, ingress(ns, "all")))
 		own := ingress("default", "console", "console.example.com")
-		create(ctx, super.Client, own)
+		kit.Create(ctx, super.Client, own)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, own))).To(Succeed()) })
 	})
 
 	// rejected is an attack by a new ingress.
 	rejected := func(text, source, why string, i *networkingv1.Ingress) {
 		attack(text, source, func(ctx SpecContext) {
-			create(ctx, mallory.Client, i)
+			kit.Create(ctx, mallory.Client, i)
 			shouldBeRejected(ctx, mallory, i, why)
-			Expect(rejections(ctx, mallory, i)()).NotTo(ContainElement(ContainSubstring(alice.VC.Name)), "another tenant is named")
+			Expect(kit.Rejections(ctx, mallory, i)()).NotTo(ContainElement(ContainSubstring(alice.VC.Name)), "another tenant is named")
 		})
 	}
 	const source = "peers: vcluster and Capsule leave hosts to admission policies; ingress-nginx #8020 and the like"
@@ -75,23 +76,23 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 
 	attack("a host of another tenant, by an older ingress that changes", "own review: older is not first", func(ctx SpecContext) {
 		i := ingress(ns, "patient", "patient.example.org")
-		create(ctx, mallory.Client, i)
-		shouldExist(ctx, super.Client, superOf(mallory, i))
-		create(ctx, alice.Client, ingress(ns, "late", "late.example.com"))
-		shouldExist(ctx, super.Client, superOf(alice, ingress(ns, "late")))
-		edit(ctx, mallory.Client, i, func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = "late.example.com" })
-		Eventually(rejections(ctx, mallory, i)).Should(ContainElement(ContainSubstring(inUse)))
-		Consistently(hostsOf(ctx, superOf(mallory, i))).Should(ConsistOf("patient.example.org"))
+		kit.Create(ctx, mallory.Client, i)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))
+		kit.Create(ctx, alice.Client, ingress(ns, "late", "late.example.com"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(alice, ingress(ns, "late")))
+		kit.Edit(ctx, mallory.Client, i, func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = "late.example.com" })
+		Eventually(kit.Rejections(ctx, mallory, i)).Should(ContainElement(ContainSubstring(inUse)))
+		Consistently(hostsOf(ctx, kit.SuperOf(mallory, i))).Should(ConsistOf("patient.example.org"))
 	})
 
 	attack("a host that the platform takes back", "own review: first come, but for the platform", func(ctx SpecContext) {
 		i := ingress(ns, "squatter", "status.example.com")
-		create(ctx, mallory.Client, i)
-		shouldExist(ctx, super.Client, superOf(mallory, i))
+		kit.Create(ctx, mallory.Client, i)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))
 		own := ingress("default", "status", "status.example.com")
-		create(ctx, super.Client, own)
+		kit.Create(ctx, super.Client, own)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, own)).To(Succeed()) })
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(mallory, i)).
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(mallory, i)).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		shouldBeRejected(ctx, mallory, i, inUse)
 	})
@@ -101,8 +102,8 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{IngressHosts: []string{"*.bob.example.com"}}
 		})
 		given, other := ingress(ns, "given", "www.bob.example.com"), ingress(ns, "other", "bob.example.com.evil.example.org")
-		create(ctx, bob.Client, namespace(ns), given, other)
-		shouldExist(ctx, super.Client, superOf(bob, given))
+		kit.Create(ctx, bob.Client, kit.Namespace(ns), given, other)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(bob, given))
 		shouldBeRejected(ctx, bob, other, "is not allowed; choose one of: *.bob.example.com")
 	})
 })
@@ -111,7 +112,7 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 func hostsOf(ctx context.Context, i *networkingv1.Ingress) func() ([]string, error) {
 	return func() ([]string, error) {
 		now := i.DeepCopy()
-		err := get(ctx, super.Client, now)
+		err := kit.Get(ctx, super.Client, now)
 		var hosts []string
 		for _, rule := range now.Spec.Rules {
 			hosts = append(hosts, rule.Host)
@@ -126,7 +127,7 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a backend that is a name of the platform's network", "ingress-nginx and Contour (GHSA-5ph6-qq5x-7jwc): ExternalName", func(ctx SpecContext) {
@@ -135,9 +136,9 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "metadata.google.internal"},
 		}
 		front := ingress(ns, "front", strings.ToLower(mallory.VC.Name)+".example.org")
-		create(ctx, mallory.Client, web, front)
-		shouldExist(ctx, super.Client, superOf(mallory, front))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, web))
+		kit.Create(ctx, mallory.Client, web, front)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, front))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, web))
 	})
 
 	attack("a Service that becomes a name", "own review: the neighbour of ExternalName", func(ctx SpecContext) {
@@ -145,14 +146,14 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "turncoat"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		}
-		create(ctx, mallory.Client, svc)
-		shouldExist(ctx, super.Client, superOf(mallory, svc))
-		edit(ctx, mallory.Client, svc, func(s *corev1.Service) {
+		kit.Create(ctx, mallory.Client, svc)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, svc))
+		kit.Edit(ctx, mallory.Client, svc, func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "kubernetes.default.svc"
 		})
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(mallory, svc)).
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(mallory, svc)).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, svc))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, svc))
 	})
 
 	attack("endpoints that are names", "own review: EndpointSlices of FQDN are ExternalNames of another kind", func(ctx SpecContext) {
@@ -162,8 +163,8 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"metadata.google.internal"}}},
 		}
 		last := ingress(ns, "last", "last."+strings.ToLower(mallory.VC.Name)+".example.org")
-		create(ctx, mallory.Client, slice, last)
-		shouldExist(ctx, super.Client, superOf(mallory, last))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, slice))
+		kit.Create(ctx, mallory.Client, slice, last)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, last))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, slice))
 	})
 })

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -58,50 +59,50 @@ var _ = Describe("What all tenants share, without a quota", Ordered, func() {
 				"namespaces": 5, // Kubernetes' own are four
 			}}
 		})
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		for _, name := range []string{ns, "default", "kube-system", "kube-public", "kube-node-lease"} {
-			shouldExist(ctx, super.Client, superOf(mallory, namespace(name)))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(name)))
 		}
 	})
 
 	attack("all ports of the nodes", review, func(ctx SpecContext) {
 		first, second := exposed("first", corev1.ServiceTypeNodePort, 2), exposed("second", corev1.ServiceTypeNodePort, 2)
-		create(ctx, mallory.Client, first)
-		shouldExist(ctx, super.Client, superOf(mallory, first))
-		create(ctx, mallory.Client, second)
+		kit.Create(ctx, mallory.Client, first)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, first))
+		kit.Create(ctx, mallory.Client, second)
 		Eventually(exceeded(ctx, second)).Should(ContainElement(ContainSubstring("no more than 3 services.nodeports are allowed")))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, second))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, second))
 
 		Expect(mallory.Client.Delete(ctx, first)).To(Succeed())
-		shouldExist(ctx, super.Client, superOf(mallory, second))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, second))
 	})
 
 	attack("a Service that comes to more ports of the nodes when it exists", review, func(ctx SpecContext) {
 		grows := exposed("grows", corev1.ServiceTypeClusterIP, 2)
-		create(ctx, mallory.Client, grows)
-		shouldExist(ctx, super.Client, superOf(mallory, grows))
-		edit(ctx, mallory.Client, grows, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
+		kit.Create(ctx, mallory.Client, grows)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, grows))
+		kit.Edit(ctx, mallory.Client, grows, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
 		Eventually(exceeded(ctx, grows)).Should(ContainElement(ContainSubstring("services.nodeports")))
-		Consistently(read(ctx, super.Client, superOf(mallory, grows))).Should(HaveField("Spec.Type", corev1.ServiceTypeClusterIP))
+		Consistently(kit.Read(ctx, super.Client, kit.SuperOf(mallory, grows))).Should(HaveField("Spec.Type", corev1.ServiceTypeClusterIP))
 	})
 
 	attack("load balancers, which cost the platform money", review, func(ctx SpecContext) {
 		for _, name := range []string{"one", "two"} {
 			s := exposed(name, corev1.ServiceTypeLoadBalancer, 1)
 			s.Spec.AllocateLoadBalancerNodePorts = new(false)
-			create(ctx, mallory.Client, s)
+			kit.Create(ctx, mallory.Client, s)
 			if name == "one" {
-				shouldExist(ctx, super.Client, superOf(mallory, s))
+				kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, s))
 				continue
 			}
 			Eventually(exceeded(ctx, s)).Should(ContainElement(ContainSubstring("services.loadbalancers")))
-			shouldStayAbsent(ctx, super.Client, superOf(mallory, s))
+			kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, s))
 		}
 	})
 
 	attack("pods in a burst, faster than caches follow", review, func(ctx SpecContext) {
 		for i := range 16 {
-			create(ctx, mallory.Client, pod(ns, fmt.Sprint("burst-", i)))
+			kit.Create(ctx, mallory.Client, kit.Pod(ns, fmt.Sprint("burst-", i)))
 		}
 		list := &corev1.PodList{}
 		count := copies(ctx, list, func() int { return len(list.Items) })
@@ -110,9 +111,9 @@ var _ = Describe("What all tenants share, without a quota", Ordered, func() {
 	})
 
 	attack("namespaces", review, func(ctx SpecContext) {
-		p := pod("another", "web")
-		create(ctx, mallory.Client, namespace(p.Namespace), p)
+		p := kit.Pod("another", "web")
+		kit.Create(ctx, mallory.Client, kit.Namespace(p.Namespace), p)
 		Eventually(exceeded(ctx, p)).Should(ContainElement(ContainSubstring("no more than 5 namespaces")))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, namespace(p.Namespace)))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(p.Namespace)))
 	})
 })

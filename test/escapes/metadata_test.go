@@ -19,6 +19,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -50,22 +51,22 @@ func (m metadata) on(obj client.Object) {
 func (m metadata) shouldStay(ctx context.Context, t *local.Tenant, obj client.Object) {
 	GinkgoHelper()
 	m.on(obj)
-	create(ctx, t.Client, obj)
-	copied := superOf(t, obj)
-	shouldExist(ctx, super.Client, copied)
+	kit.Create(ctx, t.Client, obj)
+	copied := kit.SuperOf(t, obj)
+	kit.ShouldExist(ctx, super.Client, copied)
 	Expect(keysOf(copied)).To(m.beAbsent())
 	was := obj.DeepCopyObject().(client.Object)
-	edit(ctx, t.Client, obj, func(obj client.Object) {
+	kit.Edit(ctx, t.Client, obj, func(obj client.Object) {
 		for key := range m.labels {
 			obj.SetLabels(without(obj.GetLabels(), key))
 		}
 		obj.SetAnnotations(nil)
 	})
-	edit(ctx, t.Client, obj, func(obj client.Object) {
+	kit.Edit(ctx, t.Client, obj, func(obj client.Object) {
 		obj.SetLabels(was.GetLabels())
 		obj.SetAnnotations(was.GetAnnotations())
 	})
-	Consistently(read(ctx, super.Client, copied)).WithTimeout(quiet / 3).Should(WithTransform(keysOf, m.beAbsent()))
+	Consistently(kit.Read(ctx, super.Client, copied)).WithTimeout(kit.Quiet / 3).Should(WithTransform(keysOf, m.beAbsent()))
 }
 
 // beAbsent matches keys among which none of them is.
@@ -95,13 +96,13 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 				vc.Spec.Sync.Kinds = append(vc.Spec.Sync.Kinds, tenancyv1alpha1.KindSync{Kind: kind, Mode: tenancyv1alpha1.SyncAll})
 			}
 		})
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a namespace that the platform's NetworkPolicies let in by its label", "review: all labels of namespaces went down", func(ctx SpecContext) {
 		platform, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: pairs{"team": "platform"}})
 		Expect(err).NotTo(HaveOccurred())
-		forged := namespace("let-in")
+		forged := kit.Namespace("let-in")
 		metadata{labels: pairs{"team": "platform", "example.com/trusted": "yes"}}.shouldStay(ctx, mallory, forged)
 		list := &corev1.NamespaceList{}
 		Expect(super.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: platform})).To(Succeed())
@@ -111,20 +112,20 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 	attack("a namespace that admission policies leave out by its label", "Gatekeeper documentation: Exempting Namespaces", func(ctx SpecContext) {
 		metadata{labels: pairs{
 			"admission.gatekeeper.sh/ignore": "mallory", "policies.kyverno.io/ignore": "true", "control-plane": "controller-manager",
-		}}.shouldStay(ctx, mallory, namespace("unguarded"))
+		}}.shouldStay(ctx, mallory, kit.Namespace("unguarded"))
 	})
 
 	attack("a namespace with a lower level of Pod Security", "Kubernetes documentation: Pod Security Admission", func(ctx SpecContext) {
-		in := namespace("privileged")
+		in := kit.Namespace("privileged")
 		in.Labels = pairs{"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/enforce-version": "v1.0"}
-		create(ctx, mallory.Client, in)
-		p := pod(in.Name, "root", func(p *corev1.Pod) {
+		kit.Create(ctx, mallory.Client, in)
+		p := kit.Pod(in.Name, "root", func(p *corev1.Pod) {
 			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, `violates PodSecurity "baseline:latest"`)
-		copied := superOf(mallory, in)
-		shouldExist(ctx, super.Client, copied)
+		copied := kit.SuperOf(mallory, in)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Labels).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "baseline"))
 		Expect(copied.Labels).NotTo(HaveKey("pod-security.kubernetes.io/enforce-version"))
 	})
@@ -133,88 +134,88 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		metadata{
 			labels:      pairs{"istio-injection": "enabled", "istio.io/rev": "canary", "istio.io/dataplane-mode": "ambient"},
 			annotations: pairs{"linkerd.io/inject": "enabled", "scheduler.alpha.kubernetes.io/node-selector": "pool=platform"},
-		}.shouldStay(ctx, mallory, namespace("meshed"))
+		}.shouldStay(ctx, mallory, kit.Namespace("meshed"))
 	})
 
 	attack("devices by the Container Device Interface's annotation", "CDI specification: Kubernetes annotations", func(ctx SpecContext) {
-		metadata{annotations: pairs{"cdi.k8s.io/all": "nvidia.com/gpu=all"}}.shouldStay(ctx, mallory, pod(ns, "devices"))
+		metadata{annotations: pairs{"cdi.k8s.io/all": "nvidia.com/gpu=all"}}.shouldStay(ctx, mallory, kit.Pod(ns, "devices"))
 	})
 
 	attack("instructions to a container runtime", "Kata Containers and CRI-O documentation: annotations", func(ctx SpecContext) {
 		metadata{annotations: pairs{
 			"io.katacontainers.config.hypervisor.path": "/bin/sh", "io.kubernetes.cri-o.Devices": "/dev/sda",
 			"io.kubernetes.cri.untrusted-workload": "true", "org.systemd.property.DeviceAllow": "'block-*'",
-		}}.shouldStay(ctx, mallory, pod(ns, "runtime"))
+		}}.shouldStay(ctx, mallory, kit.Pod(ns, "runtime"))
 	})
 
 	attack("a pod that says of itself which namespace it is in", "CVE-2023-39347: Cilium, labels of pods", func(ctx SpecContext) {
 		metadata{labels: pairs{
 			"io.kubernetes.pod.namespace": "kube-system", "io.cilium.k8s.policy.serviceaccount": "admin",
 			"io.cilium.k8s.namespace.labels.team": "platform",
-		}}.shouldStay(ctx, mallory, pod(ns, "labels"))
+		}}.shouldStay(ctx, mallory, kit.Pod(ns, "labels"))
 	})
 
 	attack("a pod with a cloud identity", "kube2iam, Azure Workload Identity and AAD Pod Identity documentation", func(ctx SpecContext) {
 		metadata{
 			labels:      pairs{"azure.workload.identity/use": "true", "aadpodidbinding": "platform-admin"},
 			annotations: pairs{"iam.amazonaws.com/role": "admin", "azure.workload.identity/inject-proxy-sidecar": "true"},
-		}.shouldStay(ctx, mallory, pod(ns, "identity"))
+		}.shouldStay(ctx, mallory, kit.Pod(ns, "identity"))
 	})
 
 	attack("a pod that a kubelet takes for one of its own", "Kubernetes documentation: kubernetes.io/config.mirror", func(ctx SpecContext) {
 		metadata{annotations: pairs{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "0"}}.
-			shouldStay(ctx, mallory, pod(ns, "static"))
+			shouldStay(ctx, mallory, kit.Pod(ns, "static"))
 	})
 
 	attack("other networks for a pod", "Multus documentation: default network annotation", func(ctx SpecContext) {
 		metadata{annotations: pairs{
 			"k8s.v1.cni.cncf.io/networks": "kube-system/host", "v1.multus-cni.io/default-network": "kube-system/host",
 			"k8s.ovn.org/pod-networks": "{}", "cni.projectcalico.org/ipAddrs": `["10.0.0.1"]`, "ovn.kubernetes.io/ip_address": "10.0.0.1",
-		}}.shouldStay(ctx, mallory, pod(ns, "network"))
+		}}.shouldStay(ctx, mallory, kit.Pod(ns, "network"))
 	})
 
 	attack("a pod that holds its node against the autoscaler and the descheduler", "Cluster Autoscaler FAQ", func(ctx SpecContext) {
 		metadata{annotations: pairs{
 			"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true",
 			"descheduler.alpha.kubernetes.io/evict": "true",
-		}}.shouldStay(ctx, mallory, pod(ns, "held"))
+		}}.shouldStay(ctx, mallory, kit.Pod(ns, "held"))
 	})
 
 	attack("requests of the platform's monitoring to any address", "Prometheus: scrape annotations; Filebeat: hints", func(ctx SpecContext) {
 		metadata{annotations: pairs{
 			"prometheus.io/scrape": "true", "prometheus.io/path": "/latest/meta-data", "ad.datadoghq.com/main.checks": "{}",
 			"co.elastic.logs/processors.add_fields.target": "tenant",
-		}}.shouldStay(ctx, mallory, pod(ns, "scraped"))
+		}}.shouldStay(ctx, mallory, kit.Pod(ns, "scraped"))
 	})
 
 	attack("a label with a meaning that a running pod is given later", "review: labels are mutable", func(ctx SpecContext) {
-		p := pod(ns, "later")
-		create(ctx, mallory.Client, p)
-		copied := superOf(mallory, p)
-		shouldExist(ctx, super.Client, copied)
+		p := kit.Pod(ns, "later")
+		kit.Create(ctx, mallory.Client, p)
+		copied := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		forged := metadata{
 			labels:      pairs{"sidecar.istio.io/inject": "true", names.VCName: "other", names.OwnIngress: "true"},
 			annotations: pairs{"cdi.k8s.io/all": "nvidia.com/gpu=all", names.Cluster: "other"},
 		}
-		edit(ctx, mallory.Client, p, func(p *corev1.Pod) {
+		kit.Edit(ctx, mallory.Client, p, func(p *corev1.Pod) {
 			forged.on(p)
 			p.Labels["round"] = "2"
 		})
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("round", "2")))
-		shouldExist(ctx, super.Client, copied)
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("round", "2")))
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Labels).To(HaveKeyWithValue(names.VCName, mallory.VC.Name))
 		Expect(copied.Annotations).To(HaveKeyWithValue(names.Cluster, mallory.Key()))
 		Expect(keysOf(copied)).NotTo(ContainElement(BeElementOf("sidecar.istio.io/inject", "cdi.k8s.io/all", names.OwnIngress)))
 	})
 
 	attack("the key of ours that stands for another label", "review: two keys that become one", func(ctx SpecContext) {
-		own, forged := pod(ns, "own-key"), pod(ns, "forged-key")
+		own, forged := kit.Pod(ns, "own-key"), kit.Pod(ns, "forged-key")
 		own.Labels["example.com/tier"] = "front"
 		forged.Labels[names.Label("example.com/tier")] = "front"
-		create(ctx, mallory.Client, own, forged)
-		shouldExist(ctx, super.Client, superOf(mallory, own))
-		copied := superOf(mallory, forged)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, mallory.Client, own, forged)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, own))
+		copied := kit.SuperOf(mallory, forged)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Labels).NotTo(HaveKey(names.Label("example.com/tier")))
 		Expect(copied.Labels).To(HaveKeyWithValue(names.Label(names.Label("example.com/tier")), "front"))
 	})
@@ -285,7 +286,7 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 			ObjectMeta:  metav1.ObjectMeta{Name: "claims-" + mallory.VC.Name, Labels: pairs{names.Public: "true"}},
 			Provisioner: "storage.example.com",
 		}
-		create(ctx, super.Client, class)
+		kit.Create(ctx, super.Client, class)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
 		metadata{
 			labels: pairs{"app": "containerized-data-importer", "velero.io/exclude-from-backup": "true"},
@@ -305,23 +306,23 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "gpu"}}
 		template.Spec.Labels = pairs{"kueue.x-k8s.io/queue-name": "platform", names.VCName: "other"}
 		template.Spec.Annotations = pairs{"cdi.k8s.io/all": "nvidia.com/gpu=all", names.Cluster: "other"}
-		create(ctx, mallory.Client, template)
-		copied := superOf(mallory, template)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, mallory.Client, template)
+		copied := kit.SuperOf(mallory, template)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.Labels).To(BeEmpty())
 		Expect(copied.Spec.Annotations).To(BeEmpty())
 	})
 
 	attack("devices that a taint keeps for others", "Kubernetes documentation: device taints and tolerations", func(ctx SpecContext) {
 		class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "tainted-" + mallory.VC.Name, Labels: pairs{names.Public: "true"}}}
-		create(ctx, super.Client, class)
+		kit.Create(ctx, super.Client, class)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
-		shouldExist(ctx, mallory.Client, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class.Name}})
+		kit.ShouldExist(ctx, mallory.Client, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: class.Name}})
 		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tainted"}}
 		template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
 			DeviceClassName: class.Name, Tolerations: []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}},
 		}}}
-		create(ctx, mallory.Client, template)
+		kit.Create(ctx, mallory.Client, template)
 		shouldBeRejected(ctx, mallory, template, "taints keep devices for others")
 	})
 
@@ -333,8 +334,8 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		metadata{labels: pairs{
 			"service.kubernetes.io/service-proxy-name": "platform", "multicluster.kubernetes.io/service-name": "platform", "app": "web",
 		}}.shouldStay(ctx, mallory, slice)
-		copied := superOf(mallory, slice)
-		shouldExist(ctx, super.Client, copied)
+		copied := kit.SuperOf(mallory, slice)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Labels).To(HaveKeyWithValue(discoveryv1.LabelServiceName, "web"))
 	})
 })

@@ -14,6 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -36,9 +37,9 @@ var _ = Describe("The workers of the syncer", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		Expect(app.DefaultOptions()).To(And(HaveField("Workers", workers), HaveField("TenantCap", tenantCap)))
 		mallory, honest = tenant(ctx), tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
-		create(ctx, honest.Client, namespace(ns))
-		apiserver = hostile(mallory)
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, honest.Client, kit.Namespace(ns))
+		apiserver = kit.Hostile(mallory.Config)
 		accomplices(ctx, apiserver, sleepers)
 	})
 
@@ -48,12 +49,12 @@ var _ = Describe("The workers of the syncer", Ordered, func() {
 		DeferCleanup(apiserver.On(isWrite, d.answer))
 		for i := range victims {
 			// Each has to be rejected with an event, which is a write to the tenant.
-			create(ctx, mallory.Client, pod(ns, fmt.Sprintf("sleeper-%02d", i), func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }))
+			kit.Create(ctx, mallory.Client, kit.Pod(ns, fmt.Sprintf("sleeper-%02d", i), func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }))
 		}
 		Eventually(d.waiting.Load).Should(BeNumerically(">=", workers))
 		before := d.answered.Load()
 		for i := range honestPods {
-			create(ctx, honest.Client, pod(ns, fmt.Sprintf("honest-%02d", i)))
+			kit.Create(ctx, honest.Client, kit.Pod(ns, fmt.Sprintf("honest-%02d", i)))
 		}
 		Eventually(running(ctx, honest, ns)).Should(Equal(honestPods))
 		// The workers that are held come back a round of naps at a time. Others must not wait for more than the few rounds that
@@ -79,30 +80,15 @@ func (d *dozer) answer(w http.ResponseWriter, r *http.Request, behind http.Handl
 	d.answered.Add(1)
 }
 
-// hostile starts a hostile apiserver in front of a tenant's control plane.
-func hostile(t *local.Tenant) *local.Hostile {
-	GinkgoHelper()
-	h, err := local.NewHostile(t.Config)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(h.Close)
-	return h
-}
-
 // accomplices creates External tenants, all of one control plane, and waits until they are synced.
 func accomplices(ctx context.Context, of *local.Hostile, count int) []*local.Tenant {
 	GinkgoHelper()
 	kubeconfig, err := of.Kubeconfig()
 	Expect(err).NotTo(HaveOccurred())
-	secret := &corev1.Secret{Data: map[string][]byte{"kubeconfig": kubeconfig}}
-	secret.Namespace, secret.Name = "default", fmt.Sprintf("accomplices-%d", time.Now().UnixNano())
-	create(ctx, super.Client, secret)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, secret)).To(Succeed()) })
+	secret := kit.KubeconfigSecret(ctx, super, fmt.Sprintf("accomplices-%d", time.Now().UnixNano()), kubeconfig)
 	var all []*local.Tenant
 	for range count {
-		all = append(all, tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
-			vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret.Name}
-		}))
+		all = append(all, tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { kit.SetExternal(vc, secret) }))
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -20,14 +21,14 @@ var _ = Describe("The volumes of a pod", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	// rejected is an attack by a pod that mounts a volume.
 	rejected := func(text, source, name string, volume corev1.VolumeSource, why string) {
 		attack(text, source, func(ctx SpecContext) {
-			p := pod(ns, name, withVolume(volume))
-			create(ctx, mallory.Client, p)
+			p := kit.Pod(ns, name, withVolume(volume))
+			kit.Create(ctx, mallory.Client, p)
 			shouldBeRejected(ctx, mallory, p, why)
 		})
 	}
@@ -50,16 +51,16 @@ var _ = Describe("The volumes of a pod", Ordered, func() {
 		`spec.volumes[0].csi.driver is "secrets-store.csi.k8s.io", which the super cluster does not offer`)
 
 	attack("an ephemeral volume of a class that is not offered", "own review: the claim is made past the tenant's hands", func(ctx SpecContext) {
-		p := pod(ns, "scratch", withVolume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+		p := kit.Pod(ns, "scratch", withVolume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec("platform-only")},
 		}}))
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		made := &corev1.PersistentVolumeClaim{}
 		made.Namespace, made.Name = ns, "scratch-data"
-		shouldExist(ctx, mallory.Client, made)
+		kit.ShouldExist(ctx, mallory.Client, made)
 		shouldBeRejected(ctx, mallory, made, `spec.storageClassName is "platform-only", which the super cluster does not offer`)
-		copied := superOf(mallory, p)
-		shouldExist(ctx, super.Client, copied)
+		copied := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.Volumes[0].Ephemeral).To(BeNil(), "the super cluster would make a claim of its own")
 	})
 })
@@ -70,31 +71,31 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a probe that has the kubelet ask the metadata service", "CVE-2020-8555 and Kubernetes #99425: probes with a host", func(ctx SpecContext) {
-		p := pod(ns, "probe", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "probe", func(p *corev1.Pod) {
 			p.Spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 				HTTPGet: &corev1.HTTPGetAction{Host: "169.254.169.254", Port: intstr.FromInt32(80), Path: "/latest/meta-data"},
 			}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, "spec.containers[0].livenessProbe.httpGet.host: Forbidden")
 	})
 
 	attack("a hook that has the kubelet ask the node's loopback", "own review: the neighbour of probes with a host", func(ctx SpecContext) {
-		p := pod(ns, "hook", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "hook", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{
 				HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(10248), Path: "/healthz"},
 			}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, "spec.containers[0].lifecycle.postStart.httpGet.host: Forbidden")
 	})
 
 	attack("a scan of the node's network by probes of a sidecar", "own review: the neighbour of probes with a host", func(ctx SpecContext) {
-		p := pod(ns, "scan", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "scan", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{
 				Name: "side", Image: "example/side:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
 				StartupProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
@@ -102,32 +103,32 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 				}},
 			}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, "spec.initContainers[0].startupProbe.tcpSocket.host: Forbidden")
 	})
 
 	attack("a looser seccomp profile that the node has for others", "Pod Security Standards: baseline allows Localhost", func(ctx SpecContext) {
-		p := pod(ns, "seccomp", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "seccomp", func(p *corev1.Pod) {
 			p.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{
 				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("profiles/agent.json"),
 			}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, "spec.securityContext.seccompProfile.type: Forbidden")
 	})
 
 	attack("a debug container with what the pod itself may not have", "peers: admission that looks at new pods alone", func(ctx SpecContext) {
-		p := pod(ns, "debug")
-		create(ctx, mallory.Client, p)
-		copied := superOf(mallory, p)
-		shouldExist(ctx, super.Client, copied)
+		p := kit.Pod(ns, "debug")
+		kit.Create(ctx, mallory.Client, p)
+		copied := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		debugger := func(name string, security *corev1.SecurityContext) corev1.EphemeralContainer {
 			return corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 				Name: name, Image: "example/debug:1", SecurityContext: security,
 			}}
 		}
 		Eventually(func(ctx SpecContext) error {
-			if err := get(ctx, mallory.Client, p); err != nil {
+			if err := kit.Get(ctx, mallory.Client, p); err != nil {
 				return err
 			}
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{
@@ -139,9 +140,10 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 			}
 			return mallory.Client.SubResource("ephemeralcontainers").Update(ctx, p)
 		}).WithContext(ctx).Should(Succeed())
-		Eventually(rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring("spec.ephemeralContainers[0].securityContext.appArmorProfile")))
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "plain"))))
-		Consistently(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "plain"))))
+		Eventually(kit.Rejections(ctx, mallory, p)).
+			Should(ContainElement(ContainSubstring("spec.ephemeralContainers[0].securityContext.appArmorProfile")))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "plain"))))
+		Consistently(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "plain"))))
 	})
 })
 
@@ -151,33 +153,33 @@ var _ = Describe("The place of a pod", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a scheduler of the platform's own", "own review: schedulerName went down", func(ctx SpecContext) {
-		p := pod(ns, "scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "platform-scheduler" })
-		create(ctx, mallory.Client, p)
+		p := kit.Pod(ns, "scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "platform-scheduler" })
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, `spec.schedulerName: Unsupported value: "platform-scheduler"`)
 	})
 
 	attack("nodes that a taint keeps for another tenant", "own review: tolerations of any key went down", func(ctx SpecContext) {
-		p := pod(ns, "tolerant", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "tolerant", func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{
 				{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "blue"}, {Operator: corev1.TolerationOpExists},
 			}
 		})
-		create(ctx, mallory.Client, p)
-		copied := superOf(mallory, p)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, mallory.Client, p)
+		copied := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.Tolerations).To(HaveEach(HaveField("Key", HavePrefix("node.kubernetes.io/"))))
 
 		By("adding it to the pod that runs")
-		edit(ctx, mallory.Client, p, func(p *corev1.Pod) {
+		kit.Edit(ctx, mallory.Client, p, func(p *corev1.Pod) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
 			p.Spec.Containers[0].Image = "example/app:2"
 		})
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.Containers", ConsistOf(HaveField("Image", "example/app:2"))))
-		Expect(get(ctx, super.Client, copied)).To(Succeed())
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.Containers", ConsistOf(HaveField("Image", "example/app:2"))))
+		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
 		Expect(copied.Spec.Tolerations).To(HaveEach(HaveField("Key", HavePrefix("node.kubernetes.io/"))))
 	})
 })
@@ -187,6 +189,6 @@ func claimSpec(class string) corev1.PersistentVolumeClaimSpec {
 	return corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		StorageClassName: new(class),
-		Resources:        corev1.VolumeResourceRequirements{Requests: amounts("storage", "1Gi")},
+		Resources:        corev1.VolumeResourceRequirements{Requests: kit.Amounts("storage", "1Gi")},
 	}
 }

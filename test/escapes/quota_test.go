@@ -4,10 +4,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -29,24 +29,24 @@ var _ = Describe("The quota of storage", Ordered, func() {
 	// hoards keeps a volume of a class that retains volumes, and returns it with the claim that is refused then.
 	hoards := func(ctx SpecContext, release func(*corev1.PersistentVolumeClaim)) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		volume := volumeFor(ctx, class, corev1.PersistentVolumeReclaimRetain)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		first := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "first"}, Spec: claimSpec(class)}
-		create(ctx, mallory.Client, first)
-		shouldExist(ctx, mallory.Client, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}})
+		kit.Create(ctx, mallory.Client, first)
+		kit.ShouldExist(ctx, mallory.Client, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}})
 		release(first)
-		Eventually(read(ctx, super.Client, volume)).Should(HaveField("Status.Phase", corev1.VolumeReleased))
-		create(ctx, mallory.Client, namespace("again"))
+		Eventually(kit.Read(ctx, super.Client, volume)).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+		kit.Create(ctx, mallory.Client, kit.Namespace("again"))
 		second := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "again", GenerateName: "more-"}, Spec: claimSpec(class)}
-		create(ctx, mallory.Client, second)
+		kit.Create(ctx, mallory.Client, second)
 		return volume, second
 	}
 	tooMuch := func(ctx SpecContext, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
 		Eventually(warnings(ctx, mallory, claim)).Should(ContainElement(ContainSubstring("requests.storage: used 1Gi, asked 1Gi, hard 1Gi")))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, claim))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, claim))
 		Expect(super.Client.Delete(ctx, volume)).To(Succeed())
-		shouldExist(ctx, super.Client, superOf(mallory, claim)) // there is room again
-		Expect(mallory.Client.Delete(ctx, namespace("again"))).To(Succeed())
-		Eventually(get).WithContext(ctx).WithArguments(mallory.Client, namespace("again")).Should(MatchError(apierrors.IsNotFound, "not found"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, claim)) // there is room again
+		Expect(mallory.Client.Delete(ctx, kit.Namespace("again"))).To(Succeed())
+		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace("again"))
 	}
 
 	attack("storage beyond the quota, claim after claim whose volumes stay", "own review: a volume without a claim counted for nothing", func(ctx SpecContext) {
@@ -54,27 +54,26 @@ var _ = Describe("The quota of storage", Ordered, func() {
 			Expect(mallory.Client.Delete(ctx, first)).To(Succeed())
 		})
 		tooMuch(ctx, volume, second)
-		Expect(mallory.Client.Delete(ctx, namespace(ns))).To(Succeed())
-		Eventually(get).WithContext(ctx).WithArguments(mallory.Client, namespace(ns)).Should(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(mallory.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
+		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("storage beyond the quota, namespace after namespace", "own review: a volume whose namespace is gone is nobody's", func(ctx SpecContext) {
 		volume, second := hoards(ctx, func(*corev1.PersistentVolumeClaim) {
-			Expect(mallory.Client.Delete(ctx, namespace(ns))).To(Succeed())
-			Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(mallory, namespace(ns))).
-				Should(MatchError(apierrors.IsNotFound, "not found"))
+			Expect(mallory.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
+			kit.ShouldVanish(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
 		})
 		tooMuch(ctx, volume, second)
 	})
 
 	attack("any number of endpoints", "own review: Endpoints, slices and resource claims counted for nothing", func(ctx SpecContext) {
 		const ns = "many"
-		create(ctx, mallory.Client, namespace(ns), endpoints(ns, "first"))
-		shouldExist(ctx, super.Client, superOf(mallory, endpoints(ns, "first")))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns), endpoints(ns, "first"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, endpoints(ns, "first")))
 		second := endpoints(ns, "second")
-		create(ctx, mallory.Client, second)
+		kit.Create(ctx, mallory.Client, second)
 		Eventually(warnings(ctx, mallory, second)).Should(ContainElement(ContainSubstring("count/endpoints: used 1, asked 1, hard 1")))
-		shouldStayAbsent(ctx, super.Client, superOf(mallory, second))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, second))
 	})
 })
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -41,8 +42,8 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 	// named is a pod that is rejected for a reference.
 	named := func(ctx context.Context, name string, change func(*corev1.PodSpec)) {
 		GinkgoHelper()
-		p := pod(ns, name, func(p *corev1.Pod) { change(&p.Spec) })
-		create(ctx, mallory.Client, p)
+		p := kit.Pod(ns, name, func(p *corev1.Pod) { change(&p.Spec) })
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, theirs)
 	}
 	volume := func(source corev1.VolumeSource) func(*corev1.PodSpec) {
@@ -51,8 +52,8 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(mallory, namespace(ns)))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
 		class := &storagev1.StorageClass{
 			ObjectMeta:  metav1.ObjectMeta{Name: "platform-offers", Labels: map[string]string{names.Public: "true"}},
 			Provisioner: "example.com/none",
@@ -62,11 +63,11 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		account := &corev1.ServiceAccount{ObjectMeta: meta(own)}
 		for _, obj := range []client.Object{secret, config, account, claim(own), web(own)} {
 			obj.SetNamespace(mallory.Super(ns))
-			create(ctx, super.Client, obj)
+			kit.Create(ctx, super.Client, obj)
 		}
-		create(ctx, super.Client, class)
+		kit.Create(ctx, super.Client, class)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
-		shouldExist(ctx, mallory.Client, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class.Name}})
+		kit.ShouldExist(ctx, mallory.Client, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class.Name}})
 	})
 
 	attack("a variable of a container out of the platform's Secret", review, func(ctx SpecContext) {
@@ -94,8 +95,8 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 
 	attack("a Secret of the same name, for the pod to be given the platform's", review, func(ctx SpecContext) {
 		second := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: mallory.Super(ns), Name: "second"}}
-		create(ctx, super.Client, second)
-		create(ctx, mallory.Client, &corev1.Secret{ObjectMeta: meta("second")})
+		kit.Create(ctx, super.Client, second)
+		kit.Create(ctx, mallory.Client, &corev1.Secret{ObjectMeta: meta("second")})
 		named(ctx, "shadow", volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "second"}}))
 	})
 
@@ -108,8 +109,8 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 	attack("a claim of the same name, for the pod to be given the platform's", review, func(ctx SpecContext) {
 		taken := claim("data")
 		taken.Namespace = mallory.Super(ns)
-		create(ctx, super.Client, taken)
-		create(ctx, mallory.Client, claim("data"))
+		kit.Create(ctx, super.Client, taken)
+		kit.Create(ctx, mallory.Client, claim("data"))
 		named(ctx, "data", volume(corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 		}))
@@ -118,7 +119,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 	attack("an ephemeral volume whose claim would be called like the platform's", review, func(ctx SpecContext) {
 		taken := claim("scratch-platform")
 		taken.Namespace = mallory.Super(ns)
-		create(ctx, super.Client, taken)
+		kit.Create(ctx, super.Client, taken)
 		named(ctx, "scratch", volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim("").Spec},
 		}}))
@@ -130,37 +131,37 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 
 	attack("a service account that pulls images with the platform's Secret", review, func(ctx SpecContext) {
 		account := &corev1.ServiceAccount{ObjectMeta: meta("puller"), ImagePullSecrets: []corev1.LocalObjectReference{{Name: own}}}
-		create(ctx, mallory.Client, account)
+		kit.Create(ctx, mallory.Client, account)
 		shouldBeRejected(ctx, mallory, account, theirs)
 	})
 
 	attack("a service account that comes to the platform's Secret when it exists", review, func(ctx SpecContext) {
 		account := &corev1.ServiceAccount{ObjectMeta: meta("later")}
-		create(ctx, mallory.Client, account)
-		down := superOf(mallory, account)
-		shouldExist(ctx, super.Client, down)
-		edit(ctx, mallory.Client, account, func(a *corev1.ServiceAccount) {
+		kit.Create(ctx, mallory.Client, account)
+		down := kit.SuperOf(mallory, account)
+		kit.ShouldExist(ctx, super.Client, down)
+		kit.Edit(ctx, mallory.Client, account, func(a *corev1.ServiceAccount) {
 			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: own}}
 		})
-		Eventually(rejections(ctx, mallory, account)).Should(ContainElement(ContainSubstring(theirs)))
-		Consistently(read(ctx, super.Client, down)).Should(HaveField("ImagePullSecrets", BeEmpty()))
+		Eventually(kit.Rejections(ctx, mallory, account)).Should(ContainElement(ContainSubstring(theirs)))
+		Consistently(kit.Read(ctx, super.Client, down)).Should(HaveField("ImagePullSecrets", BeEmpty()))
 	})
 
 	attack("a pod under the platform's service account", "AWS and GKE documentation: accounts whose annotations give cloud roles",
 		func(ctx SpecContext) {
-			create(ctx, mallory.Client, &corev1.ServiceAccount{ObjectMeta: meta(own)})
+			kit.Create(ctx, mallory.Client, &corev1.ServiceAccount{ObjectMeta: meta(own)})
 			named(ctx, "account", func(s *corev1.PodSpec) { s.ServiceAccountName = own })
-			account := superOf(mallory, &corev1.ServiceAccount{ObjectMeta: meta(own)})
-			Expect(get(ctx, super.Client, account)).To(Succeed())
+			account := kit.SuperOf(mallory, &corev1.ServiceAccount{ObjectMeta: meta(own)})
+			Expect(kit.Get(ctx, super.Client, account)).To(Succeed())
 			Expect(account.Annotations).NotTo(HaveKey(names.UID), "the platform's account is not adopted")
 		})
 
 	attack("a debug container that reads the platform's Secret, in a pod that runs", review, func(ctx SpecContext) {
-		p := pod(ns, "debug")
-		create(ctx, mallory.Client, p)
-		down := superOf(mallory, p)
-		shouldExist(ctx, super.Client, down)
-		Expect(get(ctx, mallory.Client, p)).To(Succeed())
+		p := kit.Pod(ns, "debug")
+		kit.Create(ctx, mallory.Client, p)
+		down := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, down)
+		Expect(kit.Get(ctx, mallory.Client, p)).To(Succeed())
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 			Name: "look", Image: "example/app:1", EnvFrom: []corev1.EnvFromSource{{
 				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: own}},
@@ -169,8 +170,8 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		Eventually(func(ctx context.Context) error {
 			return mallory.Client.SubResource("ephemeralcontainers").Update(ctx, p)
 		}).WithContext(ctx).Should(Succeed())
-		Eventually(rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(theirs)))
-		Consistently(read(ctx, super.Client, down)).Should(HaveField("Spec.EphemeralContainers", BeEmpty()))
+		Eventually(kit.Rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(theirs)))
+		Consistently(kit.Read(ctx, super.Client, down)).Should(HaveField("Spec.EphemeralContainers", BeEmpty()))
 	})
 
 	attack("an Ingress with the platform's certificate", review, func(ctx SpecContext) {
@@ -180,7 +181,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 			}},
 			TLS: []networkingv1.IngressTLS{{Hosts: []string{"shop.example.com"}, SecretName: own}},
 		}}
-		create(ctx, mallory.Client, ingress)
+		kit.Create(ctx, mallory.Client, ingress)
 		shouldBeRejected(ctx, mallory, ingress, theirs)
 	})
 
@@ -190,14 +191,14 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 				Name: own, Port: networkingv1.ServiceBackendPort{Number: 80},
 			}},
 		}}
-		create(ctx, mallory.Client, ingress)
+		kit.Create(ctx, mallory.Client, ingress)
 		shouldBeRejected(ctx, mallory, ingress, theirs)
 	})
 
 	attack("a volume that is filled from the platform's claim", "Kubernetes documentation: CSI Volume Cloning", func(ctx SpecContext) {
 		clone := claim("clone")
 		clone.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: own}
-		create(ctx, mallory.Client, clone)
+		kit.Create(ctx, mallory.Client, clone)
 		shouldBeRejected(ctx, mallory, clone, theirs)
 	})
 
@@ -206,7 +207,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		clone.Spec.DataSource = &corev1.TypedLocalObjectReference{
 			APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: own,
 		}
-		create(ctx, mallory.Client, clone)
+		kit.Create(ctx, mallory.Client, clone)
 		shouldBeRejected(ctx, mallory, clone, "objects of this kind are not synced")
 	})
 
@@ -215,13 +216,13 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 			for _, pair := range [][2]string{{"first", "other"}, {"other", "first"}, {"itself", "itself"}} {
 				c := claim(pair[0])
 				c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: pair[1]}
-				create(ctx, mallory.Client, c)
+				kit.Create(ctx, mallory.Client, c)
 			}
 			for _, name := range []string{"first", "other", "itself", "after"} {
 				if name == "after" {
-					create(ctx, mallory.Client, claim(name))
+					kit.Create(ctx, mallory.Client, claim(name))
 				}
-				shouldExist(ctx, super.Client, superOf(mallory, claim(name)))
+				kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, claim(name)))
 			}
 		})
 })
@@ -237,29 +238,29 @@ var _ = Describe("The tokens of another pod", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a volume of the Secret that holds the tokens of another pod", review, func(ctx SpecContext) {
-		p := pod(ns, "reader", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "reader", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "tokens", VolumeSource: corev1.VolumeSource{
 				Secret: &corev1.SecretVolumeSource{SecretName: tokens, Optional: new(true)},
 			}}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, reserved)
 	})
 
 	attack("a Secret under the name of those of another pod's tokens", review, func(ctx SpecContext) {
-		create(ctx, mallory.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokens}})
-		p := pod(ns, "keeper", func(p *corev1.Pod) {
+		kit.Create(ctx, mallory.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokens}})
+		p := kit.Pod(ns, "keeper", func(p *corev1.Pod) {
 			p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: tokens},
 			}}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, reserved)
-		secret := superOf(mallory, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokens}})
-		shouldStayAbsent(ctx, super.Client, secret)
+		secret := kit.SuperOf(mallory, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokens}})
+		kit.ShouldStayAbsent(ctx, super.Client, secret)
 	})
 })

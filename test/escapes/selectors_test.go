@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -23,30 +24,30 @@ var _ = Describe("What is compared with each pod", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a NetworkPolicy for pods by thousands of values", source, func(ctx SpecContext) {
 		p := policy(ns, "huge", *huge())
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, bounded)
 	})
 
 	attack("a NetworkPolicy of peers by thousands of values", source, func(ctx SpecContext) {
 		p := policy(ns, "peers", metav1.LabelSelector{})
 		p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: huge()}}}}
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, bounded)
 	})
 
 	attack("a NetworkPolicy that grows after it was synced", "review: limits that hold when something is created alone", func(ctx SpecContext) {
 		p := policy(ns, "grows", metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
-		create(ctx, mallory.Client, p)
-		copied := superOf(mallory, p)
-		shouldExist(ctx, super.Client, copied)
-		edit(ctx, mallory.Client, p, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = *huge() })
-		Eventually(rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(bounded)))
-		Expect(read(ctx, super.Client, copied)()).To(HaveField("Spec.PodSelector", copied.Spec.PodSelector))
+		kit.Create(ctx, mallory.Client, p)
+		copied := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, copied)
+		kit.Edit(ctx, mallory.Client, p, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = *huge() })
+		Eventually(kit.Rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(bounded)))
+		Expect(kit.Read(ctx, super.Client, copied)()).To(HaveField("Spec.PodSelector", copied.Spec.PodSelector))
 	})
 
 	attack("a PodDisruptionBudget for pods by thousands of values", source, func(ctx SpecContext) {
@@ -54,30 +55,30 @@ var _ = Describe("What is compared with each pod", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "huge"},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: huge(), MinAvailable: new(intstr.FromInt32(1))},
 		}
-		create(ctx, mallory.Client, b)
+		kit.Create(ctx, mallory.Client, b)
 		shouldBeRejected(ctx, mallory, b, bounded)
 	})
 
 	attack("a pod that avoids others by thousands of values", "Kubernetes documentation: inter-pod affinity slows scheduling", func(ctx SpecContext) {
-		p := pod(ns, "shy", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "shy", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 					{LabelSelector: huge(), TopologyKey: corev1.LabelHostname},
 				},
 			}}
 		})
-		create(ctx, mallory.Client, p)
+		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, bounded)
 	})
 
 	attack("hundreds of NetworkPolicies in a namespace", source, func(ctx SpecContext) {
 		const many, most, lag = 240, 200, 20
-		create(ctx, mallory.Client, namespace("policies"))
+		kit.Create(ctx, mallory.Client, kit.Namespace("policies"))
 		for i := range many {
-			create(ctx, mallory.Client, policy("policies", fmt.Sprintf("p%03d", i), metav1.LabelSelector{}))
+			kit.Create(ctx, mallory.Client, policy("policies", fmt.Sprintf("p%03d", i), metav1.LabelSelector{}))
 		}
 		last := policy("policies", "last", metav1.LabelSelector{})
-		create(ctx, mallory.Client, last)
+		kit.Create(ctx, mallory.Client, last)
 		shouldBeRejected(ctx, mallory, last, fmt.Sprint("no more than ", most))
 		copies := &networkingv1.NetworkPolicyList{}
 		Expect(super.Client.List(ctx, copies, client.InNamespace(mallory.Super("policies")))).To(Succeed())

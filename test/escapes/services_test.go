@@ -14,6 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -25,19 +26,6 @@ func service(ns, name string, change ...func(*corev1.ServiceSpec)) *corev1.Servi
 	}
 	for _, f := range change {
 		f(&s.Spec)
-	}
-	return s
-}
-
-// slice returns an EndpointSlice of a service that leads to these addresses.
-func slice(ns, name, service string, addresses ...string) *discoveryv1.EndpointSlice {
-	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(80))}},
-	}
-	for _, address := range addresses {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
 	}
 	return s
 }
@@ -70,36 +58,36 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		victim = addresses.In(theirs, addresses.DNS).String()
 		// The last part of the pool, which is only given to a tenant that asks for it.
 		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.240.0/20" })
-		create(ctx, mallory.Client, namespace(ns))
-		create(ctx, honest.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(mallory, namespace(ns)))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, honest.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
 	})
 
 	attack("another tenant's address in spec.clusterIP alone", review, func(ctx SpecContext) {
 		says("alone", map[string]any{"clusterIP": victim, "clusterIPs": nil})
 		svc := service(ns, "alone")
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")
 	})
 
 	attack("another tenant's address behind one of its own", review, func(ctx SpecContext) {
 		says("behind", map[string]any{"clusterIP": "10.111.240.9", "clusterIPs": []any{"10.111.240.9", victim}})
 		svc := service(ns, "behind")
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")
 	})
 
 	attack("another tenant's address behind None", review, func(ctx SpecContext) {
 		says("headless", map[string]any{"clusterIP": "None", "clusterIPs": []any{victim}})
 		svc := service(ns, "headless")
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "spec.clusterIP is None")
 	})
 
 	attack("another tenant's address as IPv4 in IPv6", review, func(ctx SpecContext) {
 		says("mapped", map[string]any{"clusterIP": "::ffff:" + victim, "clusterIPs": []any{"::ffff:" + victim}})
 		svc := service(ns, "mapped")
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")
 	})
 
@@ -107,32 +95,32 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		"a review of ours: the super cluster's allocator chooses out of all ranges", func(ctx SpecContext) {
 			says("any", map[string]any{"clusterIP": "", "clusterIPs": nil})
 			svc := service(ns, "any")
-			create(ctx, mallory.Client, svc)
+			kit.Create(ctx, mallory.Client, svc)
 			shouldBeRejected(ctx, mallory, svc, "has no address yet")
 		})
 
 	attack("external IPs, which nodes lead to the tenant's pods", cve, func(ctx SpecContext) {
 		svc := service(ns, "external", func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"8.8.8.8"} })
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "spec.externalIPs is not allowed")
 	})
 
 	attack("a status of its own making, which nodes lead to the tenant's pods", cve, func(ctx SpecContext) {
 		svc := service(ns, "status", func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeLoadBalancer })
-		create(ctx, honest.Client, svc)
+		kit.Create(ctx, honest.Client, svc)
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "8.8.8.8"}}
 		Expect(honest.Client.Status().Update(ctx, svc)).To(Succeed())
-		down := superOf(honest, svc)
-		shouldExist(ctx, super.Client, down)
-		Consistently(read(ctx, super.Client, down)).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
-		Eventually(read(ctx, honest.Client, svc)).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
+		down := kit.SuperOf(honest, svc)
+		kit.ShouldExist(ctx, super.Client, down)
+		Consistently(kit.Read(ctx, super.Client, down)).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
+		Eventually(kit.Read(ctx, honest.Client, svc)).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
 	})
 
 	attack("a load balancer's address of its choice", "MetalLB documentation: spec.loadBalancerIP, shared addresses", func(ctx SpecContext) {
 		svc := service(ns, "balancer", func(s *corev1.ServiceSpec) {
 			s.Type, s.LoadBalancerIP = corev1.ServiceTypeLoadBalancer, "192.0.2.1"
 		})
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "spec.loadBalancerIP")
 	})
 
@@ -140,7 +128,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		svc := service(ns, "class", func(s *corev1.ServiceSpec) {
 			s.Type, s.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new("example.com/internal")
 		})
-		create(ctx, mallory.Client, svc)
+		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "spec.loadBalancerClass")
 	})
 })
@@ -157,10 +145,10 @@ var _ = Describe("Endpoints of a tenant's making", Ordered, func() {
 	)
 	run := func(ctx context.Context, t *local.Tenant, name string) *corev1.Pod {
 		GinkgoHelper()
-		p := pod(ns, name)
-		create(ctx, t.Client, p)
-		Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", Not(BeEmpty())))
-		Expect(get(ctx, t.Client, p)).To(Succeed())
+		p := kit.Pod(ns, name)
+		kit.Create(ctx, t.Client, p)
+		Eventually(kit.Read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", Not(BeEmpty())))
+		Expect(kit.Get(ctx, t.Client, p)).To(Succeed())
 		return p
 	}
 	addresses := func(s *discoveryv1.EndpointSlice) []string {
@@ -174,8 +162,8 @@ var _ = Describe("Endpoints of a tenant's making", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
 		other := tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns), service(ns, "web"))
-		create(ctx, other.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns), service(ns, "web"))
+		kit.Create(ctx, other.Client, kit.Namespace(ns))
 		own, victim = run(ctx, mallory, "own"), run(ctx, other, "victim")
 	})
 
@@ -186,62 +174,62 @@ var _ = Describe("Endpoints of a tenant's making", Ordered, func() {
 				Addresses: []corev1.EndpointAddress{{IP: victim.Status.PodIP}}, Ports: []corev1.EndpointPort{{Name: "http", Port: 80}},
 			}},
 		}
-		create(ctx, mallory.Client, e)
+		kit.Create(ctx, mallory.Client, e)
 		shouldBeRejected(ctx, mallory, e, why)
 	})
 
 	attack("a slice that leads to another tenant's pod and claims that it is one of its own", cve, func(ctx SpecContext) {
-		s := slice(ns, "claims", "web", victim.Status.PodIP)
+		s := kit.EndpointSlice(ns, "claims", "web", victim.Status.PodIP)
 		s.Endpoints[0].TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: own.Name, UID: own.UID}
-		create(ctx, mallory.Client, s)
+		kit.Create(ctx, mallory.Client, s)
 		shouldBeRejected(ctx, mallory, s, why)
 	})
 
 	attack("a slice that leads to another tenant's pod among its own", cve, func(ctx SpecContext) {
-		s := slice(ns, "among", "web", own.Status.PodIP, victim.Status.PodIP)
-		create(ctx, mallory.Client, s)
-		Eventually(rejections(ctx, mallory, s)).Should(ContainElement(ContainSubstring(victim.Status.PodIP)))
-		Eventually(read(ctx, super.Client, superOf(mallory, s))).Should(WithTransform(addresses, ConsistOf(own.Status.PodIP)))
+		s := kit.EndpointSlice(ns, "among", "web", own.Status.PodIP, victim.Status.PodIP)
+		kit.Create(ctx, mallory.Client, s)
+		Eventually(kit.Rejections(ctx, mallory, s)).Should(ContainElement(ContainSubstring(victim.Status.PodIP)))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(mallory, s))).Should(WithTransform(addresses, ConsistOf(own.Status.PodIP)))
 	})
 
 	attack("a slice that leads to another tenant's pod later", cve, func(ctx SpecContext) {
-		s := slice(ns, "later", "web", own.Status.PodIP)
-		create(ctx, mallory.Client, s)
-		down := read(ctx, super.Client, superOf(mallory, s))
+		s := kit.EndpointSlice(ns, "later", "web", own.Status.PodIP)
+		kit.Create(ctx, mallory.Client, s)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(mallory, s))
 		Eventually(down).Should(WithTransform(addresses, ConsistOf(own.Status.PodIP)))
-		edit(ctx, mallory.Client, s, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{victim.Status.PodIP} })
+		kit.Edit(ctx, mallory.Client, s, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{victim.Status.PodIP} })
 		Eventually(down).Should(WithTransform(addresses, BeEmpty()))
-		Eventually(rejections(ctx, mallory, s)).Should(ContainElement(ContainSubstring(why)))
+		Eventually(kit.Rejections(ctx, mallory, s)).Should(ContainElement(ContainSubstring(why)))
 	})
 
 	attack("a slice that keeps the address of a pod that is gone, until another tenant's has it", cve, func(ctx SpecContext) {
 		gone := run(ctx, mallory, "gone")
-		s := slice(ns, "stale", "web", gone.Status.PodIP)
-		create(ctx, mallory.Client, s)
-		down := read(ctx, super.Client, superOf(mallory, s))
+		s := kit.EndpointSlice(ns, "stale", "web", gone.Status.PodIP)
+		kit.Create(ctx, mallory.Client, s)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(mallory, s))
 		Eventually(down).Should(WithTransform(addresses, ConsistOf(gone.Status.PodIP)))
 		Expect(mallory.Client.Delete(ctx, gone, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(down).Should(WithTransform(addresses, BeEmpty()))
 	})
 
 	attack("a slice that leads to a node, or to the super cluster's apiserver", cve, func(ctx SpecContext) {
-		node := superOf(mallory, own)
-		Expect(get(ctx, super.Client, node)).To(Succeed())
-		s := slice(ns, "node", "web", node.Status.HostIP, "10.0.0.1")
-		create(ctx, mallory.Client, s)
+		node := kit.SuperOf(mallory, own)
+		Expect(kit.Get(ctx, super.Client, node)).To(Succeed())
+		s := kit.EndpointSlice(ns, "node", "web", node.Status.HostIP, "10.0.0.1")
+		kit.Create(ctx, mallory.Client, s)
 		shouldBeRejected(ctx, mallory, s, why)
 	})
 
 	attack("endpoints of the tenant's apiserver that lead elsewhere", cve, func(ctx SpecContext) {
-		s := slice("default", "kubernetes-2", "kubernetes", victim.Status.PodIP)
-		create(ctx, mallory.Client, s)
+		s := kit.EndpointSlice("default", "kubernetes-2", "kubernetes", victim.Status.PodIP)
+		kit.Create(ctx, mallory.Client, s)
 		shouldBeRejected(ctx, mallory, s, why)
 	})
 
 	attack("a slice that draws the traffic of a Service of the platform's", cve, func(ctx SpecContext) {
-		create(ctx, super.Client, service(mallory.Super(ns), "platform"))
-		s := slice(ns, "draws", "platform", own.Status.PodIP)
-		create(ctx, mallory.Client, s)
+		kit.Create(ctx, super.Client, service(mallory.Super(ns), "platform"))
+		s := kit.EndpointSlice(ns, "draws", "platform", own.Status.PodIP)
+		kit.Create(ctx, mallory.Client, s)
 		shouldBeRejected(ctx, mallory, s, "not this cluster's")
 	})
 })
@@ -257,25 +245,26 @@ var _ = Describe("The time that a pod takes to end", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a grace period of 63 years", review, func(ctx SpecContext) {
-		p := pod(ns, "years", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(years) })
-		create(ctx, mallory.Client, p)
-		Eventually(read(ctx, super.Client, superOf(mallory, p))).Should(HaveField("Spec.TerminationGracePeriodSeconds", HaveValue(Equal(most))))
+		p := kit.Pod(ns, "years", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(years) })
+		kit.Create(ctx, mallory.Client, p)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(mallory, p))).
+			Should(HaveField("Spec.TerminationGracePeriodSeconds", HaveValue(Equal(most))))
 	})
 
 	attack("a grace period of 63 years after a probe has failed", review, func(ctx SpecContext) {
-		p := pod(ns, "probe", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "probe", func(p *corev1.Pod) {
 			p.Spec.Containers[0].LivenessProbe = &corev1.Probe{
 				ProbeHandler:                  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"false"}}},
 				TerminationGracePeriodSeconds: new(years),
 			}
 		})
-		create(ctx, mallory.Client, p)
-		down := superOf(mallory, p)
-		shouldExist(ctx, super.Client, down)
+		kit.Create(ctx, mallory.Client, p)
+		down := kit.SuperOf(mallory, p)
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds).To(HaveValue(Equal(most)))
 	})
 })

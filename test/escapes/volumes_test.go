@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -26,21 +27,21 @@ var _ = Describe("Volumes that outlive their claims", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx)
 		class = offeredClass(ctx, mallory)
-		create(ctx, mallory.Client, namespace(ns))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
 	attack("a volume that the tenant has kept for good", "own review: Back carried Retain to the super cluster", func(ctx SpecContext) {
 		volume := volumeFor(ctx, class, corev1.PersistentVolumeReclaimDelete)
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kept"}, Spec: claimSpec(class)}
-		create(ctx, mallory.Client, claim)
+		kit.Create(ctx, mallory.Client, claim)
 		shown := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}}
-		shouldExist(ctx, mallory.Client, shown)
-		edit(ctx, mallory.Client, shown, func(v *corev1.PersistentVolume) {
+		kit.ShouldExist(ctx, mallory.Client, shown)
+		kit.Edit(ctx, mallory.Client, shown, func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 		})
-		Eventually(read(ctx, mallory.Client, shown)).
+		Eventually(kit.Read(ctx, mallory.Client, shown)).
 			Should(HaveField("Spec.PersistentVolumeReclaimPolicy", corev1.PersistentVolumeReclaimDelete), "the tenant is shown what holds")
-		Consistently(read(ctx, super.Client, volume)).
+		Consistently(kit.Read(ctx, super.Client, volume)).
 			Should(HaveField("Spec.PersistentVolumeReclaimPolicy", corev1.PersistentVolumeReclaimDelete))
 	})
 })
@@ -53,9 +54,9 @@ func offeredClass(ctx context.Context, t *local.Tenant) string {
 		ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{names.Public: "true"}},
 		Provisioner: "kubernetes.io/no-provisioner",
 	}
-	create(ctx, super.Client, class)
+	kit.Create(ctx, super.Client, class)
 	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
-	shouldExist(ctx, t.Client, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	kit.ShouldExist(ctx, t.Client, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	return name
 }
 
@@ -65,18 +66,18 @@ func volumeFor(ctx context.Context, class string, policy corev1.PersistentVolume
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: fmt.Sprintf("v-%s-", class)},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity: kit.Amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver: "disk.example.com", VolumeHandle: "disk-1",
 			}},
 			StorageClassName: class, PersistentVolumeReclaimPolicy: policy,
 		},
 	}
-	create(ctx, super.Client, v)
+	kit.Create(ctx, super.Client, v)
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(super.Client.Delete(ctx, v))).To(Succeed())
 		Eventually(func(ctx SpecContext) error {
-			if err := get(ctx, super.Client, v); err != nil {
+			if err := kit.Get(ctx, super.Client, v); err != nil {
 				return err
 			}
 			v.Finalizers = nil

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -31,40 +32,40 @@ var _ = Describe("A ServiceAccount", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns), bots, registry, token)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), bots, registry, token)
 	})
 
 	It("goes down with the secrets for registries, and with nothing that gives rights", func(ctx SpecContext) {
-		down := superOf(red, bots)
-		shouldExist(ctx, super.Client, down)
+		down := kit.SuperOf(red, bots)
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(*down).To(pulls("registry"))
 		Expect(down.AutomountServiceAccountToken).To(Equal(new(false)))
 		Expect(down.Secrets).To(BeEmpty())
-		shouldExist(ctx, super.Client, superOf(red, registry))
-		Expect(get(ctx, super.Client, superOf(red, token))).NotTo(Succeed())
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, registry))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, token))).NotTo(Succeed())
 	})
 
 	It("follows, and keeps what the super cluster added", func(ctx SpecContext) {
-		down := read(ctx, super.Client, superOf(red, bots))
-		edit(ctx, super.Client, superOf(red, bots), func(a *corev1.ServiceAccount) {
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, bots))
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, bots), func(a *corev1.ServiceAccount) {
 			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "mirror"}}
 			a.AutomountServiceAccountToken = nil
 		})
 		Eventually(down).Should(pulls("mirror", "registry"))
 		Eventually(down).Should(HaveField("AutomountServiceAccountToken", new(false)))
-		edit(ctx, red.Client, bots, func(a *corev1.ServiceAccount) { a.ImagePullSecrets = nil })
+		kit.Edit(ctx, red.Client, bots, func(a *corev1.ServiceAccount) { a.ImagePullSecrets = nil })
 		Eventually(down).Should(pulls("mirror"))
-		shouldVanish(ctx, super.Client, superOf(red, registry))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, registry))
 	})
 
 	It("called default is the super cluster's own, which is taken over", func(ctx SpecContext) {
 		own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
-		down := read(ctx, super.Client, superOf(red, own))
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
 		Eventually(down).Should(HaveField("AutomountServiceAccountToken", new(false)))
-		edit(ctx, red.Client, own, func(a *corev1.ServiceAccount) {
+		kit.Edit(ctx, red.Client, own, func(a *corev1.ServiceAccount) {
 			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 		})
 		Eventually(down).Should(pulls("registry"))
-		shouldExist(ctx, super.Client, superOf(red, registry))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, registry))
 	})
 })

@@ -23,6 +23,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -77,7 +78,7 @@ func mintedBy(ctx context.Context, t *local.Tenant) tls.Certificate {
 		CommonName: "kube-apiserver-kubelet-client", Organization: []string{"kubeadm:cluster-admins", "system:nodes"},
 	}, nil, nil)
 	Expect(err).NotTo(HaveOccurred())
-	create(ctx, t.Client, request)
+	kit.Create(ctx, t.Client, request)
 	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "ByItsAdmin"},
 	}
@@ -100,10 +101,10 @@ func ghost(ctx context.Context) *tenancyv1alpha1.VirtualCluster {
 		vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
 		vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: "none"}
 	})
-	create(ctx, super.Client, vc)
+	kit.Create(ctx, super.Client, vc)
 	DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
-	Eventually(read(ctx, super.Client, vc)).Should(HaveField("Status.ClusterNamespace", Not(BeEmpty())))
-	Expect(get(ctx, super.Client, vc)).To(Succeed())
+	Eventually(kit.Read(ctx, super.Client, vc)).Should(HaveField("Status.ClusterNamespace", Not(BeEmpty())))
+	Expect(kit.Get(ctx, super.Client, vc)).To(Succeed())
 	return vc
 }
 
@@ -116,7 +117,7 @@ func publish(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, ca pki.Aut
 	published.Annotations = map[string]string{names.VCUID: string(vc.UID)}
 	published.Data = map[string]string{names.KubeletClientCAKey: string(ca.CertPEM)}
 	if err := super.Client.Update(ctx, published.DeepCopy()); client.IgnoreNotFound(err) == nil && err != nil {
-		create(ctx, super.Client, published)
+		kit.Create(ctx, super.Client, published)
 	} else {
 		Expect(err).NotTo(HaveOccurred())
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -48,16 +49,16 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 			name        string
 			cpu, memory string
 		}{{red, "web", "10m", "20Mi"}, {red, "db", "5m", "30Mi"}, {blue, "others", "700m", "1Gi"}} {
-			pod := pod(agentNamespace, p.name, onNode(node), func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": p.name} })
-			create(ctx, p.of.Client, pod)
+			pod := kit.Pod(agentNamespace, p.name, onNode(node), func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": p.name} })
+			kit.Create(ctx, p.of.Client, pod)
 			copied := runs(ctx, p.of, pod)
 			if i == 0 { // as a webhook of the super cluster would
-				edit(ctx, super.Client, copied, func(c *corev1.Pod) { c.Labels["injected"] = "yes" })
+				kit.Edit(ctx, super.Client, copied, func(c *corev1.Pod) { c.Labels["injected"] = "yes" })
 			}
 			source.Measure(copied, p.cpu, p.memory)
 		}
-		own := pod(red.Super(agentNamespace), "of-the-super-cluster", onNode(node))
-		create(ctx, super.Client, own)
+		own := kit.Pod(red.Super(agentNamespace), "of-the-super-cluster", onNode(node))
+		kit.Create(ctx, super.Client, own)
 		source.Measure(own, "3", "3Gi")
 		serveMetrics(ctx, source)
 		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
@@ -68,9 +69,9 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(t.Config), objects)).To(Succeed())
 			// An apiserver looks again whether an API is served after half a minute at most.
-			Eventually(asked(ctx, t.Config, "/pods")).WithTimeout(3*soon).Should(answer(http.StatusOK, Not(BeEmpty())), func() string {
+			Eventually(asked(ctx, t.Config, "/pods")).WithTimeout(3*kit.Soon).Should(answer(http.StatusOK, Not(BeEmpty())), func() string {
 				own := apiService(0)
-				return fmt.Sprint(get(ctx, t.Client, own), own.Object["status"])
+				return fmt.Sprint(kit.Get(ctx, t.Client, own), own.Object["status"])
 			})
 		}
 	})
@@ -100,7 +101,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(used(ctx, red, "/pods?labelSelector=injected")).To(BeEmpty())
 		Expect(used(ctx, blue, "/pods")).To(Equal(map[string]string{"default/others": "700m"}))
 		Expect(asked(ctx, red.Config, "/namespaces/default/pods/web")()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"10m"`)))
-	}, SpecTimeout(8*soon)) // with what is set up before: each tenant may take half a minute to see the API
+	}, SpecTimeout(8*kit.Soon)) // with what is set up before: each tenant may take half a minute to see the API
 
 	It("is none of another tenant's, or of the super cluster's, however they are named", func(ctx SpecContext) {
 		for _, namespace := range []string{"kube-system", blue.Key(), blue.Super(agentNamespace), red.Super(agentNamespace)} {
@@ -117,7 +118,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		}
 		Expect(ask(ctx, agent, shown, metricsRoot+"/pods", "X-Remote-User", "admin", "X-Remote-Group", "system:masters")).
 			To(answer(http.StatusOK, Not(ContainSubstring("others"))))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is for a node the sum of the tenant's own", func(ctx SpecContext) {
 		list := &metricsv1beta1.NodeMetricsList{}
@@ -131,32 +132,32 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(asked(ctx, blue.Config, "/nodes/"+node.Name)()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"700m"`)))
 		Expect(asked(ctx, red.Config, "/nodes/another")()).To(answer(http.StatusNotFound, ContainSubstring("another")))
 		Expect(asked(ctx, red.Config, "/nodes?labelSelector=a%3Db")()).To(answer(http.StatusBadRequest, ContainSubstring("name the nodes")))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is for those whom the tenant lets see it", func(ctx SpecContext) {
 		alice := rest.CopyConfig(red.Config)
 		alice.Impersonate.UserName = "alice"
 		Expect(asked(ctx, alice, "/pods")()).To(answer(http.StatusForbidden, ContainSubstring("alice")))
-		create(ctx, red.Client, &rbacv1.ClusterRoleBinding{
+		kit.Create(ctx, red.Client, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "alice"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "alice"}},
 		})
 		Eventually(asked(ctx, alice, "/pods")).Should(answer(http.StatusOK, ContainSubstring("web")))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("leaves a metrics-server of the tenant's own alone", func(ctx SpecContext) {
 		third := tenant(ctx)
 		own := apiService(443)
-		create(ctx, third.Client, own)
+		kit.Create(ctx, third.Client, own)
 		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
 		Expect(err).NotTo(HaveOccurred())
 		objects, err := addon.Objects(nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(third.Config), objects)).To(Succeed())
-		Expect(get(ctx, third.Client, own)).To(Succeed())
+		Expect(kit.Get(ctx, third.Client, own)).To(Succeed())
 		Expect(own.Object).To(HaveKeyWithValue("spec", HaveKeyWithValue("service", HaveKeyWithValue("name", "metrics-server"))))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is not known when nothing is measured, and the API stays, so that namespaces can be deleted", func(ctx SpecContext) {
 		source.Stop()
@@ -165,13 +166,13 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		discovery, err := kubernetes.NewForConfigOrDie(red.Config).Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(discovery.APIResources).To(ConsistOf(HaveField("Kind", "PodMetrics"), HaveField("Kind", "NodeMetrics")))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 })
 
 // keepMetrics has the specs take care of a tenant's API, instead of the manager, which is told of no agent here.
 func keepMetrics(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
-	edit(ctx, t.Client, namespace(metav1.NamespaceSystem), func(ns *corev1.Namespace) {
+	kit.Edit(ctx, t.Client, kit.Namespace(metav1.NamespaceSystem), func(ns *corev1.Namespace) {
 		metav1.SetMetaDataAnnotation(&ns.ObjectMeta, names.Metrics, names.Unmanaged)
 	})
 }
@@ -185,18 +186,18 @@ var _ = Describe("What pods use, where the manager has no agent any more", func(
 		objects, err := addon.Objects(nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(red.Config), objects)).To(Succeed())
-		create(ctx, blue.Client, apiService(443))
+		kit.Create(ctx, blue.Client, apiService(443))
 
 		for _, t := range []*local.Tenant{red, blue} {
-			edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { // the manager looks at it as when it starts
+			kit.Edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { // the manager looks at it as when it starts
 				metav1.SetMetaDataLabel(&vc.ObjectMeta, "looked-at", "again")
 			})
 		}
 		for _, obj := range objects {
-			shouldVanish(ctx, red.Client, obj)
+			kit.ShouldVanish(ctx, red.Client, obj)
 		}
-		Consistently(get).WithContext(ctx).WithArguments(blue.Client, apiService(443)).Should(Succeed())
-	}, SpecTimeout(4*soon))
+		Consistently(kit.Get).WithContext(ctx).WithArguments(blue.Client, apiService(443)).Should(Succeed())
+	}, SpecTimeout(4*kit.Soon))
 })
 
 // serveMetrics has the super cluster's apiserver ask a source for the resource metrics API.
@@ -207,7 +208,7 @@ func serveMetrics(ctx context.Context, source *local.MetricsServer) {
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: source.Address().IP.String()},
 	}
 	for _, obj := range []client.Object{service, apiService(source.Address().Port)} {
-		create(ctx, super.Client, obj)
+		kit.Create(ctx, super.Client, obj)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, obj)).To(Succeed()) })
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -48,11 +49,11 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		DeferCleanup(kubelet.Stop)
 		red, blue = tenant(ctx), tenant(ctx)
 		node = nodeOf(ctx, kubelet)
-		web = pod(agentNamespace, "web", onNode(node))
-		create(ctx, red.Client, web)
+		web = kit.Pod(agentNamespace, "web", onNode(node))
+		kit.Create(ctx, red.Client, web)
 		runs(ctx, red, web)
-		others := pod(agentNamespace, "others", onNode(node))
-		create(ctx, blue.Client, others)
+		others := kit.Pod(agentNamespace, "others", onNode(node))
+		kit.Create(ctx, blue.Client, others)
 		runs(ctx, blue, others)
 		kubelet.Print("first")
 	})
@@ -60,10 +61,10 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 	It("goes to the agent, whatever else the node shows", func(ctx SpecContext) {
 		shown := &corev1.Node{}
 		shown.Name = web.Spec.NodeName
-		Expect(get(ctx, red.Client, shown)).To(Succeed())
+		Expect(kit.Get(ctx, red.Client, shown)).To(Succeed())
 		Expect(shown.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeHostName, Address: "127.0.0.1"}))
 		Expect(agent.Address).To(HaveSuffix(":%d", shown.Status.DaemonEndpoints.KubeletEndpoint.Port))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is a log, with what the tenant wants to see of it", func(ctx SpecContext) {
 		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{
@@ -73,7 +74,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(asked.Path).To(Equal("/containerLogs/" + red.Super(agentNamespace) + "/web/main"))
 		Expect(asked.Query()).To(And(HaveKeyWithValue("previous", []string{"true"}), HaveKeyWithValue("timestamps", []string{"true"}),
 			HaveKeyWithValue("tailLines", []string{"7"}), HaveKeyWithValue("sinceSeconds", []string{"60"})))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is a log whose lines arrive when they are printed", func(ctx SpecContext) {
 		stream, err := clientset(red).CoreV1().Pods(agentNamespace).GetLogs("web", &corev1.PodLogOptions{Follow: true}).Stream(ctx)
@@ -87,14 +88,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(lines.Scan()).To(BeTrue(), "the stream is open, and the line is not held back")
 			Expect(lines.Text()).To(Equal(line))
 		}
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is a log that prints nothing for now", func(ctx SpecContext) {
 		// The header of such a stream comes with its first line, however long that takes.
 		silent := local.StartKubelet()
 		DeferCleanup(silent.Stop)
-		p := pod(agentNamespace, "silent", onNode(nodeOf(ctx, silent)))
-		create(ctx, red.Client, p)
+		p := kit.Pod(agentNamespace, "silent", onNode(nodeOf(ctx, silent)))
+		kit.Create(ctx, red.Client, p)
 		runs(ctx, red, p)
 		got := make(chan string, 1)
 		go func() {
@@ -110,7 +111,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Consistently(got).ShouldNot(Receive())
 		silent.Print("at last")
 		Eventually(got).Should(Receive(Equal("at last\n")))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	for _, p := range protocols() {
 		It("is a command with input, output and exit code, over "+p.name, func(ctx SpecContext) {
@@ -118,7 +119,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(said.out).To(Equal("hello\n"))
 			Expect(said.err).To(Equal("oops\n"))
 			Expect(said.failure).To(HaveField("Code", 3))
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 	}
 
 	It("is a command that carries much in both directions", func(ctx SpecContext) {
@@ -127,7 +128,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(said.failure).NotTo(HaveOccurred())
 		Expect(bytes.Equal([]byte(said.out), []byte(much))).To(BeTrue(), "%d bytes came back", len(said.out))
 		Expect(agent.Metric("vn_agent_stream_bytes_total", map[string]string{"call": "exec", "direction": "from_pod"})).To(BeNumerically(">", len(much)))
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is a container to attach to", func(ctx SpecContext) {
 		request := clientset(red).CoreV1().RESTClient().Post().Namespace(agentNamespace).Resource("pods").Name("web").SubResource("attach").
@@ -146,7 +147,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}
 		Expect(out.Close()).To(Succeed())
 		Eventually(ended).Should(Receive(BeNil()), "the end of what is typed reaches the container")
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is a port of a pod", func(SpecContext) {
 		address, end := forward(red, "web", 8080)
@@ -160,14 +161,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(lines.ReadString('\n')).To(Equal("ping\n"))
 			Expect(conn.Close()).To(Succeed())
 		}
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("fails where the node does, in words that name nothing of the super cluster", func(ctx SpecContext) {
 		dead := local.StartKubelet()
 		node := nodeOf(ctx, dead)
 		dead.Stop()
-		unreached := pod(agentNamespace, "unreached", onNode(node))
-		create(ctx, red.Client, unreached)
+		unreached := kit.Pod(agentNamespace, "unreached", onNode(node))
+		kit.Create(ctx, red.Client, unreached)
 		runs(ctx, red, unreached)
 		_, err := logs(ctx, red, "unreached", &corev1.PodLogOptions{})
 		said := run(ctx, red, "unreached", remotecommand.NewSPDYExecutor, "", "id")
@@ -175,11 +176,11 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(err).To(MatchError(And(ContainSubstring("the node cannot be reached now"),
 				Not(ContainSubstring("127.0.0.1")), Not(ContainSubstring(red.Key())))))
 		}
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is refused for a pod that is gone, in words of the tenant's", func(ctx SpecContext) {
-		gone := pod(agentNamespace, "gone", onNode(node))
-		create(ctx, red.Client, gone)
+		gone := kit.Pod(agentNamespace, "gone", onNode(node))
+		kit.Create(ctx, red.Client, gone)
 		copied := runs(ctx, red, gone)
 		whileStopped(func() {
 			Expect(ends(ctx, copied)).To(Succeed())
@@ -189,7 +190,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(said.failure).To(MatchError(ContainSubstring(`pod "gone" does not exist`)))
 			Expect(said.failure).NotTo(MatchError(ContainSubstring(red.Key())))
 		})
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	It("is served with the certificate that is in the file, also when that is renewed", func(ctx SpecContext) {
 		ca := authorityIn(filepath.Join(super.Dir, "vn-agent", "ca.pem"))
@@ -206,7 +207,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(os.Rename(file+".new", file)).To(Succeed())
 		Eventually(servedBy).WithContext(ctx).WithArguments(agent).Should(Equal(block.Bytes))
 		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{})).To(HavePrefix("first\n"), "the tenant's apiserver takes it")
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 
 	Context("asked directly, with a certificate", func() {
 		It("is answered for the tenant's own pods", func(ctx SpecContext) {
@@ -215,7 +216,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			uid := string(web.UID)
 			Expect(ask(ctx, agent, certificateOf(red), "/exec/default/web/"+uid+"/main?output=1&command=id")).
 				To(answer(http.StatusBadRequest, ContainSubstring("pgrade")), "it gets as far as the super cluster, which wants a stream")
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 
 		It("is not answered for another tenant's, however they are named", func(ctx SpecContext) {
 			namespace := blue.Super(agentNamespace)
@@ -241,14 +242,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 				Expect(ask(ctx, agent, certificateOf(red), path)).To(answer(http.StatusNotFound, ContainSubstring("and nothing else")), path)
 			}
 			Expect(kubelet.Asked()).To(HaveLen(asked))
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 
 		It("is not answered for what carries the name of another", func(ctx SpecContext) {
 			// Headers that would mean something to the super cluster's apiserver.
 			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main",
 				"Impersonate-User", "system:admin", "Authorization", "Bearer nonsense", "X-Remote-User", "system:admin",
 			)).To(answer(http.StatusOK, HavePrefix("first")))
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 
 		It("is refused to whoever the tenant's own authority signs for", func(ctx SpecContext) {
 			for what, minted := range map[string]tls.Certificate{
@@ -261,7 +262,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 				Expect(err).To(MatchError(ContainSubstring("bad certificate")), what)
 			}
 			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "unknown"})).To(BeNumerically(">=", 4))
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 
 		It("is refused to a certificate that has expired", func(ctx SpecContext) {
 			short := signedBy(authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
@@ -271,7 +272,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 				return err
 			}).Should(MatchError(ContainSubstring("bad certificate")))
 			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "expired"})).To(BeNumerically(">=", 1))
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 
 		It("follows an authority that is renewed, on connections that are open, too", func(ctx SpecContext) {
 			old, renewed := newAuthority(), newAuthority()
@@ -294,7 +295,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Eventually(asRed).Should(MatchError(ContainSubstring("bad certificate")), "one authority does not stand for two tenants")
 			publish(ctx, ghost, renewed)
 			Eventually(asRed).Should(Succeed())
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*kit.Soon))
 	})
 
 	It("has an end: a tenant has so many streams and no more, and others have theirs", func(ctx SpecContext) {
@@ -316,5 +317,5 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		for _, end := range open[1:] {
 			end()
 		}
-	}, SpecTimeout(2*soon))
+	}, SpecTimeout(2*kit.Soon))
 })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -50,27 +51,27 @@ var _ = Describe("A PodDisruptionBudget", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns), dep, budget)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), dep, budget)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
 	})
 
 	It("keeps pods from being evicted, on both sides", func(ctx SpecContext) {
-		Eventually(read(ctx, red.Client, budget)).Should(allows(0))
-		Eventually(read(ctx, super.Client, superOf(red, budget))).Should(allows(0))
+		Eventually(kit.Read(ctx, red.Client, budget)).Should(allows(0))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, budget))).Should(allows(0))
 		Expect(evict(ctx, super.Client, red.Super(ns))).To(tooMany)
 		Expect(evict(ctx, red.Client, ns)).To(tooMany)
 	})
 
 	It("that tells what may be missing is counted by the tenant, which knows how many pods there should be", func(ctx SpecContext) {
-		edit(ctx, red.Client, budget, func(b *policyv1.PodDisruptionBudget) {
+		kit.Edit(ctx, red.Client, budget, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.MinAvailable, b.Spec.MaxUnavailable = nil, new(intstr.FromString("25%"))
 		})
-		down := read(ctx, super.Client, superOf(red, budget))
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, budget))
 		Eventually(down).Should(HaveField("Spec.MinAvailable", new(intstr.FromInt32(2))))
 		Eventually(down).Should(allows(1))
-		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) })
+		kit.Edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) })
 		Eventually(down).Should(HaveField("Spec.MinAvailable", new(intstr.FromInt32(3))))
-		Eventually(read(ctx, red.Client, budget)).Should(allows(1))
+		Eventually(kit.Read(ctx, red.Client, budget)).Should(allows(1))
 		Eventually(down).Should(allows(1))
 	})
 
@@ -87,12 +88,14 @@ var _ = Describe("A PodDisruptionBudget", Ordered, func() {
 	})
 
 	It("is mended, and goes", func(ctx SpecContext) {
-		down := read(ctx, super.Client, superOf(red, budget))
-		edit(ctx, super.Client, superOf(red, budget), func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(0)) })
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, budget))
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, budget), func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.MinAvailable = new(intstr.FromInt32(0))
+		})
 		Eventually(down).Should(HaveField("Spec.MinAvailable", new(intstr.FromInt32(3))))
-		Expect(super.Client.Delete(ctx, superOf(red, budget))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, budget))).To(Succeed())
 		Eventually(down).Should(HaveField("Spec.MinAvailable", new(intstr.FromInt32(3))))
 		Expect(red.Client.Delete(ctx, budget)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, budget))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, budget))
 	})
 })

@@ -21,6 +21,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -81,7 +82,7 @@ func offerClasses(ctx context.Context, change ...func(client.Object)) (name stri
 // offerClass makes a class in the super cluster that goes at the end.
 func offerClass(ctx context.Context, class client.Object) {
 	GinkgoHelper()
-	create(ctx, super.Client, class)
+	kit.Create(ctx, super.Client, class)
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(super.Client.Delete(ctx, class))).To(Succeed())
 	})
@@ -122,13 +123,13 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		name, classes := offerClasses(ctx)
 		Consistently(classesHeld).WithContext(ctx).WithArguments(red, name).Should(BeEmpty())
 		for _, class := range classes {
-			edit(ctx, super.Client, class, publicClass)
+			kit.Edit(ctx, super.Client, class, publicClass)
 		}
 		for _, t := range []*local.Tenant{red, blue} {
 			Eventually(classesHeld).WithContext(ctx).WithArguments(t, name).Should(HaveLen(len(classes)))
 			for _, class := range classes {
 				shown := asShown(class)
-				Expect(get(ctx, t.Client, shown)).To(Succeed())
+				Expect(kit.Get(ctx, t.Client, shown)).To(Succeed())
 				Expect(shown.GetLabels()).To(Equal(map[string]string{"tier": "gold", names.FromSuper: "true"}))
 				Expect(text(shown)).NotTo(ContainSubstring(platformsOwn))
 			}
@@ -136,7 +137,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		settle(ctx)
 
 		for _, class := range classes {
-			edit(ctx, super.Client, class, func(class client.Object) { class.SetLabels(map[string]string{names.Public: "false"}) })
+			kit.Edit(ctx, super.Client, class, func(class client.Object) { class.SetLabels(map[string]string{names.Public: "false"}) })
 		}
 		for _, t := range []*local.Tenant{red, blue} {
 			Eventually(classesHeld).WithContext(ctx).WithArguments(t, name).Should(BeEmpty())
@@ -148,13 +149,13 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
 		for _, class := range classes {
 			shown := asShown(class)
-			edit(ctx, red.Client, shown, func(obj client.Object) {
+			kit.Edit(ctx, red.Client, shown, func(obj client.Object) {
 				obj.SetLabels(map[string]string{"mine": "yes"})
 				changeClass(obj)
 			})
-			Eventually(read(ctx, red.Client, shown)).Should(WithTransform(client.Object.GetLabels,
+			Eventually(kit.Read(ctx, red.Client, shown)).Should(WithTransform(client.Object.GetLabels,
 				Equal(map[string]string{"tier": "gold", names.FromSuper: "true"})))
-			Expect(text(must(read(ctx, red.Client, shown)()))).NotTo(ContainSubstring("of-the-tenant"))
+			Expect(text(must(kit.Read(ctx, red.Client, shown)()))).NotTo(ContainSubstring("of-the-tenant"))
 			Expect(red.Client.Delete(ctx, shown)).To(Succeed())
 		}
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
@@ -166,16 +167,16 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		whileStopped(func() {
 			for _, class := range classesOf(name) {
 				Expect(super.Client.Delete(ctx, class)).To(Succeed())
-				shouldVanish(ctx, super.Client, class)
+				kit.ShouldVanish(ctx, super.Client, class)
 				class = asShown(class)
 				publicClass(class)
 				renewClass(class)
-				create(ctx, super.Client, class)
+				kit.Create(ctx, super.Client, class)
 			}
 		})
 		Eventually(func(g Gomega) {
 			for _, class := range classesOf(name) {
-				g.Expect(get(ctx, red.Client, class)).To(Succeed())
+				g.Expect(kit.Get(ctx, red.Client, class)).To(Succeed())
 				replaced := class.DeepCopyObject().(client.Object)
 				renewClass(replaced)
 				g.Expect(text(class)).To(Equal(text(replaced)))
@@ -187,40 +188,40 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		own := &storagev1.StorageClass{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("own%d", time.Now().UnixNano()%1e9)}, Provisioner: "mine.example.com",
 		}
-		create(ctx, blue.Client, own)
+		kit.Create(ctx, blue.Client, own)
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: own.Name}, Provisioner: "disk.example.com"}
 		publicClass(class)
 		offerClass(ctx, class)
-		Eventually(refusals).WithArguments(ctx, blue, metav1.NamespaceDefault, own).
+		Eventually(kit.Rejections(ctx, blue, own)).
 			Should(ContainElement(ContainSubstring("the tenant's own")))
-		Expect(must(read(ctx, blue.Client, own)()).Provisioner).To(Equal("mine.example.com"))
-		shouldExist(ctx, red.Client, asShown(class))
+		Expect(must(kit.Read(ctx, blue.Client, own)()).Provisioner).To(Equal("mine.example.com"))
+		kit.ShouldExist(ctx, red.Client, asShown(class))
 
 		Expect(blue.Client.Delete(ctx, own)).To(Succeed())
-		Eventually(read(ctx, blue.Client, asShown(class))).Should(HaveField("Provisioner", "disk.example.com"))
+		Eventually(kit.Read(ctx, blue.Client, asShown(class))).Should(HaveField("Provisioner", "disk.example.com"))
 		// Nor is a class of the tenant's taken away with the super cluster's.
 		Expect(super.Client.Delete(ctx, class)).To(Succeed())
-		shouldVanish(ctx, blue.Client, asShown(class))
+		kit.ShouldVanish(ctx, blue.Client, asShown(class))
 		again := asShown(own)
-		create(ctx, blue.Client, again)
-		Consistently(get).WithContext(ctx).WithArguments(blue.Client, again).Should(Succeed())
+		kit.Create(ctx, blue.Client, again)
+		Consistently(kit.Get).WithContext(ctx).WithArguments(blue.Client, again).Should(Succeed())
 	})
 
 	It("leave the priority classes of every cluster alone, even where they are published", func(ctx SpecContext) {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "system-node-critical"}}
-		edit(ctx, super.Client, class, func(c *schedulingv1.PriorityClass) { c.Labels = map[string]string{names.Public: "true"} })
+		kit.Edit(ctx, super.Client, class, func(c *schedulingv1.PriorityClass) { c.Labels = map[string]string{names.Public: "true"} })
 		DeferCleanup(func(ctx SpecContext) {
-			edit(ctx, super.Client, class, func(c *schedulingv1.PriorityClass) { c.Labels = nil })
+			kit.Edit(ctx, super.Client, class, func(c *schedulingv1.PriorityClass) { c.Labels = nil })
 		})
 		own := asShown(class)
-		Expect(get(ctx, red.Client, own)).To(Succeed())
-		Consistently(refusals).WithArguments(ctx, red, metav1.NamespaceDefault, own).Should(BeEmpty())
-		Expect(must(read(ctx, red.Client, own)()).Labels).NotTo(HaveKey(names.FromSuper))
+		Expect(kit.Get(ctx, red.Client, own)).To(Succeed())
+		Consistently(kit.Rejections(ctx, red, own)).Should(BeEmpty())
+		Expect(must(kit.Read(ctx, red.Client, own)()).Labels).NotTo(HaveKey(names.FromSuper))
 	})
 
 	It("are shown to the one tenant whose VirtualCluster names them, but for the kinds that it turns off", func(ctx SpecContext) {
 		name, classes := offerClasses(ctx)
-		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
 			for _, kind := range []tenancyv1alpha1.ClassKind{
 				"StorageClass", "VolumeAttributesClass", "CSIDriver", "PriorityClass", "IngressClass", "RuntimeClass", "DeviceClass",
@@ -231,13 +232,13 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
 		Consistently(classesHeld).WithContext(ctx).WithArguments(blue, name).Should(BeEmpty())
 
-		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync.Kinds = []tenancyv1alpha1.KindSync{{Kind: "StorageClass", Mode: tenancyv1alpha1.SyncOff}}
 		})
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes) - 1))
-		Expect(get(ctx, red.Client, asShown(classes[0]))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(kit.Get(ctx, red.Client, asShown(classes[0]))).To(MatchError(apierrors.IsNotFound, "not found"))
 
-		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(BeEmpty())
 	})
 })

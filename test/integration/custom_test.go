@@ -22,6 +22,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -104,7 +105,7 @@ func field(value any, path ...string) gomegatypes.GomegaMatcher {
 // syncingMessage is what the condition of a tenant says.
 func syncingMessage(ctx context.Context, t *local.Tenant) func() (string, error) {
 	return func() (string, error) {
-		vc, err := read(ctx, super.Client, t.VC)()
+		vc, err := kit.Read(ctx, super.Client, t.VC)()
 		if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {
 			return c.Message, err
 		}
@@ -121,7 +122,7 @@ func allowCustom(ctx context.Context) {
 			APIGroups: []string{platform}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 		}},
 	}
-	create(ctx, super.Client, role)
+	kit.Create(ctx, super.Client, role)
 	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, role)).To(Succeed()) })
 	own, err := local.NewClient(account)
 	Expect(err).NotTo(HaveOccurred())
@@ -134,7 +135,7 @@ func undefine(ctx context.Context, resources ...string) {
 	GinkgoHelper()
 	for _, resource := range resources {
 		Expect(client.IgnoreNotFound(super.Client.Delete(ctx, definition(resource)))).To(Succeed())
-		shouldVanish(ctx, super.Client, definition(resource))
+		kit.ShouldVanish(ctx, super.Client, definition(resource))
 	}
 }
 
@@ -143,7 +144,7 @@ func shouldBeServed(ctx context.Context, t *local.Tenant, resource, ns string) {
 	GinkgoHelper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(custom(resource, ns, "", "").GroupVersionKind())
-	Eventually(t.Client.List).WithContext(ctx).WithArguments(list).WithTimeout(2 * soon).Should(Succeed())
+	Eventually(t.Client.List).WithContext(ctx).WithArguments(list).WithTimeout(2 * kit.Soon).Should(Succeed())
 }
 
 var _ = Describe("Custom resources", Ordered, func() {
@@ -162,7 +163,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears))
 			plain = tenant(ctx)
 			for _, t := range []*local.Tenant{red, blue, plain} {
-				create(ctx, t.Client, namespace(ns))
+				kit.Create(ctx, t.Client, kit.Namespace(ns))
 			}
 			DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers) })
 		})
@@ -170,108 +171,108 @@ var _ = Describe("Custom resources", Ordered, func() {
 		It("wait for their definition, which the condition says, while all else is carried", func(ctx SpecContext) {
 			Eventually(syncingMessage(ctx, red)).Should(And(
 				ContainSubstring(gears+"."+platform), ContainSubstring(levers+"."+platform), ContainSubstring("not found")))
-			Expect(read(ctx, super.Client, red.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-			create(ctx, red.Client, pod(ns, "meanwhile"))
+			Expect(kit.Read(ctx, super.Client, red.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+			kit.Create(ctx, red.Client, kit.Pod(ns, "meanwhile"))
 			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("meanwhile"))
 
-			create(ctx, super.Client, definition(gears), definition(levers))
+			kit.Create(ctx, super.Client, definition(gears), definition(levers))
 			shouldBeServed(ctx, red, gears, ns)
 			shouldBeServed(ctx, red, levers, ns)
 			shouldBeServed(ctx, blue, gears, ns)
 			Eventually(syncingMessage(ctx, red)).Should(Not(ContainSubstring(platform)))
-			Expect(get(ctx, plain.Client, definition(gears))).To(MatchError(apierrors.IsNotFound, "not found"))
-			Expect(get(ctx, blue.Client, definition(levers))).To(MatchError(apierrors.IsNotFound, "not found"))
+			Expect(kit.Get(ctx, plain.Client, definition(gears))).To(MatchError(apierrors.IsNotFound, "not found"))
+			Expect(kit.Get(ctx, blue.Client, definition(levers))).To(MatchError(apierrors.IsNotFound, "not found"))
 		})
 
 		It("go down, follow changes, show their status without the super cluster's names, and go", func(ctx SpecContext) {
 			for _, resource := range []string{gears, levers} {
 				w := custom(resource, ns, "w", "red")
-				create(ctx, red.Client, w)
-				down := superOf(red, w)
-				shouldExist(ctx, super.Client, down)
+				kit.Create(ctx, red.Client, w)
+				down := kit.SuperOf(red, w)
+				kit.ShouldExist(ctx, super.Client, down)
 				Expect(down.GetAnnotations()).To(HaveKeyWithValue(names.UID, string(w.GetUID())))
 
-				edit(ctx, red.Client, w, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "crimson"} })
-				Eventually(read(ctx, super.Client, down)).Should(field("crimson", "spec", "color"))
+				kit.Edit(ctx, red.Client, w, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "crimson"} })
+				Eventually(kit.Read(ctx, super.Client, down)).Should(field("crimson", "spec", "color"))
 
-				Expect(get(ctx, super.Client, down)).To(Succeed())
+				Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 				down.Object["status"] = map[string]any{"message": "made in " + red.Super(ns), "count": int64(2)}
 				if resource == gears {
 					Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
 				} else {
 					Expect(super.Client.Update(ctx, down)).To(Succeed())
 				}
-				Eventually(read(ctx, red.Client, w)).Should(field("made in "+ns, "status", "message"))
-				Consistently(read(ctx, super.Client, down)).Should(field("made in "+red.Super(ns), "status", "message"))
+				Eventually(kit.Read(ctx, red.Client, w)).Should(field("made in "+ns, "status", "message"))
+				Consistently(kit.Read(ctx, super.Client, down)).Should(field("made in "+red.Super(ns), "status", "message"))
 
 				Expect(red.Client.Delete(ctx, w)).To(Succeed())
-				shouldVanish(ctx, super.Client, down)
+				kit.ShouldVanish(ctx, super.Client, down)
 			}
 		})
 
 		It("are each tenant's own under the same name", func(ctx SpecContext) {
 			for i, t := range []*local.Tenant{red, blue} {
-				create(ctx, t.Client, custom(gears, ns, "same", fmt.Sprint(i)))
+				kit.Create(ctx, t.Client, custom(gears, ns, "same", fmt.Sprint(i)))
 			}
 			for i, t := range []*local.Tenant{red, blue} {
-				Eventually(read(ctx, super.Client, superOf(t, custom(gears, ns, "same", "")))).Should(field(fmt.Sprint(i), "spec", "color"))
+				Eventually(kit.Read(ctx, super.Client, kit.SuperOf(t, custom(gears, ns, "same", "")))).Should(field(fmt.Sprint(i), "spec", "color"))
 			}
 		})
 
 		It("keep the super cluster's definition, whatever a tenant makes of the copy", func(ctx SpecContext) {
 			d := definition(gears)
-			edit(ctx, red.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) {
+			kit.Edit(ctx, red.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) {
 				d.Spec.Names.ShortNames = []string{"wdg"}
 				delete(d.Labels, names.FromSuper)
 			})
-			Eventually(read(ctx, red.Client, d)).Should(And(
+			Eventually(kit.Read(ctx, red.Client, d)).Should(And(
 				HaveField("Spec.Names.ShortNames", BeEmpty()), HaveField("Labels", HaveKeyWithValue(names.FromSuper, "true"))))
-			edit(ctx, super.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"wd"} })
+			kit.Edit(ctx, super.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"wd"} })
 			for _, t := range []*local.Tenant{red, blue} {
-				Eventually(read(ctx, t.Client, d)).Should(HaveField("Spec.Names.ShortNames", ConsistOf("wd")))
+				Eventually(kit.Read(ctx, t.Client, d)).Should(HaveField("Spec.Names.ShortNames", ConsistOf("wd")))
 			}
 		})
 
 		It("are told why they are refused, on the tenant's object", func(ctx SpecContext) {
-			taken := superOf(red, custom(gears, ns, "taken", "platform"))
-			create(ctx, super.Client, taken)
+			taken := kit.SuperOf(red, custom(gears, ns, "taken", "platform"))
+			kit.Create(ctx, super.Client, taken)
 			w := custom(gears, ns, "taken", "red")
-			create(ctx, red.Client, w)
-			Eventually(refusals).WithArguments(ctx, red, ns, w).Should(ContainElement(ContainSubstring("belongs to somebody else")))
-			Expect(read(ctx, super.Client, taken)()).To(field("platform", "spec", "color"))
+			kit.Create(ctx, red.Client, w)
+			Eventually(kit.Rejections(ctx, red, w)).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+			Expect(kit.Read(ctx, super.Client, taken)()).To(field("platform", "spec", "color"))
 			Expect(super.Client.Delete(ctx, taken)).To(Succeed())
-			Eventually(read(ctx, super.Client, taken)).WithTimeout(2 * soon).Should(field("red", "spec", "color"))
+			Eventually(kit.Read(ctx, super.Client, taken)).WithTimeout(2 * kit.Soon).Should(field("red", "spec", "color"))
 		})
 
 		It("stay as they are when they are not carried any more, and are caught up with when they are again", func(ctx SpecContext) {
 			kept, gone := custom(gears, ns, "kept", "old"), custom(gears, ns, "gone", "old")
-			create(ctx, red.Client, kept, gone)
-			shouldExist(ctx, super.Client, superOf(red, kept))
-			shouldExist(ctx, super.Client, superOf(red, gone))
-			edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+			kit.Create(ctx, red.Client, kept, gone)
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kept))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, gone))
+			kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
 			// What comes after the change is carried by the engagement after it.
 			Eventually(func(g Gomega) {
-				vc, err := read(ctx, super.Client, red.VC)()
+				vc, err := kit.Read(ctx, super.Client, red.VC)()
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(syncingGeneration(ctx, red)).To(Equal(vc.Generation))
 			}).WithContext(ctx).Should(Succeed())
-			create(ctx, red.Client, pod(ns, "after"))
+			kit.Create(ctx, red.Client, kit.Pod(ns, "after"))
 			Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("after"))
 
-			edit(ctx, red.Client, kept, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "new"} })
+			kit.Edit(ctx, red.Client, kept, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"color": "new"} })
 			Expect(red.Client.Delete(ctx, gone)).To(Succeed())
-			Consistently(read(ctx, super.Client, superOf(red, kept))).Should(field("old", "spec", "color"))
-			Expect(get(ctx, super.Client, superOf(red, gone))).To(Succeed())
-			Expect(get(ctx, red.Client, definition(gears))).To(Succeed())
+			Consistently(kit.Read(ctx, super.Client, kit.SuperOf(red, kept))).Should(field("old", "spec", "color"))
+			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, gone))).To(Succeed())
+			Expect(kit.Get(ctx, red.Client, definition(gears))).To(Succeed())
 			// The other tenant's are still watched.
-			create(ctx, blue.Client, custom(gears, ns, "still", "blue"))
-			shouldExist(ctx, super.Client, superOf(blue, custom(gears, ns, "still", "")))
+			kit.Create(ctx, blue.Client, custom(gears, ns, "still", "blue"))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(blue, custom(gears, ns, "still", "")))
 
-			edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
-			Eventually(read(ctx, super.Client, superOf(red, kept))).WithTimeout(2 * soon).Should(field("new", "spec", "color"))
-			shouldVanish(ctx, super.Client, superOf(red, gone))
-			create(ctx, red.Client, custom(levers, ns, "both", "red"))
-			shouldExist(ctx, super.Client, superOf(red, custom(levers, ns, "both", "")))
+			kit.Edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, kept))).WithTimeout(2 * kit.Soon).Should(field("new", "spec", "color"))
+			kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, gone))
+			kit.Create(ctx, red.Client, custom(levers, ns, "both", "red"))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, custom(levers, ns, "both", "")))
 		})
 
 		It("of which the tenant has a definition of its own are carried if it is alike", func(ctx SpecContext) {
@@ -279,16 +280,16 @@ var _ = Describe("Custom resources", Ordered, func() {
 				definition(gears, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"own"} }),
 				definition(levers, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }),
 			} {
-				create(ctx, plain.Client, d)
+				kit.Create(ctx, plain.Client, d)
 			}
 			shouldBeServed(ctx, plain, gears, ns)
 			shouldBeServed(ctx, plain, levers, "")
-			create(ctx, plain.Client, custom(gears, ns, "own", "plain"), custom(levers, "", "own", "plain"))
-			edit(ctx, super.Client, plain.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
-			shouldExist(ctx, super.Client, superOf(plain, custom(gears, ns, "own", "")))
+			kit.Create(ctx, plain.Client, custom(gears, ns, "own", "plain"), custom(levers, "", "own", "plain"))
+			kit.Edit(ctx, super.Client, plain.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(plain, custom(gears, ns, "own", "")))
 			Eventually(syncingMessage(ctx, plain)).Should(And(
 				ContainSubstring(levers+"."+platform), ContainSubstring("definition of its own"), Not(ContainSubstring(gears))))
-			own := read(ctx, plain.Client, definition(gears))
+			own := kit.Read(ctx, plain.Client, definition(gears))
 			Consistently(own).WithTimeout(2 * briefly).Should(HaveField("Spec.Names.ShortNames", ConsistOf("own")))
 			Expect(must(own()).Labels).NotTo(HaveKey(names.FromSuper))
 			all := &unstructured.UnstructuredList{}
@@ -299,28 +300,28 @@ var _ = Describe("Custom resources", Ordered, func() {
 	})
 
 	It("without namespaces cannot flow down, even if the tenant has them in namespaces", func(ctx SpecContext) {
-		create(ctx, super.Client, definition(catalogs))
+		kit.Create(ctx, super.Client, definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, catalogs) })
 		red := tenant(ctx)
-		create(ctx, red.Client, namespace(ns),
+		kit.Create(ctx, red.Client, kit.Namespace(ns),
 			definition(catalogs, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.NamespaceScoped }))
 		shouldBeServed(ctx, red, catalogs, ns)
-		create(ctx, red.Client, custom(catalogs, ns, "mine", "red"))
-		edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, catalogs))
+		kit.Create(ctx, red.Client, custom(catalogs, ns, "mine", "red"))
+		kit.Edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, catalogs))
 		Eventually(syncingMessage(ctx, red)).Should(ContainSubstring("can only flow up"))
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, custom(catalogs, "", "mine", "")).
+		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, custom(catalogs, "", "mine", "")).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
 	It("that flow up are shown in the tenant's terms, and stay the super cluster's", func(ctx SpecContext) {
-		create(ctx, super.Client, definition(gears), definition(levers), definition(catalogs))
+		kit.Create(ctx, super.Client, definition(gears), definition(levers), definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers, catalogs) })
 		red := tenant(ctx, carrying(tenancyv1alpha1.SyncUp, gears, levers, catalogs))
-		create(ctx, red.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		for _, resource := range []string{gears, levers} {
 			w := custom(resource, red.Super(ns), "offered", "in "+red.Super(ns))
-			create(ctx, super.Client, w)
+			kit.Create(ctx, super.Client, w)
 			w.Object["status"] = map[string]any{"message": "by " + red.Key()}
 			if resource == gears {
 				Expect(super.Client.Status().Update(ctx, w)).To(Succeed())
@@ -328,38 +329,38 @@ var _ = Describe("Custom resources", Ordered, func() {
 				Expect(super.Client.Update(ctx, w)).To(Succeed())
 			}
 			up := custom(resource, ns, "offered", "")
-			Eventually(read(ctx, red.Client, up)).WithTimeout(2 * soon).Should(And(
+			Eventually(kit.Read(ctx, red.Client, up)).WithTimeout(2 * kit.Soon).Should(And(
 				field("in "+ns, "spec", "color"), field("by "+red.VC.Name, "status", "message")))
 
-			edit(ctx, red.Client, up, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"color": "mine"} })
-			Eventually(read(ctx, red.Client, up)).Should(field("in "+ns, "spec", "color"))
-			Expect(read(ctx, super.Client, w)()).To(field("in "+red.Super(ns), "spec", "color"))
+			kit.Edit(ctx, red.Client, up, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"color": "mine"} })
+			Eventually(kit.Read(ctx, red.Client, up)).Should(field("in "+ns, "spec", "color"))
+			Expect(kit.Read(ctx, super.Client, w)()).To(field("in "+red.Super(ns), "spec", "color"))
 			Expect(red.Client.Delete(ctx, up)).To(Succeed())
-			shouldExist(ctx, red.Client, up)
+			kit.ShouldExist(ctx, red.Client, up)
 
 			Expect(super.Client.Delete(ctx, w)).To(Succeed())
-			shouldVanish(ctx, red.Client, up)
+			kit.ShouldVanish(ctx, red.Client, up)
 		}
 		// Those elsewhere are somebody else's.
 		other := custom(gears, "default", "other", "platform")
-		create(ctx, super.Client, other)
+		kit.Create(ctx, super.Client, other)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
 
 		public, hidden := custom(catalogs, "", "public", "all"), custom(catalogs, "", "hidden", "none")
 		public.SetLabels(map[string]string{names.Public: "true"})
-		create(ctx, super.Client, public, hidden)
-		shouldExist(ctx, red.Client, custom(catalogs, "", "public", ""))
-		Consistently(get).WithContext(ctx).WithArguments(red.Client, custom(catalogs, "", "hidden", "")).
+		kit.Create(ctx, super.Client, public, hidden)
+		kit.ShouldExist(ctx, red.Client, custom(catalogs, "", "public", ""))
+		Consistently(kit.Get).WithContext(ctx).WithArguments(red.Client, custom(catalogs, "", "hidden", "")).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
-		edit(ctx, super.Client, public, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
-		shouldVanish(ctx, red.Client, custom(catalogs, "", "public", ""))
-		Expect(get(ctx, red.Client, custom(gears, "default", "other", ""))).To(MatchError(apierrors.IsNotFound, "not found"))
+		kit.Edit(ctx, super.Client, public, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+		kit.ShouldVanish(ctx, red.Client, custom(catalogs, "", "public", ""))
+		Expect(kit.Get(ctx, red.Client, custom(gears, "default", "other", ""))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 })
 
 // syncingGeneration is the generation of the VirtualCluster that the syncer has looked at.
 func syncingGeneration(ctx context.Context, t *local.Tenant) (int64, error) {
-	vc, err := read(ctx, super.Client, t.VC)()
+	vc, err := kit.Read(ctx, super.Client, t.VC)()
 	if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {
 		return c.ObservedGeneration, err
 	}

@@ -6,12 +6,12 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -76,23 +76,23 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		all := devices("one", "two", "three", "four")
-		create(ctx, super.Client, all)
+		kit.Create(ctx, super.Client, all)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
 		offerPublicly(ctx, deviceClass("net-public"))
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns), shared)
-		shouldExist(ctx, red.Client, deviceClass("net-public"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), shared)
+		kit.ShouldExist(ctx, red.Client, deviceClass("net-public"))
 	})
 
 	It("goes down with a pod that uses it, and shows the devices and the tenant's pods", func(ctx SpecContext) {
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, shared)).Should(MatchError(apierrors.IsNotFound, "not found"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(red, shared))
 
-		first, second := pod(ns, "first", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")})),
-			pod(ns, "second", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
-		create(ctx, red.Client, first, second)
+		first, second := kit.Pod(ns, "first", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")})),
+			kit.Pod(ns, "second", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
+		kit.Create(ctx, red.Client, first, second)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first", "second"))
-		up := read(ctx, red.Client, shared)
+		up := kit.Read(ctx, red.Client, shared)
 		Eventually(up).Should(And(allocated, usedBy(first, second)))
 		results := must(up()).Status.Allocation.Devices.Results
 		Expect(results).To(HaveExactElements(And(HaveField("Driver", "net.example.com"), HaveField("Device", BeElementOf("one", "two", "three", "four")))))
@@ -103,8 +103,8 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 	})
 
 	It("shows what the driver says of a device", func(ctx SpecContext) {
-		down := superOf(red, shared)
-		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down := kit.SuperOf(red, shared)
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		device := down.Status.Allocation.Devices.Results[0]
 		down.Status.Devices = []resourcev1.AllocatedDeviceStatus{{
 			Driver: device.Driver, Pool: device.Pool, Device: device.Device,
@@ -112,26 +112,26 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 			NetworkData: &resourcev1.NetworkDeviceData{InterfaceName: "net1"},
 		}}
 		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		Eventually(read(ctx, red.Client, shared)).Should(HaveField("Status.Devices", ConsistOf(And(
+		Eventually(kit.Read(ctx, red.Client, shared)).Should(HaveField("Status.Devices", ConsistOf(And(
 			HaveField("NetworkData.InterfaceName", "net1"), HaveField("Data.Raw", MatchJSON(`{"for":"devices/first"}`))))))
 	})
 
 	It("goes with the last pod, and has no device then", func(ctx SpecContext) {
-		Expect(red.Client.Delete(ctx, pod(ns, "first"))).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, shared))
-		Eventually(read(ctx, red.Client, shared)).Should(HaveField("Status", resourcev1.ResourceClaimStatus{}))
+		Expect(red.Client.Delete(ctx, kit.Pod(ns, "first"))).To(Succeed())
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, shared))
+		Eventually(kit.Read(ctx, red.Client, shared)).Should(HaveField("Status", resourcev1.ResourceClaimStatus{}))
 	})
 
 	It("gets other devices when its own are gone", func(ctx SpecContext) {
-		again := pod(ns, "again", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
-		create(ctx, red.Client, again)
-		up := read(ctx, red.Client, shared)
+		again := kit.Pod(ns, "again", using(corev1.PodResourceClaim{ResourceClaimName: new("shared")}))
+		kit.Create(ctx, red.Client, again)
+		up := kit.Read(ctx, red.Client, shared)
 		Eventually(up).Should(And(allocated, usedBy(again)))
 		was := must(up()).Status.Allocation.Devices.Results[0].Device
 
 		// As the super cluster would, were the claim freed and allocated anew before anybody looked.
-		down := superOf(red, shared)
-		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down := kit.SuperOf(red, shared)
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		allocation, consumers := down.Status.Allocation, down.Status.ReservedFor
 		whileStopped(func() {
 			down.Status = resourcev1.ResourceClaimStatus{}
@@ -148,11 +148,11 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		hidden := deviceClass("net-hidden")
 		offerClass(ctx, hidden)
 		secretly := deviceClaim(ns, "secretly", "net-hidden")
-		create(ctx, red.Client, secretly, pod(ns, "waits", using(corev1.PodResourceClaim{ResourceClaimName: new("secretly")})))
-		Eventually(refusals).WithArguments(ctx, red, ns, secretly).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
-		Expect(get(ctx, super.Client, superOf(red, secretly))).NotTo(Succeed())
+		kit.Create(ctx, red.Client, secretly, kit.Pod(ns, "waits", using(corev1.PodResourceClaim{ResourceClaimName: new("secretly")})))
+		Eventually(kit.Rejections(ctx, red, secretly)).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, secretly))).NotTo(Succeed())
 
-		edit(ctx, super.Client, hidden, func(c *resourcev1.DeviceClass) { publicClass(c) })
+		kit.Edit(ctx, super.Client, hidden, func(c *resourcev1.DeviceClass) { publicClass(c) })
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("waits"))
 	})
 
@@ -165,22 +165,22 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 				}
 			}
 		}
-		quiet, open := pod(ns, "quiet", asks("net-quiet")), pod(ns, "open", asks("net-public"))
-		create(ctx, red.Client, quiet, open)
-		Eventually(refusals).WithArguments(ctx, red, ns, quiet).Should(ContainElement(ContainSubstring("net-quiet")))
+		quiet, open := kit.Pod(ns, "quiet", asks("net-quiet")), kit.Pod(ns, "open", asks("net-public"))
+		kit.Create(ctx, red.Client, quiet, open)
+		Eventually(kit.Rejections(ctx, red, quiet)).Should(ContainElement(ContainSubstring("net-quiet")))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("open"))
-		Expect(get(ctx, super.Client, superOf(red, quiet))).NotTo(Succeed())
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, quiet))).NotTo(Succeed())
 	})
 
 	It("that would administer devices is refused, whatever the tenant's namespace is labelled with", func(ctx SpecContext) {
-		ours := namespace("admins")
+		ours := kit.Namespace("admins")
 		ours.Labels = map[string]string{resourcev1.DRAAdminNamespaceLabelKey: "true"}
 		bold := deviceClaim("admins", "bold", "net-public")
 		bold.Spec.Devices.Requests[0].Exactly.AdminAccess = new(true)
-		create(ctx, red.Client, ours, bold, pod("admins", "bold", using(corev1.PodResourceClaim{ResourceClaimName: new("bold")})))
-		Eventually(refusals).WithArguments(ctx, red, "admins", bold).Should(ContainElement(ContainSubstring("adminAccess is not allowed")))
-		Expect(get(ctx, super.Client, superOf(red, bold))).NotTo(Succeed())
-		Expect(must(read(ctx, super.Client, superOf(red, ours))()).Labels).NotTo(HaveKey(resourcev1.DRAAdminNamespaceLabelKey))
+		kit.Create(ctx, red.Client, ours, bold, kit.Pod("admins", "bold", using(corev1.PodResourceClaim{ResourceClaimName: new("bold")})))
+		Eventually(kit.Rejections(ctx, red, bold)).Should(ContainElement(ContainSubstring("adminAccess is not allowed")))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, bold))).NotTo(Succeed())
+		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, ours))()).Labels).NotTo(HaveKey(resourcev1.DRAAdminNamespaceLabelKey))
 	})
 })
 
@@ -188,7 +188,7 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 	It("is one for the super cluster, which makes a claim for each pod", func(ctx SpecContext) {
 		const ns = "templates"
 		all := devices("one", "two")
-		create(ctx, super.Client, all)
+		kit.Create(ctx, super.Client, all)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, all)).To(Succeed()) })
 		offerPublicly(ctx, deviceClass("net-public"))
 		red := tenant(ctx, allowMetadata("ResourceClaimTemplate", []string{"app"}, nil))
@@ -198,10 +198,10 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: asking("net-public"),
 			},
 		}
-		create(ctx, red.Client, namespace(ns), template)
-		shouldExist(ctx, red.Client, deviceClass("net-public"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), template)
+		kit.ShouldExist(ctx, red.Client, deviceClass("net-public"))
 		web := using(corev1.PodResourceClaim{ResourceClaimTemplateName: new("each")})
-		create(ctx, red.Client, pod(ns, "a", web), pod(ns, "b", web))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "a", web), kit.Pod(ns, "b", web))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("a", "b"))
 
 		made := &resourcev1.ResourceClaimList{}
@@ -211,12 +211,12 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 		own := &resourcev1.ResourceClaimList{}
 		Expect(red.Client.List(ctx, own, client.InNamespace(ns))).To(Succeed())
 		Expect(own.Items).To(BeEmpty())
-		Expect(must(read(ctx, red.Client, pod(ns, "a"))()).Status.ResourceClaimStatuses).To(BeEmpty())
+		Expect(must(kit.Read(ctx, red.Client, kit.Pod(ns, "a"))()).Status.ResourceClaimStatuses).To(BeEmpty())
 
 		for _, name := range []string{"a", "b"} {
-			Expect(red.Client.Delete(ctx, pod(ns, name))).To(Succeed())
+			Expect(red.Client.Delete(ctx, kit.Pod(ns, name))).To(Succeed())
 		}
-		shouldVanish(ctx, super.Client, superOf(red, template))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, template))
 		Eventually(func(g Gomega) {
 			g.Expect(super.Client.List(ctx, made, client.InNamespace(red.Super(ns)))).To(Succeed())
 			g.Expect(made.Items).To(BeEmpty())

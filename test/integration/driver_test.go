@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 // driverName is the CSI driver that these tests play in the super cluster.
@@ -32,7 +34,7 @@ func playDriver() {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(5 * poll):
+			case <-time.After(5 * kit.Poll):
 			}
 		}
 	})

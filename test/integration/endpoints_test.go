@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -64,19 +65,6 @@ func reached(slices []discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-// slice is an EndpointSlice of a service, written by hand.
-func slice(ns, name, service string, addresses ...string) *discoveryv1.EndpointSlice {
-	s := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(80))}},
-	}
-	for _, ip := range addresses {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}})
-	}
-	return s
-}
-
 var _ = Describe("Endpoints", Ordered, func() {
 	const ns = "endpoints"
 	var (
@@ -88,7 +76,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
 		manual.Spec.Selector = nil
-		create(ctx, red.Client, namespace(ns), manual, own)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), manual, own)
 	})
 
 	It("that the tenant wrote go down, and the super cluster makes slices of them, once", func(ctx SpecContext) {
@@ -107,55 +95,55 @@ var _ = Describe("Endpoints", Ordered, func() {
 	})
 
 	It("follow, and are mended", func(ctx SpecContext) {
-		down := read(ctx, super.Client, superOf(red, own))
-		edit(ctx, red.Client, own, func(e *endpoints) { setAddresses(e, "192.0.2.2", "192.0.2.3") })
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
+		kit.Edit(ctx, red.Client, own, func(e *endpoints) { setAddresses(e, "192.0.2.2", "192.0.2.3") })
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.2", "192.0.2.3")))
-		edit(ctx, super.Client, superOf(red, own), func(e *endpoints) { setAddresses(e, "192.0.2.66") })
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, own), func(e *endpoints) { setAddresses(e, "192.0.2.66") })
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.2", "192.0.2.3")))
-		Expect(super.Client.Delete(ctx, superOf(red, own))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, own))).To(Succeed())
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.2", "192.0.2.3")))
 		Eventually(slicesOf(ctx, super.Client, red.Super(ns), "manual")).Should(WithTransform(reached, ConsistOf("192.0.2.2", "192.0.2.3")))
 
 		Expect(red.Client.Delete(ctx, own)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, own))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, own))
 		Eventually(slicesOf(ctx, super.Client, red.Super(ns), "manual")).Should(BeEmpty())
 	})
 
 	It("of pods are found by the super cluster itself", func(ctx SpecContext) {
 		svc := service(ns, "web")
-		create(ctx, red.Client, svc, pod(ns, "web"))
+		kit.Create(ctx, red.Client, svc, kit.Pod(ns, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
-		Eventually(read(ctx, red.Client, byHand(ns, "web"))).Should(WithTransform(addressesOf, HaveLen(1)))
+		Eventually(kit.Read(ctx, red.Client, byHand(ns, "web"))).Should(WithTransform(addressesOf, HaveLen(1)))
 		Eventually(slicesOf(ctx, super.Client, red.Super(ns), "web")).Should(HaveExactElements(
 			HaveField("Labels", HaveKeyWithValue(discoveryv1.LabelManagedBy, "endpointslice-controller.k8s.io"))))
 		settle(ctx)
 		Expect(slicesOf(ctx, super.Client, red.Super(ns), "web")()).To(HaveLen(1))
-		Expect(must(read(ctx, super.Client, superOf(red, byHand(ns, "web")))()).Labels).
+		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, byHand(ns, "web")))()).Labels).
 			To(HaveKeyWithValue("endpoints.kubernetes.io/managed-by", "endpoint-controller"))
 	})
 
 	It("can be written when the service selects no more", func(ctx SpecContext) {
-		edit(ctx, red.Client, service(ns, "web"), func(s *corev1.Service) { s.Spec.Selector = nil })
-		Eventually(read(ctx, super.Client, superOf(red, service(ns, "web")))).Should(HaveField("Spec.Selector", BeEmpty()))
+		kit.Edit(ctx, red.Client, service(ns, "web"), func(s *corev1.Service) { s.Spec.Selector = nil })
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service(ns, "web")))).Should(HaveField("Spec.Selector", BeEmpty()))
 		Expect(red.Client.Delete(ctx, byHand(ns, "web"))).To(Succeed())
-		create(ctx, red.Client, byHand(ns, "web", "192.0.2.7"))
-		down := read(ctx, super.Client, superOf(red, byHand(ns, "web")))
+		kit.Create(ctx, red.Client, byHand(ns, "web", "192.0.2.7"))
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, byHand(ns, "web")))
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.7")))
-		edit(ctx, red.Client, byHand(ns, "web"), func(e *endpoints) { setAddresses(e, "192.0.2.8") })
+		kit.Edit(ctx, red.Client, byHand(ns, "web"), func(e *endpoints) { setAddresses(e, "192.0.2.8") })
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.8")))
 	})
 
 	It("of the tenant's apiserver go down like any other, since pods reach it by them", func(ctx SpecContext) {
 		apiserver := byHand("default", "kubernetes", "192.0.2.1")
-		create(ctx, red.Client, apiserver, slice("default", "kubernetes", "kubernetes", "192.0.2.1"))
-		Eventually(read(ctx, super.Client, superOf(red, apiserver))).Should(WithTransform(addressesOf, ConsistOf("192.0.2.1")))
-		shouldExist(ctx, super.Client, superOf(red, slice("default", "kubernetes", "kubernetes", "192.0.2.1")))
+		kit.Create(ctx, red.Client, apiserver, kit.EndpointSlice("default", "kubernetes", "kubernetes", "192.0.2.1"))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, apiserver))).Should(WithTransform(addressesOf, ConsistOf("192.0.2.1")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.EndpointSlice("default", "kubernetes", "kubernetes", "192.0.2.1")))
 	})
 
 	It("that lead to a node's own addresses are refused by the tenant's apiserver", func(ctx SpecContext) {
 		for _, ip := range []string{"127.0.0.1", "169.254.169.254"} {
 			Expect(red.Client.Create(ctx, byHand(ns, "bad", ip))).To(MatchError(apierrors.IsInvalid, "invalid"))
-			Expect(red.Client.Create(ctx, slice(ns, "bad", "manual", ip))).To(MatchError(apierrors.IsInvalid, "invalid"))
+			Expect(red.Client.Create(ctx, kit.EndpointSlice(ns, "bad", "manual", ip))).To(MatchError(apierrors.IsInvalid, "invalid"))
 		}
 	})
 })
@@ -164,23 +152,23 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 	const ns = "slices"
 	var (
 		red *local.Tenant
-		own = slice(ns, "manual-1", "manual", "192.0.2.1")
+		own = kit.EndpointSlice(ns, "manual-1", "manual", "192.0.2.1")
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
 		manual := service(ns, "manual")
 		manual.Spec.Selector = nil
-		create(ctx, red.Client, namespace(ns), manual, pod(ns, "behind"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), manual, kit.Pod(ns, "behind"))
 		own.Labels[discoveryv1.LabelManagedBy] = "mesh.example.com"
 		own.Endpoints[0].NodeName = new("node-0")
 		own.Endpoints[0].TargetRef = &corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "behind", UID: "1"}
-		create(ctx, red.Client, own)
+		kit.Create(ctx, red.Client, own)
 	})
 
 	It("that the tenant wrote goes down, with the pod that it is about", func(ctx SpecContext) {
-		down := superOf(red, own)
-		shouldExist(ctx, super.Client, down)
+		down := kit.SuperOf(red, own)
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Labels).To(HaveKeyWithValue(discoveryv1.LabelServiceName, "manual"))
 		Expect(down.Endpoints).To(HaveExactElements(And(
 			HaveField("Addresses", ConsistOf("192.0.2.1")), HaveField("NodeName", new("node-0")),
@@ -188,35 +176,35 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 	})
 
 	It("follows, and is mended", func(ctx SpecContext) {
-		down := read(ctx, super.Client, superOf(red, own))
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
 		to := func(ip string) func(*discoveryv1.EndpointSlice) {
 			return func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{ip} }
 		}
 		reaches := func(s *discoveryv1.EndpointSlice) []string { return reached([]discoveryv1.EndpointSlice{*s}) }
-		edit(ctx, red.Client, own, to("192.0.2.2"))
+		kit.Edit(ctx, red.Client, own, to("192.0.2.2"))
 		Eventually(down).Should(WithTransform(reaches, ConsistOf("192.0.2.2")))
-		edit(ctx, super.Client, superOf(red, own), to("192.0.2.66"))
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, own), to("192.0.2.66"))
 		Eventually(down).Should(WithTransform(reaches, ConsistOf("192.0.2.2")))
-		Expect(super.Client.Delete(ctx, superOf(red, own))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, own))).To(Succeed())
 		Eventually(down).Should(WithTransform(reaches, ConsistOf("192.0.2.2")))
 	})
 
 	It("that a controller takes over stays, and its copy goes", func(ctx SpecContext) {
-		edit(ctx, red.Client, own, func(s *discoveryv1.EndpointSlice) {
+		kit.Edit(ctx, red.Client, own, func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 			s.Labels[discoveryv1.LabelServiceName] = "none"
 		})
-		shouldVanish(ctx, super.Client, superOf(red, own))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, own))
 	})
 
 	It("of another address family takes the place of the first", func(ctx SpecContext) {
-		v4 := slice(ns, "either", "manual", "192.0.2.1")
-		create(ctx, red.Client, v4)
-		shouldExist(ctx, super.Client, superOf(red, v4))
+		v4 := kit.EndpointSlice(ns, "either", "manual", "192.0.2.1")
+		kit.Create(ctx, red.Client, v4)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, v4))
 		Expect(red.Client.Delete(ctx, v4)).To(Succeed())
-		v6 := slice(ns, "either", "manual", "fd00::1")
+		v6 := kit.EndpointSlice(ns, "either", "manual", "fd00::1")
 		v6.AddressType = discoveryv1.AddressTypeIPv6
-		create(ctx, red.Client, v6)
-		Eventually(read(ctx, super.Client, superOf(red, v6))).Should(HaveField("AddressType", discoveryv1.AddressTypeIPv6))
+		kit.Create(ctx, red.Client, v6)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, v6))).Should(HaveField("AddressType", discoveryv1.AddressTypeIPv6))
 	})
 })

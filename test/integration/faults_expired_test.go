@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -21,8 +22,8 @@ func (f *faults) expiredWatch() {
 		red, blue := newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)
 		blue.start(ctx)
 		DeferCleanup(blue.end)
-		create(ctx, f.red.Client, namespace(behind), service(behind, "deleted-below"), service(behind, "deleted-above"),
-			pod(behind, "ended-below"), pod(behind, "ended-above"))
+		kit.Create(ctx, f.red.Client, kit.Namespace(behind), service(behind, "deleted-below"), service(behind, "deleted-above"),
+			kit.Pod(behind, "ended-below"), kit.Pod(behind, "ended-above"))
 		Eventually(running).WithContext(ctx).WithArguments(f.red.Client, behind).Should(HaveLen(2))
 		known := resourceVersion(ctx, f.red)
 
@@ -30,9 +31,9 @@ func (f *faults) expiredWatch() {
 		f.super.Cut()
 		red.changes(ctx, much)
 		Expect(f.red.Client.Delete(ctx, service(behind, "deleted-above"))).To(Succeed())
-		Expect(f.red.Client.Delete(ctx, pod(behind, "ended-above"), client.GracePeriodSeconds(0))).To(Succeed())
-		Expect(super.Client.Delete(ctx, superOf(f.red, service(behind, "deleted-below")))).To(Succeed())
-		Expect(super.Client.Delete(ctx, superOf(f.red, pod(behind, "ended-below")))).To(Succeed())
+		Expect(f.red.Client.Delete(ctx, kit.Pod(behind, "ended-above"), client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(f.red, service(behind, "deleted-below")))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(f.red, kit.Pod(behind, "ended-below")))).To(Succeed())
 		f.restartElsewhere(ctx)
 		red.changes(ctx, much)
 		Expect(watchFrom(ctx, f.red, known)).To(MatchError(apierrors.IsResourceExpired, "expired"), "the syncer has to list again")
@@ -41,7 +42,7 @@ func (f *faults) expiredWatch() {
 		Expect(f.super.Resume()).To(Succeed())
 		Eventually(podNames).WithContext(ctx).WithArguments(f.red.Client, behind).WithTimeout(recovery).Should(BeEmpty())
 		f.shouldBeWhole(ctx, []*load{red, blue})
-		Expect(get(ctx, super.Client, superOf(f.red, service(behind, "deleted-below")))).To(Succeed())
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(f.red, service(behind, "deleted-below")))).To(Succeed())
 	})
 }
 
@@ -54,7 +55,7 @@ func (f *faults) restartElsewhere(ctx context.Context) {
 	f.elsewhere = again
 	// An apiserver that has just started has no addresses for Services for a moment, and says that its range is full.
 	probe := service(metav1.NamespaceDefault, "probe")
-	Eventually(f.red.Client.Create).WithContext(ctx).WithArguments(probe).WithTimeout(2 * soon).Should(Succeed())
+	Eventually(f.red.Client.Create).WithContext(ctx).WithArguments(probe).WithTimeout(2 * kit.Soon).Should(Succeed())
 	Expect(f.red.Client.Delete(ctx, probe)).To(Succeed())
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -68,10 +69,10 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	l.add(func(name string) client.Object { return withCertificate(ns, name, l.pick(secrets)) },
 		`{"spec": {"defaultBackend": {"service": {"name": "n%d", "port": {"number": 80}}}}}`)
 	l.pods = l.add(func(name string) client.Object {
-		return pod(ns, name, withConfigMap(l.pick(configMaps)), withSecret(l.pick(secrets)))
+		return kit.Pod(ns, name, withConfigMap(l.pick(configMaps)), withSecret(l.pick(secrets)))
 	}, `{"metadata": {"labels": {"round": "%d"}}, "spec": {"containers": [{"name": "main", "image": "example/app:%[1]d"}]}}`)
 
-	create(ctx, t.Client, namespace(ns), deployment(ns, scaled, l.replicas))
+	kit.Create(ctx, t.Client, kit.Namespace(ns), deployment(ns, scaled, l.replicas))
 	for _, of := range l.kinds {
 		for range few {
 			Expect(l.create(ctx, of)).To(Succeed())
@@ -79,7 +80,7 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	}
 	Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).WithTimeout(recovery).Should(HaveLen(few + int(l.replicas)))
 	for name := range l.pods.there {
-		l.steady[name] = must(read(ctx, super.Client, superOf(t, pod(ns, name)))()).UID
+		l.steady[name] = must(kit.Read(ctx, super.Client, kit.SuperOf(t, kit.Pod(ns, name)))()).UID
 	}
 	return l
 }
@@ -211,13 +212,13 @@ func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 			last = found
 		}
 		return found, err
-	}).WithContext(ctx).WithTimeout(recovery).WithPolling(10 * poll).Should(BeEmpty())
+	}).WithContext(ctx).WithTimeout(recovery).WithPolling(10 * kit.Poll).Should(BeEmpty())
 	AddReportEntry(fmt.Sprintf("%s: equal after %s, last of all", l.tenant.Key(), time.Since(began).Round(time.Millisecond)), last)
 	Eventually(running).WithContext(ctx).WithArguments(l.tenant.Client, l.ns).Should(HaveLen(len(l.pods.there) + int(l.replicas)))
 	for _, of := range l.kinds {
 		for name, uid := range of.there {
 			obj := of.fresh(name)
-			Expect(get(ctx, l.tenant.Client, obj)).To(Succeed(), "%T %s was not deleted by the tenant", obj, name)
+			Expect(kit.Get(ctx, l.tenant.Client, obj)).To(Succeed(), "%T %s was not deleted by the tenant", obj, name)
 			Expect(obj.GetUID()).To(Equal(uid), "%T %s was not made again by the tenant", obj, name)
 		}
 	}

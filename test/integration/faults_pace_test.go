@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -42,10 +43,10 @@ func beNormal(before time.Duration) gomegatypes.GomegaMatcher {
 func runOne(ctx context.Context, t *local.Tenant) time.Duration {
 	GinkgoHelper()
 	began := time.Now()
-	p := pod(metav1.NamespaceDefault, "")
+	p := kit.Pod(metav1.NamespaceDefault, "")
 	p.GenerateName = "pace-"
-	create(ctx, t.Client, p)
-	Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	kit.Create(ctx, t.Client, p)
+	Eventually(kit.Read(ctx, t.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
 	took := time.Since(began)
 	Expect(t.Client.Delete(ctx, p)).To(Succeed())
 	return took

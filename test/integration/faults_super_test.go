@@ -5,6 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -13,11 +14,11 @@ func (f *faults) superOutage() {
 		const ns = "super-outage"
 		loads := f.busy(ctx, ns)
 		f.super.Cut()
-		meanwhile := pod(ns+"-meanwhile", "waits")
+		meanwhile := kit.Pod(ns+"-meanwhile", "waits")
 		for _, t := range []*local.Tenant{f.red, f.blue} {
-			create(ctx, t.Client, namespace(meanwhile.Namespace), meanwhile.DeepCopy())
+			kit.Create(ctx, t.Client, kit.Namespace(meanwhile.Namespace), meanwhile.DeepCopy())
 		}
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(f.red, meanwhile)).WithTimeout(outage).
+		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(f.red, meanwhile)).WithTimeout(outage).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 
 		Expect(f.super.Resume()).To(Succeed())

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 func (f *faults) tenantOutage() {
@@ -14,12 +15,12 @@ func (f *faults) tenantOutage() {
 		before := pace(ctx, f.blue, outage/4)
 		f.far.Cut()
 		Expect(pace(ctx, f.blue, outage)).To(beNormal(before))
-		Eventually(read(ctx, super.Client, f.red.VC)).
-			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+		Eventually(kit.Read(ctx, super.Client, f.red.VC)).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 
 		Expect(f.far.Resume()).To(Succeed())
-		Eventually(read(ctx, super.Client, f.red.VC)).WithTimeout(recovery).
-			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		Eventually(kit.Read(ctx, super.Client, f.red.VC)).WithTimeout(recovery).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 		f.shouldBeWhole(ctx, loads)
 	})
 }

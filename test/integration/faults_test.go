@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -86,9 +87,9 @@ func (f *faults) mend() {
 // tenantBehindProxy makes a tenant whose control plane runs in another process. The client goes around the proxy.
 func (f *faults) tenantBehindProxy(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
-	there := hostedBy(ctx, f.elsewhere)
+	there := kit.ControlPlane(ctx, f.elsewhere)
 	direct := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
-	Expect(get(ctx, f.elsewhere.Client, direct)).To(Succeed())
+	Expect(kit.Get(ctx, f.elsewhere.Client, direct)).To(Succeed())
 	f.far = proxy(there.Config.Host)
 	kubeconfig, err := f.far.Kubeconfig(direct.Data[names.AdminKubeconfigKey])
 	Expect(err).NotTo(HaveOccurred())

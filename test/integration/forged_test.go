@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -85,11 +86,11 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 
 	BeforeAll(func(ctx SpecContext) {
 		allowCustom(ctx)
-		create(ctx, super.Client, definition(gears))
+		kit.Create(ctx, super.Client, definition(gears))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears) })
 		o = offerAll(ctx, 4)
 		red, blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears)), tenant(ctx)
-		create(ctx, blue.Client, namespace(ns), service(ns, "x00"), pod(ns, "x00"))
+		kit.Create(ctx, blue.Client, kit.Namespace(ns), service(ns, "x00"), kit.Pod(ns, "x00"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("x00"))
 	})
 
@@ -99,13 +100,13 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		shouldBeServed(ctx, red, gears, ns)
 		gear := custom(gears, ns, "x00", "red")
 		forge(gear)
-		create(ctx, red.Client, gear)
+		kit.Create(ctx, red.Client, gear)
 		shouldBePopulated(ctx, red)
-		shouldExist(ctx, super.Client, superOf(red, gear))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, gear))
 
 		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
-		down := superOf(red, namespace(ns))
-		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down := kit.SuperOf(red, kit.Namespace(ns))
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		Expect(down).To(And(
 			WithTransform(client.Object.GetAnnotations, And(beOf(red), HaveKeyWithValue(names.VCUID, string(red.VC.UID)))),
 			WithTransform(client.Object.GetLabels, HaveKeyWithValue("pod-security.kubernetes.io/enforce", "baseline"))))
@@ -113,25 +114,25 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 	})
 
 	It("has what it forges later carried no further", func(ctx SpecContext) {
-		svc, in := service(ns, "late"), namespace(ns)
-		create(ctx, red.Client, svc)
-		down := superOf(red, svc)
-		shouldExist(ctx, super.Client, down)
-		edit(ctx, red.Client, svc, func(s *corev1.Service) {
+		svc, in := service(ns, "late"), kit.Namespace(ns)
+		kit.Create(ctx, red.Client, svc)
+		down := kit.SuperOf(red, svc)
+		kit.ShouldExist(ctx, super.Client, down)
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) {
 			forge(s)
 			s.Spec.Selector = map[string]string{"now": "forged"}
 		})
-		edit(ctx, red.Client, in, func(n *corev1.Namespace) { forge(n); n.Labels["now"] = "forged" })
-		Eventually(read(ctx, super.Client, down)).Should(HaveField("Spec.Selector", HaveKey("now")))
-		Eventually(read(ctx, super.Client, superOf(red, in))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("now"), "forged")))
+		kit.Edit(ctx, red.Client, in, func(n *corev1.Namespace) { forge(n); n.Labels["now"] = "forged" })
+		Eventually(kit.Read(ctx, super.Client, down)).Should(HaveField("Spec.Selector", HaveKey("now")))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, in))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("now"), "forged")))
 		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
 	})
 
 	It("deletes its own objects and no others", func(ctx SpecContext) {
 		before := versions(ctx, blue.Super(ns))
-		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		// The namespace controllers of both sides look again after as long as a pod may take to end.
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, namespace(ns))).WithTimeout(4 * soon).
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(4 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))
 		Expect(running(ctx, blue.Client, ns)).To(ConsistOf("x00"))
@@ -143,10 +144,10 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		own.ObjectMeta = metav1.ObjectMeta{Name: "own-" + red.VC.Name}
 		forge(own)
 		own.Labels[names.FromSuper] = "true"
-		create(ctx, red.Client, own)
+		kit.Create(ctx, red.Client, own)
 		settle(ctx)
 		for _, c := range []client.Client{super.Client, blue.Client} {
-			Expect(get(ctx, c, own.DeepCopy())).NotTo(Succeed())
+			Expect(kit.Get(ctx, c, own.DeepCopy())).NotTo(Succeed())
 		}
 	})
 })

@@ -12,18 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("A tenant's apiserver that hangs", func() {
 	It("is parked with a condition, holds nobody else, and catches up when it answers again", func(ctx SpecContext) {
 		const ns, total = "hang", 20
-		elsewhere := startElsewhere(ctx, tempDir())
+		elsewhere := startElsewhere(ctx, kit.TempDir())
 		red := tenantElsewhere(ctx, elsewhere)
 		blue := tenant(ctx)
-		create(ctx, red.Client, namespace(ns), service(ns, "web"))
-		create(ctx, blue.Client, namespace(ns))
-		about := superOf(red, service(ns, "web"))
-		shouldExist(ctx, super.Client, about)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), service(ns, "web"))
+		kit.Create(ctx, blue.Client, kit.Namespace(ns))
+		about := kit.SuperOf(red, service(ns, "web"))
+		kit.ShouldExist(ctx, super.Client, about)
 
 		signal := func(s syscall.Signal) { Expect(syscall.Kill(elsewhere.PID(), s)).To(Succeed()) }
 		signal(syscall.SIGSTOP)
@@ -35,27 +36,27 @@ var _ = Describe("A tenant's apiserver that hangs", func() {
 		})
 		// Each of these has to be written to the apiserver that hangs.
 		for i := range total {
-			create(ctx, super.Client, eventAbout(about, fmt.Sprintf("told-%02d", i)))
+			kit.Create(ctx, super.Client, eventAbout(about, fmt.Sprintf("told-%02d", i)))
 		}
 		for i := range total {
 			name := fmt.Sprintf("p%02d", i)
-			create(ctx, blue.Client, pod(ns, name))
+			kit.Create(ctx, blue.Client, kit.Pod(ns, name))
 			Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ContainElement(name))
 		}
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
-			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
 
 		signal(syscall.SIGCONT)
 		stopped = false
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
-			Should(haveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 		Eventually(func(g Gomega) {
 			events := &corev1.EventList{}
 			g.Expect(red.Client.List(ctx, events)).To(Succeed())
 			for i := range total {
 				g.Expect(events.Items).To(ContainElement(HaveField("Name", fmt.Sprintf("told-%02d", i))))
 			}
-		}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())
+		}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
 	})
 })
 

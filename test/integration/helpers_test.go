@@ -6,16 +6,15 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	gomegatypes "github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -42,21 +41,8 @@ func nothingIsLeft(ctx context.Context) {
 func removeTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 	GinkgoHelper()
 	beginRemoval(ctx, vc)
-	Eventually(get).WithContext(ctx).WithArguments(super.Client, vc).WithTimeout(2 * soon).Should(MatchError(apierrors.IsNotFound, "not found"))
-}
-
-// get brings an object up to date.
-func get(ctx context.Context, c client.Client, obj client.Object) error {
-	return c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-}
-
-// read returns a function that reads an object. An object that does not exist satisfies no assertion, whatever it says.
-func read[T client.Object](ctx context.Context, c client.Client, obj T) func() (T, error) {
-	return func() (T, error) {
-		now := obj.DeepCopyObject().(T)
-		err := get(ctx, c, now)
-		return now, err
-	}
+	Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, vc).WithTimeout(2 * kit.Soon).
+		Should(MatchError(apierrors.IsNotFound, "not found"))
 }
 
 // must returns what was read. It fails the spec where that failed, so what is polled does not call it.
@@ -64,42 +50,6 @@ func must[T any](found T, err error) T {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
 	return found
-}
-
-// shouldExist waits for an object and brings it up to date.
-func shouldExist(ctx context.Context, c client.Client, obj client.Object) {
-	GinkgoHelper()
-	Eventually(get).WithContext(ctx).WithArguments(c, obj).Should(Succeed())
-}
-
-// shouldVanish waits until an object is gone.
-func shouldVanish(ctx context.Context, c client.Client, obj client.Object) {
-	GinkgoHelper()
-	Eventually(get).WithContext(ctx).WithArguments(c, obj).Should(MatchError(apierrors.IsNotFound, "not found"))
-}
-
-// create creates objects.
-func create(ctx context.Context, c client.Client, objects ...client.Object) {
-	GinkgoHelper()
-	for _, obj := range objects {
-		Expect(c.Create(ctx, obj)).To(Succeed())
-	}
-}
-
-// edit changes an object as it is now.
-func edit[T client.Object](ctx context.Context, c client.Client, obj T, change func(T)) {
-	GinkgoHelper()
-	Eventually(func(ctx context.Context) error {
-		if err := get(ctx, c, obj); err != nil {
-			return err
-		}
-		change(obj)
-		return c.Update(ctx, obj)
-	}).WithContext(ctx).Should(Succeed())
-}
-
-func namespace(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 func configMap(ns, name string, data map[string]string) *corev1.ConfigMap {
@@ -120,18 +70,6 @@ func service(ns, name string) *corev1.Service {
 	}
 }
 
-// pod is a pod that refers to the config map and the secret of the same name, if asked to.
-func pod(ns, name string, change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"app.kubernetes.io/name": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example/app:1"}}},
-	}
-	for _, f := range change {
-		f(p)
-	}
-	return p
-}
-
 func withConfigMap(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].EnvFrom = append(p.Spec.Containers[0].EnvFrom, corev1.EnvFromSource{
@@ -149,7 +87,7 @@ func withSecret(name string) func(*corev1.Pod) {
 }
 
 func deployment(ns, name string, replicas int32, change ...func(*corev1.Pod)) *appsv1.Deployment {
-	template := pod(ns, name, change...)
+	template := kit.Pod(ns, name, change...)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -189,36 +127,12 @@ func podNames(ctx context.Context, c client.Client, ns string) ([]string, error)
 	return names, err
 }
 
-// superOf is the super cluster's key of a tenant's object, in an object of the same type.
-func superOf[T client.Object](t *local.Tenant, obj T) T {
-	copied := obj.DeepCopyObject().(T)
-	copied.SetResourceVersion("")
-	copied.SetUID("")
-	if obj.GetNamespace() == "" {
-		copied.SetName(t.Super(obj.GetName()))
-	} else {
-		copied.SetNamespace(t.Super(obj.GetNamespace()))
-	}
-	return copied
-}
-
 // superNamespaces are the tenant's namespaces in the super cluster, the root included.
 func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	labels := client.MatchingLabels{names.VCNamespace: vc.Namespace, names.VCName: vc.Name}
 	err := super.Client.List(ctx, list, labels)
 	return list.Items, err
-}
-
-// haveCondition matches a VirtualCluster with a condition.
-func haveCondition(kind string, status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return WithTransform(func(vc *tenancyv1alpha1.VirtualCluster) string {
-		c := meta.FindStatusCondition(vc.Status.Conditions, kind)
-		if c == nil {
-			return "none"
-		}
-		return string(c.Status) + " " + c.Reason
-	}, Equal(string(status)+" "+reason))
 }
 
 // text is all that can be read of an object.
@@ -237,6 +151,6 @@ func settle(ctx context.Context) {
 		g.Consistently(func() (local.Requests, error) {
 			now, err := syncer.Requests()
 			return now.Since(before), err
-		}, quiet/2, poll).Should(BeEmpty())
+		}, kit.Quiet/2, kit.Poll).Should(BeEmpty())
 	}).WithContext(ctx).Should(Succeed())
 }

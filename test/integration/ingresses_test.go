@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -50,43 +51,43 @@ var _ = Describe("An Ingress", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		offerPublicly(ctx, ingressClass("net-public"))
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns), cert)
-		shouldExist(ctx, red.Client, ingressClass("net-public"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), cert)
+		kit.ShouldExist(ctx, red.Client, ingressClass("net-public"))
 	})
 
 	It("goes down with its certificates, follows, and is mended", func(ctx SpecContext) {
 		web := ingress("web", "net-public", func(i *networkingv1.Ingress) {
 			i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"example.com"}, SecretName: "cert"}}
 		})
-		create(ctx, red.Client, web)
-		down := read(ctx, super.Client, superOf(red, web))
+		kit.Create(ctx, red.Client, web)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, web))
 		Eventually(down).Should(HaveField("Spec", web.Spec))
-		shouldExist(ctx, super.Client, superOf(red, cert))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, cert))
 
-		edit(ctx, red.Client, web, func(i *networkingv1.Ingress) {
+		kit.Edit(ctx, red.Client, web, func(i *networkingv1.Ingress) {
 			i.Spec.DefaultBackend.Service.Port.Number = 81
 			i.Spec.TLS = nil
 		})
 		Eventually(down).Should(HaveField("Spec", web.Spec))
-		shouldVanish(ctx, super.Client, superOf(red, cert))
-		edit(ctx, super.Client, superOf(red, web), func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Name = "stolen" })
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, cert))
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, web), func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Name = "stolen" })
 		Eventually(down).Should(HaveField("Spec", web.Spec))
-		Expect(super.Client.Delete(ctx, superOf(red, web))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, web))).To(Succeed())
 		Eventually(down).Should(HaveField("Spec", web.Spec))
 	})
 
 	It("shows its addresses", func(ctx SpecContext) {
-		down := superOf(red, ingress("web", ""))
-		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down := kit.SuperOf(red, ingress("web", ""))
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		down.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		Eventually(read(ctx, red.Client, ingress("web", ""))).
+		Eventually(kit.Read(ctx, red.Client, ingress("web", ""))).
 			Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
 	})
 
 	It("goes away", func(ctx SpecContext) {
 		Expect(red.Client.Delete(ctx, ingress("web", ""))).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, ingress("web", "")))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, ingress("web", "")))
 	})
 
 	It("of a class that is not offered is refused, until it names another, or the class is offered", func(ctx SpecContext) {
@@ -95,17 +96,17 @@ var _ = Describe("An Ingress", Ordered, func() {
 		one, other, old := ingress("one", "net-hidden"), ingress("other", "net-hidden"), ingress("old", "", func(i *networkingv1.Ingress) {
 			i.Annotations = map[string]string{"kubernetes.io/ingress.class": "net-hidden"}
 		})
-		create(ctx, red.Client, one, other, old)
+		kit.Create(ctx, red.Client, one, other, old)
 		for _, i := range []*networkingv1.Ingress{one, other, old} {
-			Eventually(refusals).WithArguments(ctx, red, ns, i).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
-			Expect(get(ctx, super.Client, superOf(red, i))).NotTo(Succeed())
+			Eventually(kit.Rejections(ctx, red, i)).Should(ContainElement(ContainSubstring(`"net-hidden"`)))
+			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, i))).NotTo(Succeed())
 		}
 
-		edit(ctx, red.Client, one, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
-		shouldExist(ctx, super.Client, superOf(red, one))
-		edit(ctx, super.Client, hidden, func(c *networkingv1.IngressClass) { publicClass(c) })
-		shouldExist(ctx, super.Client, superOf(red, other))
-		shouldExist(ctx, super.Client, superOf(red, old))
+		kit.Edit(ctx, red.Client, one, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, one))
+		kit.Edit(ctx, super.Client, hidden, func(c *networkingv1.IngressClass) { publicClass(c) })
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, other))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, old))
 	})
 
 	It("without a class gets the super cluster's choice, and a tenant that takes its own away gets none", func(ctx SpecContext) {
@@ -113,16 +114,16 @@ var _ = Describe("An Ingress", Ordered, func() {
 		standard.Annotations = map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
 		offerClass(ctx, standard)
 		chosen := ingress("chosen", "")
-		down := read(ctx, super.Client, superOf(red, chosen))
-		create(ctx, red.Client, chosen)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, chosen))
+		kit.Create(ctx, red.Client, chosen)
 		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-default")))
-		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Port.Number = 81 })
+		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Port.Number = 81 })
 		Eventually(down).Should(HaveField("Spec.DefaultBackend.Service.Port.Number", int32(81)))
 		Expect(down()).To(HaveField("Spec.IngressClassName", new("net-default")))
 
-		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
+		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
 		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-public")))
-		edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
+		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
 		Eventually(down).Should(HaveField("Spec.IngressClassName", BeNil()))
 		Expect(super.Client.Delete(ctx, standard)).To(Succeed())
 	})

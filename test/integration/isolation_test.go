@@ -7,26 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
-
-// refusals are the messages of the events that say that an object does not go down.
-func refusals(ctx SpecContext, t *local.Tenant, ns string, about client.Object) ([]string, error) {
-	list := &corev1.EventList{}
-	if err := t.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
-		return nil, err
-	}
-	var messages []string
-	for _, e := range list.Items {
-		if e.Reason == "SyncRefused" && e.InvolvedObject.UID == about.GetUID() {
-			messages = append(messages, e.Message)
-		}
-	}
-	return messages, nil
-}
 
 var _ = Describe("Two tenants", Ordered, func() {
 	const ns = "same"
@@ -35,7 +20,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		red, blue = tenant(ctx), tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {
-			create(ctx, t.Client, namespace(ns), configMap(ns, "web", map[string]string{"of": t.Key()}),
+			kit.Create(ctx, t.Client, kit.Namespace(ns), configMap(ns, "web", map[string]string{"of": t.Key()}),
 				service(ns, "web"), deployment(ns, "web", 2, withConfigMap("web")))
 		}
 		for _, t := range []*local.Tenant{red, blue} {
@@ -46,8 +31,8 @@ var _ = Describe("Two tenants", Ordered, func() {
 	It("run the same names side by side", func(ctx SpecContext) {
 		for _, t := range []*local.Tenant{red, blue} {
 			Expect(podNames(ctx, super.Client, t.Super(ns))).To(ConsistOf(must(podNames(ctx, t.Client, ns))))
-			down := superOf(t, configMap(ns, "web", nil))
-			shouldExist(ctx, super.Client, down)
+			down := kit.SuperOf(t, configMap(ns, "web", nil))
+			kit.ShouldExist(ctx, super.Client, down)
 			Expect(down.Data).To(HaveKeyWithValue("of", t.Key()))
 		}
 	})
@@ -64,8 +49,8 @@ var _ = Describe("Two tenants", Ordered, func() {
 
 	It("lose nothing when the other deletes everything", func(ctx SpecContext) {
 		kept := must(podNames(ctx, super.Client, blue.Super(ns)))
-		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, namespace(ns)))
+		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		Expect(podNames(ctx, super.Client, blue.Super(ns))).To(ConsistOf(kept))
 		Expect(running(ctx, blue.Client, ns)).To(ConsistOf(kept))
 	})
@@ -77,8 +62,8 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 	})
 
 	It("is told in an event without the super cluster's names, holds up nothing else, and goes down when it can", func(ctx SpecContext) {
@@ -86,36 +71,36 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "none"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 		}
-		create(ctx, super.Client, quota)
-		Eventually(read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
-		waiting := pod(ns, "waiting")
-		create(ctx, red.Client, waiting)
-		Eventually(refusals).WithArguments(ctx, red, ns, waiting).Should(ContainElement(ContainSubstring("exceeded quota")))
-		for _, message := range must(refusals(ctx, red, ns, waiting)) {
+		kit.Create(ctx, super.Client, quota)
+		Eventually(kit.Read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		waiting := kit.Pod(ns, "waiting")
+		kit.Create(ctx, red.Client, waiting)
+		Eventually(kit.Rejections(ctx, red, waiting)).Should(ContainElement(ContainSubstring("exceeded quota")))
+		for _, message := range must(kit.Rejections(ctx, red, waiting)()) {
 			Expect(message).NotTo(ContainSubstring(red.Key()))
 		}
 
 		svc := service(ns, "meanwhile")
-		create(ctx, red.Client, svc)
-		shouldExist(ctx, super.Client, superOf(red, svc))
+		kit.Create(ctx, red.Client, svc)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, svc))
 
 		Expect(super.Client.Delete(ctx, quota)).To(Succeed())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("waiting"))
 	})
 
 	It("includes a pod that would be privileged on its node, which is told so", func(ctx SpecContext) {
-		privileged := pod(ns, "privileged", func(p *corev1.Pod) {
+		privileged := kit.Pod(ns, "privileged", func(p *corev1.Pod) {
 			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 		})
-		create(ctx, red.Client, privileged)
-		Eventually(refusals).WithArguments(ctx, red, ns, privileged).Should(ContainElement(ContainSubstring("violates PodSecurity")))
+		kit.Create(ctx, red.Client, privileged)
+		Eventually(kit.Rejections(ctx, red, privileged)).Should(ContainElement(ContainSubstring("violates PodSecurity")))
 		Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement("privileged"))
 	})
 
 	It("includes a pod that chooses its node, which is told so", func(ctx SpecContext) {
-		bold := pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" })
-		create(ctx, red.Client, bold)
-		Eventually(refusals).WithArguments(ctx, red, ns, bold).Should(ContainElement(ContainSubstring("spec.nodeName")))
+		bold := kit.Pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" })
+		kit.Create(ctx, red.Client, bold)
+		Eventually(kit.Rejections(ctx, red, bold)).Should(ContainElement(ContainSubstring("spec.nodeName")))
 		Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement("bold"))
 		Expect(podNames(ctx, red.Client, ns)).To(ContainElement("bold"))
 	})
@@ -124,25 +109,25 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 var _ = Describe("A namespace of the super cluster that is somebody else's", func() {
 	It("is never written to, and the tenant is told to choose another name", func(ctx SpecContext) {
 		red := tenant(ctx)
-		foreign := superOf(red, namespace("taken"))
+		foreign := kit.SuperOf(red, kit.Namespace("taken"))
 		foreign.Annotations = map[string]string{"owner": "platform"}
-		create(ctx, super.Client, foreign)
+		kit.Create(ctx, super.Client, foreign)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, foreign)).To(Succeed()) })
 
-		ns := namespace("taken")
-		p := pod("taken", "web")
-		create(ctx, red.Client, ns, p, service("taken", "web"))
-		Eventually(refusals).WithArguments(ctx, red, "default", ns).Should(ContainElement(ContainSubstring("belongs to somebody else")))
-		Eventually(refusals).WithArguments(ctx, red, "taken", p).ShouldNot(BeEmpty())
+		ns := kit.Namespace("taken")
+		p := kit.Pod("taken", "web")
+		kit.Create(ctx, red.Client, ns, p, service("taken", "web"))
+		Eventually(kit.Rejections(ctx, red, ns)).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+		Eventually(kit.Rejections(ctx, red, p)).ShouldNot(BeEmpty())
 		Consistently(podNames).WithContext(ctx).WithArguments(super.Client, foreign.Name).Should(BeEmpty())
-		Expect(get(ctx, super.Client, superOf(red, service("taken", "web")))).NotTo(Succeed())
-		untouched := must(read(ctx, super.Client, foreign)())
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, service("taken", "web")))).NotTo(Succeed())
+		untouched := must(kit.Read(ctx, super.Client, foreign)())
 		Expect(untouched.Annotations).To(HaveKeyWithValue("owner", "platform"))
 		Expect(untouched.Labels).NotTo(HaveKey(names.VCName))
 
 		// Nor when the tenant deletes its namespace.
 		Expect(red.Client.Delete(ctx, ns)).To(Succeed())
-		shouldVanish(ctx, red.Client, ns)
-		Consistently(read(ctx, super.Client, foreign)).Should(HaveField("DeletionTimestamp", BeNil()))
+		kit.ShouldVanish(ctx, red.Client, ns)
+		Consistently(kit.Read(ctx, super.Client, foreign)).Should(HaveField("DeletionTimestamp", BeNil()))
 	})
 })

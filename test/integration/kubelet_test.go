@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -24,10 +25,10 @@ func bareNode(ctx context.Context) *corev1.Node {
 	GinkgoHelper()
 	name := fmt.Sprintf("bare-%d", time.Now().UnixNano()%1e9)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{bareLabel: name}}}
-	create(ctx, super.Client, node)
+	kit.Create(ctx, super.Client, node)
 	DeferCleanup(func(ctx SpecContext) { removeNode(ctx, node) })
 	// Admission has marked it as not ready.
-	edit(ctx, super.Client, node, func(n *corev1.Node) {
+	kit.Edit(ctx, super.Client, node, func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: bareLabel, Effect: corev1.TaintEffectNoSchedule}}
 	})
 	was := node.DeepCopy()
@@ -67,26 +68,13 @@ func onNode(node *corev1.Node) func(*corev1.Pod) {
 	}
 }
 
-// reports has the kubelet say something about a copy.
-func reports(ctx context.Context, copied *corev1.Pod, change func(*corev1.PodStatus)) {
-	GinkgoHelper()
-	Eventually(func(ctx context.Context) error {
-		if err := get(ctx, super.Client, copied); err != nil {
-			return err
-		}
-		was := copied.DeepCopy()
-		change(&copied.Status)
-		return super.Client.Status().Patch(ctx, copied, client.StrategicMergeFrom(was))
-	}).WithContext(ctx).Should(Succeed())
-}
-
 // runs has the kubelet start the copy of a tenant's pod, once it is on its node, and waits until the tenant sees that. It
 // returns the copy.
 func runs(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.Pod {
 	GinkgoHelper()
-	copied := superOf(t, p)
-	Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.NodeName", Not(BeEmpty())))
-	reports(ctx, copied, func(s *corev1.PodStatus) {
+	copied := kit.SuperOf(t, p)
+	Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.NodeName", Not(BeEmpty())))
+	kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 		s.Phase, s.StartTime, s.PodIP, s.PodIPs = corev1.PodRunning, new(metav1.Now()), "10.9.8.7", []corev1.PodIP{{IP: "10.9.8.7"}}
 		for _, c := range copied.Spec.Containers {
 			s.ContainerStatuses = append(s.ContainerStatuses, corev1.ContainerStatus{
@@ -95,8 +83,8 @@ func runs(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.Pod {
 			})
 		}
 	})
-	Eventually(read(ctx, t.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
-	Expect(get(ctx, t.Client, p)).To(Succeed())
+	Eventually(kit.Read(ctx, t.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	Expect(kit.Get(ctx, t.Client, p)).To(Succeed())
 	return copied
 }
 

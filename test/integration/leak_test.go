@@ -23,6 +23,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -80,7 +81,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 
 	BeforeAll(func(ctx SpecContext) {
 		allowCustom(ctx)
-		create(ctx, super.Client, definition(gears), definition(catalogs))
+		kit.Create(ctx, super.Client, definition(gears), definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, catalogs) })
 		o = offerAll(ctx, 8)
 		red = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears), carrying(tenancyv1alpha1.SyncUp, catalogs))
@@ -89,7 +90,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 			populate(ctx, t, o, ns, 1)
 			shouldBePopulated(ctx, t)
 		}
-		create(ctx, red.Client, namespace(long), service(long, "web"), pod(long, "web"))
+		kit.Create(ctx, red.Client, kit.Namespace(long), service(long, "web"), kit.Pod(long, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, long).Should(ConsistOf("web"))
 	})
 
@@ -98,26 +99,26 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(long), Name: "few"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
 		}
-		create(ctx, super.Client, quota, superOf(red, service(ns, "taken")))
-		Eventually(read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		kit.Create(ctx, super.Client, quota, kit.SuperOf(red, service(ns, "taken")))
+		Eventually(kit.Read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
 		external := service(ns, "external")
 		external.Spec.ExternalIPs = []string{"192.0.2.1"}
 		for _, obj := range []client.Object{
-			pod(long, "too-many"),
-			pod(ns, "privileged", func(p *corev1.Pod) {
+			kit.Pod(long, "too-many"),
+			kit.Pod(ns, "privileged", func(p *corev1.Pod) {
 				p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 			}),
-			pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }),
+			kit.Pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }),
 			service(ns, "taken"), external,
 		} {
-			create(ctx, red.Client, obj)
-			Eventually(refusals).WithArguments(ctx, red, obj.GetNamespace(), obj).ShouldNot(BeEmpty(), obj.GetName())
+			kit.Create(ctx, red.Client, obj)
+			Eventually(kit.Rejections(ctx, red, obj)).ShouldNot(BeEmpty(), obj.GetName())
 		}
 	})
 
 	It("finds what the super cluster says of its objects, in its own terms", func(ctx SpecContext) {
-		down := superOf(red, pod(ns, "x00"))
-		reports(ctx, down, func(s *corev1.PodStatus) {
+		down := kit.SuperOf(red, kit.Pod(ns, "x00"))
+		kit.SetPodStatus(ctx, super.Client, down, func(s *corev1.PodStatus) {
 			in := "in " + down.Namespace + " for " + red.Key()
 			s.Message = in
 			c := told(in)
@@ -129,7 +130,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 			}
 		})
 		in := "in " + ns + " for " + red.VC.Name
-		up := read(ctx, red.Client, pod(ns, "x00"))
+		up := kit.Read(ctx, red.Client, kit.Pod(ns, "x00"))
 		Eventually(up).Should(And(
 			HaveField("Status.Message", in),
 			HaveField("Status.Conditions", ContainElement(HaveField("Message", in))),
@@ -157,43 +158,43 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 				}}
 			},
 		} {
-			copied := superOf(red, obj)
+			copied := kit.SuperOf(red, obj)
 			Eventually(func() error {
-				if err := get(ctx, super.Client, copied); err != nil {
+				if err := kit.Get(ctx, super.Client, copied); err != nil {
 					return err
 				}
 				into(copied, told("in "+copied.GetNamespace()+" for "+red.Key()))
 				return super.Client.Status().Update(ctx, copied)
 			}).Should(Succeed())
 			if _, makesItself := obj.(*policyv1.PodDisruptionBudget); !makesItself {
-				Eventually(read(ctx, red.Client, obj)).Should(WithTransform(text, ContainSubstring(in)))
+				Eventually(kit.Read(ctx, red.Client, obj)).Should(WithTransform(text, ContainSubstring(in)))
 			}
 		}
 
 		gear := custom(gears, ns, "g", "red")
-		create(ctx, red.Client, gear)
-		copied := superOf(red, gear)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, red.Client, gear)
+		copied := kit.SuperOf(red, gear)
+		kit.ShouldExist(ctx, super.Client, copied)
 		copied.Object["status"] = map[string]any{"list": []any{map[string]any{"message": "in " + copied.GetNamespace() + " for " + red.Key()}}}
 		Expect(super.Client.Status().Update(ctx, copied)).To(Succeed())
-		Eventually(read(ctx, red.Client, gear)).Should(WithTransform(text, ContainSubstring(in)))
+		Eventually(kit.Read(ctx, red.Client, gear)).Should(WithTransform(text, ContainSubstring(in)))
 		catalog := custom(catalogs, "", "c-"+red.VC.Name, "of "+red.Key())
 		catalog.SetLabels(map[string]string{names.Public: "true"})
-		create(ctx, super.Client, catalog)
-		shouldExist(ctx, red.Client, custom(catalogs, "", catalog.GetName(), ""))
+		kit.Create(ctx, super.Client, catalog)
+		kit.ShouldExist(ctx, red.Client, custom(catalogs, "", catalog.GetName(), ""))
 	})
 
 	It("finds events, in its own terms", func(ctx SpecContext) {
-		about := superOf(red, service(ns, "x00"))
-		shouldExist(ctx, super.Client, about)
+		about := kit.SuperOf(red, service(ns, "x00"))
+		kit.ShouldExist(ctx, super.Client, about)
 		e := eventAbout(about, "leaky")
 		host, err := os.Hostname()
 		Expect(err).NotTo(HaveOccurred())
 		e.ReportingController, e.ReportingInstance, e.Action = "platform.example.com/lb", "lb-"+host, "Announce"+red.Key()
 		e.Related = &corev1.ObjectReference{Kind: "Pod", Namespace: blue.Super(ns), Name: "x00"}
 		e.Source = corev1.EventSource{Component: "lb", Host: "lb-" + host}
-		create(ctx, super.Client, e)
-		shouldExist(ctx, red.Client, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "leaky"}})
+		kit.Create(ctx, super.Client, e)
+		kit.ShouldExist(ctx, red.Client, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "leaky"}})
 	})
 
 	It("finds events about objects of every kind, and what becomes of them", func(ctx SpecContext) {
@@ -203,15 +204,15 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 				continue // it flows up, or is in no namespace, where events are
 			}
 			told := eventAbout(of[0], "told-"+strings.ToLower(nameOf(k)))
-			create(ctx, super.Client, told)
+			kit.Create(ctx, super.Client, told)
 			shown := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: told.Name}}
-			shouldExist(ctx, red.Client, shown)
+			kit.ShouldExist(ctx, red.Client, shown)
 			Expect(shown.Message).To(Equal("about " + ns))
 			Expect(shown.InvolvedObject).To(And(
 				HaveField("Kind", told.InvolvedObject.Kind), HaveField("Namespace", ns),
 				HaveField("UID", types.UID(of[0].GetAnnotations()[names.UID]))))
-			edit(ctx, super.Client, told, func(e *corev1.Event) { e.Count = 7 })
-			Eventually(read(ctx, red.Client, shown)).Should(HaveField("Count", int32(7)))
+			kit.Edit(ctx, super.Client, told, func(e *corev1.Event) { e.Count = 7 })
+			Eventually(kit.Read(ctx, red.Client, shown)).Should(HaveField("Count", int32(7)))
 		}
 	})
 

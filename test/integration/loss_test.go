@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -29,9 +30,9 @@ func churn(ctx context.Context, t *local.Tenant) {
 	go func() {
 		defer close(done)
 		for i := 0; working.Err() == nil; i++ {
-			_ = t.Client.Create(working, namespace(ns))
-			_ = t.Client.Create(working, pod(ns, fmt.Sprintf("c%d", i)))
-			_ = t.Client.Delete(working, pod(ns, fmt.Sprintf("c%d", i-5)), client.GracePeriodSeconds(1))
+			_ = t.Client.Create(working, kit.Namespace(ns))
+			_ = t.Client.Create(working, kit.Pod(ns, fmt.Sprintf("c%d", i)))
+			_ = t.Client.Delete(working, kit.Pod(ns, fmt.Sprintf("c%d", i-5)), client.GracePeriodSeconds(1))
 			select {
 			case <-working.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -48,7 +49,7 @@ var _ = Describe("A tenant whose whole data are destroyed under load", func() {
 	It("keeps what runs until an admin confirms the new cluster, and others do not notice", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
 		blue := tenant(ctx)
-		create(ctx, blue.Client, namespace(pasture))
+		kit.Create(ctx, blue.Client, kit.Namespace(pasture))
 		for _, t := range []*local.Tenant{red, blue} {
 			churn(ctx, t)
 			Eventually(running).WithContext(ctx).WithArguments(t.Client, "churn").ShouldNot(BeEmpty())
@@ -56,21 +57,21 @@ var _ = Describe("A tenant whose whole data are destroyed under load", func() {
 
 		By("destroying it while its watches are open")
 		Expect(super.Lose(ctx, red.Key(), "")).To(Succeed())
-		create(ctx, blue.Client, pod(pasture, "meanwhile"))
+		kit.Create(ctx, blue.Client, kit.Pod(pasture, "meanwhile"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, pasture).Should(ConsistOf("meanwhile"))
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(5 * soon).
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(5 * kit.Soon).
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonIdentityChanged))
-		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * quiet).Should(Equal(copies))
-		Expect(read(ctx, super.Client, blue.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * kit.Quiet).Should(Equal(copies))
+		Expect(kit.Read(ctx, super.Client, blue.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 
 		By("confirming it")
-		system := namespace(metav1.NamespaceSystem)
-		shouldExist(ctx, red.Client, system)
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		system := kit.Namespace(metav1.NamespaceSystem)
+		kit.ShouldExist(ctx, red.Client, system)
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.ConfirmIdentity: string(system.UID)}
 		})
-		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * soon).Should(BeEmpty())
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * kit.Soon).Should(BeEmpty())
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
 			Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 	})
 })
@@ -83,11 +84,11 @@ var _ = Describe("A tenant whose data are restored from a backup", func() {
 
 		By("making a backup, and more than that holds")
 		f.restart(ctx, func(etcd string) { Expect(os.CopyFS(etcd+".backup", os.DirFS(etcd))).To(Succeed()) })
-		create(ctx, red.Client, namespace(pasture), configMap(pasture, "web", nil))
+		kit.Create(ctx, red.Client, kit.Namespace(pasture), configMap(pasture, "web", nil))
 		for i := range herd {
-			create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
+			kit.Create(ctx, red.Client, kit.Pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
 		}
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(3 * soon).Should(HaveLen(herd))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(3 * kit.Soon).Should(HaveLen(herd))
 		copies := must(copyUIDs(ctx, red))
 		f.age(ctx)
 
@@ -97,17 +98,17 @@ var _ = Describe("A tenant whose data are restored from a backup", func() {
 			Expect(os.Rename(etcd+".backup", etcd)).To(Succeed())
 		})
 		Expect(podNames(ctx, red.Client, pasture)).To(BeEmpty())
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(6 * soon).
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(6 * kit.Soon).
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).Should(Equal(copies))
 
 		By("confirming it")
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.ConfirmRemoval: fmt.Sprint(herd)}
 		})
-		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * soon).Should(BeEmpty())
-		create(ctx, red.Client, namespace("again"), pod("again", "new"))
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, "again").WithTimeout(2 * soon).Should(ConsistOf("new"))
+		Eventually(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(3 * kit.Soon).Should(BeEmpty())
+		kit.Create(ctx, red.Client, kit.Namespace("again"), kit.Pod("again", "new"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, "again").WithTimeout(2 * kit.Soon).Should(ConsistOf("new"))
 	})
 })
 
@@ -121,16 +122,14 @@ type far struct {
 func farTenant(ctx context.Context) *far {
 	GinkgoHelper()
 	f := &far{there: virtualCluster()}
-	f.start(ctx, tempDir())
+	f.start(ctx, kit.TempDir())
 	DeferCleanup(func() { Expect(f.process.Stop()).To(Succeed()) })
-	create(ctx, f.process.Client, f.there)
+	kit.Create(ctx, f.process.Client, f.there)
 	there := f.connect(ctx)
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
-	Expect(get(ctx, f.process.Client, kubeconfig)).To(Succeed())
-	source := secret("default", f.there.Name, map[string]string{"kubeconfig": string(kubeconfig.Data[names.AdminKubeconfigKey])})
-	create(ctx, super.Client, source)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
-	f.tenant = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
+	Expect(kit.Get(ctx, f.process.Client, kubeconfig)).To(Succeed())
+	source := kit.KubeconfigSecret(ctx, super, f.there.Name, kubeconfig.Data[names.AdminKubeconfigKey])
+	f.tenant = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { kit.SetExternal(vc, source) })
 	f.tenant.Client = there.Client
 	return f
 }
@@ -145,9 +144,9 @@ func (f *far) start(ctx context.Context, dir string) {
 // connect waits until the control plane serves.
 func (f *far) connect(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
-	Eventually(read(ctx, f.process.Client, f.there)).WithTimeout(3 * soon).
-		Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	there, err := f.process.Connect(ctx, must(read(ctx, f.process.Client, f.there)()))
+	Eventually(kit.Read(ctx, f.process.Client, f.there)).WithTimeout(3 * kit.Soon).
+		Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	there, err := f.process.Connect(ctx, must(kit.Read(ctx, f.process.Client, f.there)()))
 	Expect(err).NotTo(HaveOccurred())
 	return there
 }
@@ -165,10 +164,10 @@ func (f *far) restart(ctx context.Context, meanwhile func(etcd string)) {
 // age has the tenant write more than a start of its control plane does, and waits until the syncer has seen it.
 func (f *far) age(ctx context.Context) {
 	GinkgoHelper()
-	ns := namespace("default")
+	ns := kit.Namespace("default")
 	for i := range 500 {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"labels": {"age": "%d"}}}`, i))
 		Expect(f.tenant.Client.Patch(ctx, ns, patch)).To(Succeed())
 	}
-	Eventually(read(ctx, super.Client, superOf(f.tenant, ns))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("age"), "499")))
+	Eventually(kit.Read(ctx, super.Client, kit.SuperOf(f.tenant, ns))).Should(HaveField("Labels", HaveKeyWithValue(names.Label("age"), "499")))
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("The metrics", func() {
@@ -29,17 +30,17 @@ var _ = Describe("The metrics", func() {
 			Should(BeNumerically(">", 0))
 		Expect(ready()).To(BeNumerically(">", 0))
 
-		create(ctx, red.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		none, err := refused()
 		Expect(err).NotTo(HaveOccurred())
 		for _, name := range []string{"mended", "deleted", "left"} {
 			greedy := service(ns, name)
 			greedy.Spec.ExternalIPs = []string{"192.0.2.1"} // which would take the traffic of others
-			create(ctx, red.Client, greedy)
+			kit.Create(ctx, red.Client, greedy)
 		}
 		Eventually(refused).Should(Equal(none + 3))
-		edit(ctx, red.Client, service(ns, "mended"), func(s *corev1.Service) { s.Spec.ExternalIPs = nil })
+		kit.Edit(ctx, red.Client, service(ns, "mended"), func(s *corev1.Service) { s.Spec.ExternalIPs = nil })
 		Expect(red.Client.Delete(ctx, service(ns, "deleted"))).To(Succeed())
 		Eventually(refused).Should(Equal(none + 1))
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("What of its network and devices a tenant has carried", func() {
@@ -36,45 +37,45 @@ var _ = Describe("What of its network and devices a tenant has carried", func() 
 		}}
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
 		objects := []client.Object{
-			byHand(ns, "web", "192.0.2.1"), slice(ns, "web", "web", "192.0.2.1"), web, secret(ns, "cert", nil),
+			byHand(ns, "web", "192.0.2.1"), kit.EndpointSlice(ns, "web", "web", "192.0.2.1"), web, secret(ns, "cert", nil),
 			&networkingv1.NetworkPolicy{ObjectMeta: meta}, budget,
 		}
-		create(ctx, red.Client, namespace(ns))
-		create(ctx, red.Client, objects...)
-		create(ctx, red.Client, service(ns, "last"))
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "last")))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.Create(ctx, red.Client, objects...)
+		kit.Create(ctx, red.Client, service(ns, "last"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "last")))
 		for _, obj := range objects {
-			Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, obj)).WithTimeout(quiet / 5).
+			Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, obj)).WithTimeout(kit.Quiet / 5).
 				Should(MatchError(apierrors.IsNotFound, "not found"))
 		}
 
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
 		for _, obj := range objects {
-			shouldExist(ctx, super.Client, superOf(red, obj))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, obj))
 		}
-		edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, kinds...))
+		kit.Edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, kinds...))
 		for _, obj := range objects {
-			shouldVanish(ctx, super.Client, superOf(red, obj))
+			kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, obj))
 		}
 	})
 
 	It("is every device claim of its own, if it asks for that, but none that was made for a pod", func(ctx SpecContext) {
 		offerPublicly(ctx, deviceClass("net-public"))
 		red := tenant(ctx, carry(tenancyv1alpha1.SyncAll, "ResourceClaim", "ResourceClaimTemplate"))
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		own, made, template := deviceClaim(ns, "own", "net-public"), deviceClaim(ns, "made", "net-public"),
 			&resourcev1.ResourceClaimTemplate{ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: asking("net-public")}}
-		p := pod(ns, "web")
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "web")
+		kit.Create(ctx, red.Client, p)
 		made.Annotations = map[string]string{"resource.kubernetes.io/pod-claim-name": "device"}
 		made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: new(true)}}
-		create(ctx, red.Client, made, own, template)
-		shouldExist(ctx, super.Client, superOf(red, own))
-		shouldExist(ctx, super.Client, superOf(red, template))
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, made)).Should(MatchError(apierrors.IsNotFound, "not found"))
+		kit.Create(ctx, red.Client, made, own, template)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, own))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, template))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(red, made))
 
-		edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, "ResourceClaim", "ResourceClaimTemplate"))
-		shouldVanish(ctx, super.Client, superOf(red, own))
-		shouldVanish(ctx, super.Client, superOf(red, template))
+		kit.Edit(ctx, super.Client, red.VC, carry(tenancyv1alpha1.SyncOff, "ResourceClaim", "ResourceClaimTemplate"))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, own))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, template))
 	})
 })

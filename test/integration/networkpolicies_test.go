@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -27,7 +28,7 @@ func admitting(name string, from *metav1.LabelSelector) *networkingv1.NetworkPol
 // admitted are the namespaces of the super cluster whose pods the copy of a policy admits; none while there is no copy.
 func admitted(ctx context.Context, policy *networkingv1.NetworkPolicy) func() ([]string, error) {
 	return func() ([]string, error) {
-		copied, err := read(ctx, super.Client, policy)()
+		copied, err := kit.Read(ctx, super.Client, policy)()
 		if err != nil || len(copied.Spec.Ingress) == 0 {
 			return nil, err
 		}
@@ -62,11 +63,11 @@ var _ = Describe("A NetworkPolicy", Ordered, func() {
 		}
 		red, blue = tenant(ctx, opaque), tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {
-			labelled := namespace("labelled")
+			labelled := kit.Namespace("labelled")
 			labelled.Labels = map[string]string{"team": "shop"}
-			create(ctx, t.Client, namespace(ns), labelled)
-			shouldExist(ctx, super.Client, superOf(t, namespace(ns)))
-			shouldExist(ctx, super.Client, superOf(t, labelled))
+			kit.Create(ctx, t.Client, kit.Namespace(ns), labelled)
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, kit.Namespace(ns)))
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, labelled))
 		}
 	})
 
@@ -77,39 +78,39 @@ var _ = Describe("A NetworkPolicy", Ordered, func() {
 		others := admitting("others", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"labelled", ns}},
 		}})
-		create(ctx, red.Client, byName, byLabel, all, others)
-		Eventually(admitted(ctx, superOf(red, byName))).Should(ConsistOf(red.Super(ns), red.Super("default")))
-		Eventually(admitted(ctx, superOf(red, byLabel))).Should(ConsistOf(red.Super("labelled")))
-		Eventually(admitted(ctx, superOf(red, all))).Should(And(
+		kit.Create(ctx, red.Client, byName, byLabel, all, others)
+		Eventually(admitted(ctx, kit.SuperOf(red, byName))).Should(ConsistOf(red.Super(ns), red.Super("default")))
+		Eventually(admitted(ctx, kit.SuperOf(red, byLabel))).Should(ConsistOf(red.Super("labelled")))
+		Eventually(admitted(ctx, kit.SuperOf(red, all))).Should(And(
 			ContainElements(red.Super(ns), red.Super("labelled"), red.Super("default")), HaveEach(HavePrefix(red.Key()))))
-		Eventually(admitted(ctx, superOf(red, others))).Should(And(
+		Eventually(admitted(ctx, kit.SuperOf(red, others))).Should(And(
 			ContainElement(red.Super("default")), Not(ContainElements(red.Super(ns), red.Super("labelled"))), HaveEach(HavePrefix(red.Key()))))
 	})
 
 	It("follows, and is mended", func(ctx SpecContext) {
 		policy := admitting("changing", named("default"))
-		create(ctx, red.Client, policy)
-		down := superOf(red, policy)
+		kit.Create(ctx, red.Client, policy)
+		down := kit.SuperOf(red, policy)
 		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super("default")))
-		edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
+		kit.Edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
 		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
-		edit(ctx, super.Client, superOf(red, policy), func(p *networkingv1.NetworkPolicy) {
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, policy), func(p *networkingv1.NetworkPolicy) {
 			p.Spec.Ingress[0].From[0].NamespaceSelector = named(blue.Super(ns))
 		})
 		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
-		Expect(super.Client.Delete(ctx, superOf(red, policy))).To(Succeed())
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, policy))).To(Succeed())
 		Eventually(admitted(ctx, down)).Should(ConsistOf(red.Super(ns)))
 		Expect(red.Client.Delete(ctx, policy)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, policy))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, policy))
 	})
 
 	It("that would not be enforced is refused", func(ctx SpecContext) {
 		policy := admitting("opaque", &metav1.LabelSelector{MatchLabels: map[string]string{"internal.example.com/tier": "front"}})
-		create(ctx, red.Client, policy)
-		Eventually(refusals).WithArguments(ctx, red, ns, policy).Should(ContainElement(ContainSubstring("internal.example.com/tier")))
-		Expect(get(ctx, super.Client, superOf(red, policy))).NotTo(Succeed())
+		kit.Create(ctx, red.Client, policy)
+		Eventually(kit.Rejections(ctx, red, policy)).Should(ContainElement(ContainSubstring("internal.example.com/tier")))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, policy))).NotTo(Succeed())
 
-		edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
-		Eventually(admitted(ctx, superOf(red, policy))).Should(ConsistOf(red.Super(ns)))
+		kit.Edit(ctx, red.Client, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From[0].NamespaceSelector = named(ns) })
+		Eventually(admitted(ctx, kit.SuperOf(red, policy))).Should(ConsistOf(red.Super(ns)))
 	})
 })

@@ -7,6 +7,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -36,38 +37,38 @@ var _ = Describe("Field rewrites of an admin", Ordered, func() {
 				},
 			}}
 		})
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
 	It("change the copies that they are for, and not the tenant's objects", func(ctx SpecContext) {
-		labelled := pod(ns, "labelled", func(p *corev1.Pod) { p.Labels["pool"] = "linux" })
-		plain, svc := pod(ns, "plain"), service(ns, "web")
-		create(ctx, red.Client, labelled, plain, svc)
+		labelled := kit.Pod(ns, "labelled", func(p *corev1.Pod) { p.Labels["pool"] = "linux" })
+		plain, svc := kit.Pod(ns, "plain"), service(ns, "web")
+		kit.Create(ctx, red.Client, labelled, plain, svc)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("labelled", "plain"))
-		copied := must(read(ctx, super.Client, superOf(red, labelled))())
+		copied := must(kit.Read(ctx, super.Client, kit.SuperOf(red, labelled))())
 		Expect(copied.Spec.NodeSelector).To(HaveKeyWithValue("kubernetes.io/os", "linux"))
 		Expect(copied.Labels).To(HaveKeyWithValue("tenant", red.VC.Namespace+"."+red.VC.Name))
-		Expect(must(read(ctx, super.Client, superOf(red, plain))()).Spec.NodeSelector).To(BeEmpty())
-		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(HaveField("Annotations", HaveKeyWithValue("note", "seen")))
-		own := must(read(ctx, red.Client, labelled)())
+		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, plain))()).Spec.NodeSelector).To(BeEmpty())
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).Should(HaveField("Annotations", HaveKeyWithValue("note", "seen")))
+		own := must(kit.Read(ctx, red.Client, labelled)())
 		Expect(own.Spec.NodeSelector).To(BeEmpty())
 		Expect(own.Labels).NotTo(HaveKey("tenant"))
 	})
 
 	It("park the object that one cannot be applied to, with an event, and nothing else", func(ctx SpecContext) {
-		user := pod(ns, "user", withConfigMap("broken"), withConfigMap("sound"))
+		user := kit.Pod(ns, "user", withConfigMap("broken"), withConfigMap("sound"))
 		broken := configMap(ns, "broken", map[string]string{"a": "b"})
-		create(ctx, red.Client, broken, configMap(ns, "sound", map[string]string{"a": "b"}), user)
-		Eventually(refusals).WithArguments(ctx, red, ns, broken).Should(ContainElement(ContainSubstring("broken")))
-		shouldExist(ctx, super.Client, superOf(red, configMap(ns, "sound", nil)))
-		shouldExist(ctx, super.Client, superOf(red, user))
-		Expect(get(ctx, super.Client, superOf(red, broken))).NotTo(Succeed())
+		kit.Create(ctx, red.Client, broken, configMap(ns, "sound", map[string]string{"a": "b"}), user)
+		Eventually(kit.Rejections(ctx, red, broken)).Should(ContainElement(ContainSubstring("broken")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, configMap(ns, "sound", nil)))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, user))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, broken))).NotTo(Succeed())
 	})
 
 	It("cannot change whose a copy is", func(ctx SpecContext) {
 		s := secret(ns, "own", map[string]string{"a": "b"})
-		create(ctx, red.Client, s, pod(ns, "reader", withSecret("own")))
-		shouldExist(ctx, super.Client, superOf(red, s))
-		Expect(must(read(ctx, super.Client, superOf(red, s))()).Annotations).To(HaveKeyWithValue(names.Cluster, red.Key()))
+		kit.Create(ctx, red.Client, s, kit.Pod(ns, "reader", withSecret("own")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, s))
+		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, s))()).Annotations).To(HaveKeyWithValue(names.Cluster, red.Key()))
 	})
 })

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -25,22 +26,22 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns), cm, sec, svc)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), cm, sec, svc)
 	})
 
 	It("goes down as a namespace of the tenant's own, and config maps and secrets only when a pod needs them", func(ctx SpecContext) {
-		down := superOf(red, namespace(ns))
-		shouldExist(ctx, super.Client, down)
+		down := kit.SuperOf(red, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Annotations).To(HaveKeyWithValue(names.VCUID, string(red.VC.UID)))
 		Expect(down.Labels).To(HaveKeyWithValue(names.VCName, red.VC.Name))
-		shouldExist(ctx, super.Client, superOf(red, svc))
-		for _, obj := range []client.Object{superOf(red, cm), superOf(red, sec)} {
-			Consistently(get).WithContext(ctx).WithArguments(super.Client, obj).Should(MatchError(apierrors.IsNotFound, "not found"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, svc))
+		for _, obj := range []client.Object{kit.SuperOf(red, cm), kit.SuperOf(red, sec)} {
+			kit.ShouldStayAbsent(ctx, super.Client, obj)
 		}
 	})
 
 	It("runs a Deployment's pods in the super cluster and shows them running in the tenant", func(ctx SpecContext) {
-		create(ctx, red.Client, dep)
+		kit.Create(ctx, red.Client, dep)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
 		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
 		for _, p := range must(pods(ctx, red.Client, ns)) {
@@ -50,23 +51,23 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	})
 
 	It("brings what the pods refer to, with the tenant's root CA under a name of its own", func(ctx SpecContext) {
-		down := superOf(red, cm)
-		shouldExist(ctx, super.Client, down)
+		down := kit.SuperOf(red, cm)
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Data).To(HaveKeyWithValue("color", "red"))
-		downSecret := superOf(red, sec)
-		shouldExist(ctx, super.Client, downSecret)
+		downSecret := kit.SuperOf(red, sec)
+		kit.ShouldExist(ctx, super.Client, downSecret)
 		Expect(downSecret.Data).To(HaveKeyWithValue("password", []byte("secret")))
 
 		own := configMap(ns, "kube-root-ca.crt", nil)
-		Expect(get(ctx, red.Client, own)).To(Succeed())
+		Expect(kit.Get(ctx, red.Client, own)).To(Succeed())
 		moved := configMap(red.Super(ns), "tenant-kube-root-ca.crt", nil)
-		shouldExist(ctx, super.Client, moved)
+		kit.ShouldExist(ctx, super.Client, moved)
 		Expect(moved.Data).To(Equal(own.Data))
 	})
 
 	It("keeps the labels that selectors name, and adds the network's", func(ctx SpecContext) {
-		down := superOf(red, svc)
-		shouldExist(ctx, super.Client, down)
+		down := kit.SuperOf(red, svc)
+		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Spec.Selector).To(Equal(svc.Spec.Selector))
 		for _, p := range must(pods(ctx, super.Client, red.Super(ns))) {
 			Expect(p.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "web"))
@@ -124,27 +125,28 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	})
 
 	It("follows updates: data, labels, images, ports", func(ctx SpecContext) {
-		edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
-		edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })
-		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
+		kit.Edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
+		kit.Edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
 		p := must(pods(ctx, red.Client, ns))[0]
-		edit(ctx, red.Client, &p, func(p *corev1.Pod) {
+		kit.Edit(ctx, red.Client, &p, func(p *corev1.Pod) {
 			p.Labels["tier"] = "front"
 			p.Spec.Containers[0].Image = "example/app:2"
 		})
-		Eventually(read(ctx, super.Client, superOf(red, cm))).Should(HaveField("Data", HaveKeyWithValue("color", "crimson")))
-		Eventually(read(ctx, super.Client, superOf(red, sec))).Should(HaveField("Data", HaveKeyWithValue("password", []byte("changed"))))
-		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(HaveField("Spec.Ports", ContainElement(HaveField("Port", int32(8080)))))
-		down := read(ctx, super.Client, superOf(red, &p))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, cm))).Should(HaveField("Data", HaveKeyWithValue("color", "crimson")))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, sec))).Should(HaveField("Data", HaveKeyWithValue("password", []byte("changed"))))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).
+			Should(HaveField("Spec.Ports", ContainElement(HaveField("Port", int32(8080)))))
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, &p))
 		Eventually(down).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
 		Eventually(down).Should(HaveField("Spec.Containers", ContainElement(HaveField("Image", "example/app:2"))))
 
-		edit(ctx, red.Client, &p, func(p *corev1.Pod) { delete(p.Labels, "tier") })
+		kit.Edit(ctx, red.Client, &p, func(p *corev1.Pod) { delete(p.Labels, "tier") })
 		Eventually(down).ShouldNot(HaveField("Labels", HaveKey("tier")))
 	})
 
 	It("scales down: the pods end in the super cluster first and then in the tenant", func(ctx SpecContext) {
-		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) })
+		kit.Edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) })
 		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(1))
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(HaveLen(1))
 	})
@@ -152,8 +154,8 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	It("takes away what no pod refers to any more", func(ctx SpecContext) {
 		Expect(red.Client.Delete(ctx, dep, client.PropagationPolicy("Background"))).To(Succeed())
 		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(BeEmpty())
-		shouldVanish(ctx, super.Client, superOf(red, cm))
-		shouldVanish(ctx, super.Client, superOf(red, sec))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, cm))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, sec))
 	})
 
 	It("shows no node any more when no pod is left", func(ctx SpecContext) {
@@ -165,12 +167,12 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 	})
 
 	It("deletes the namespace with all that is in it", func(ctx SpecContext) {
-		create(ctx, red.Client, pod(ns, "last"))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "last"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))
-		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		// Each cluster's namespace controller waits before it looks, and again for the pod: 16 seconds on an idle machine.
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, namespace(ns))).WithTimeout(3 * soon).
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
-		shouldVanish(ctx, red.Client, namespace(ns))
+		kit.ShouldVanish(ctx, red.Client, kit.Namespace(ns))
 	})
 })

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/virtualcluster/virtualcluster/syncer/app"
-	"github.com/virtualcluster/virtualcluster/test/local"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 // An apiserver that loses a write that it has acknowledged is a fault that no event tells of: the syncer believes that the copy is up to
@@ -25,9 +25,7 @@ var _ = Describe("The patrol", func() {
 		havePort := func(port int32) gomegatypes.GomegaMatcher {
 			return HaveField("Spec.Ports", ConsistOf(HaveField("Port", port)))
 		}
-		lossy, err := local.NewHostile(account)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(lossy.Close)
+		lossy := kit.Hostile(account)
 		kubeconfig, err := lossy.Kubeconfig()
 		Expect(err).NotTo(HaveOccurred())
 		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
@@ -36,9 +34,9 @@ var _ = Describe("The patrol", func() {
 
 		red := tenant(ctx)
 		svc := service(ns, "web")
-		create(ctx, red.Client, namespace(ns), svc)
-		copied := superOf(red, svc)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), svc)
+		copied := kit.SuperOf(red, svc)
+		kit.ShouldExist(ctx, super.Client, copied)
 		settle(ctx)
 		found := func() (float64, error) {
 			return syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Service"})
@@ -55,13 +53,13 @@ var _ = Describe("The patrol", func() {
 			behind.ServeHTTP(w, instead)
 		})
 		DeferCleanup(undo)
-		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 		Eventually(lost.Load).Should(BeNumerically(">=", 1))
-		Eventually(found).WithTimeout(2 * soon).Should(BeNumerically(">=", 1))
-		Expect(read(ctx, super.Client, copied)()).To(havePort(80), "the apiserver loses writes")
+		Eventually(found).WithTimeout(2 * kit.Soon).Should(BeNumerically(">=", 1))
+		Expect(kit.Read(ctx, super.Client, copied)()).To(havePort(80), "the apiserver loses writes")
 
 		undo()
-		Eventually(read(ctx, super.Client, copied)).WithTimeout(2 * soon).Should(havePort(81))
+		Eventually(kit.Read(ctx, super.Client, copied)).WithTimeout(2 * kit.Soon).Should(havePort(81))
 	})
 })
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("What the super cluster's admission makes of a copy", func() {
@@ -47,40 +48,40 @@ var _ = Describe("What the super cluster's admission makes of a copy", func() {
 			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
 		}
-		create(ctx, super.Client, policy, binding)
+		kit.Create(ctx, super.Client, policy, binding)
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(super.Client.Delete(ctx, binding)).To(Succeed())
 			Expect(super.Client.Delete(ctx, policy)).To(Succeed())
 		})
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		Eventually(func(g Gomega) { // until the apiserver has taken the policy up
-			probe := pod(red.Super(ns), "probe")
+			probe := kit.Pod(red.Super(ns), "probe")
 			probe.Spec.ServiceAccountName = "default"
 			g.Expect(super.Client.Create(ctx, probe)).To(Succeed())
 			g.Expect(super.Client.Delete(ctx, probe)).To(Succeed())
 			g.Expect(probe.Labels).To(HaveKey("audit"))
 		}).WithContext(ctx).Should(Succeed())
 
-		p := pod(ns, "web", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "web", func(p *corev1.Pod) {
 			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/own"}}
-			p.Spec.Containers[0].Resources.Requests = amounts("cpu", "2")
+			p.Spec.Containers[0].Resources.Requests = kit.Amounts("cpu", "2")
 		})
-		create(ctx, red.Client, p)
-		copied := superOf(red, p)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, red.Client, p)
+		copied := kit.SuperOf(red, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.SchedulingGates).To(HaveLen(2))
-		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.SchedulingGates", ConsistOf(HaveField("Name", gate))))
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.SchedulingGates", ConsistOf(HaveField("Name", gate))))
 		settle(ctx)
-		Expect(get(ctx, super.Client, copied)).To(Succeed())
+		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
 		Expect(copied.Labels).To(HaveKeyWithValue("audit", "yes"))
 		Expect(copied.Spec.ActiveDeadlineSeconds).To(HaveValue(BeEquivalentTo(3600)))
 		Expect(copied.Spec.SchedulingGates).To(HaveLen(1))
 		Expect(copied.Spec.Containers).To(HaveLen(2))
 
-		edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
-		Expect(must(read(ctx, red.Client, p)()).Status.ContainerStatuses).To(ConsistOf(HaveField("Name", "main")))
-		Expect(refusals(ctx, red, ns, p)).To(BeEmpty())
+		kit.Edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+		Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+		Expect(must(kit.Read(ctx, red.Client, p)()).Status.ContainerStatuses).To(ConsistOf(HaveField("Name", "main")))
+		Expect(kit.Rejections(ctx, red, p)()).To(BeEmpty())
 	})
 })

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -24,16 +25,17 @@ var _ = Describe("A pod that runs", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red, node = tenant(ctx), bareNode(ctx)
-		create(ctx, red.Client, namespace(ns), configMap(ns, "tools", map[string]string{"TOOL": "strace"}))
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), configMap(ns, "tools", map[string]string{"TOOL": "strace"}))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		// What the super cluster adds to what tenants ask for.
 		limits := &corev1.LimitRange{
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "defaults"},
 			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-				Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "10m", "memory", "1Gi"), Default: amounts("cpu", "8", "memory", "8Gi"),
+				Type:           corev1.LimitTypeContainer,
+				DefaultRequest: kit.Amounts("cpu", "10m", "memory", "1Gi"), Default: kit.Amounts("cpu", "8", "memory", "8Gi"),
 			}}},
 		}
-		create(ctx, super.Client, limits)
+		kit.Create(ctx, super.Client, limits)
 		var listed corev1.LimitRangeList
 		Eventually(super.Client.List).WithContext(ctx).WithArguments(&listed, client.InNamespace(red.Super(ns))).Should(Succeed())
 	})
@@ -42,7 +44,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 	through := func(ctx context.Context, name string, p *corev1.Pod, change func(*corev1.Pod)) {
 		GinkgoHelper()
 		Eventually(func(ctx context.Context) error {
-			if err := get(ctx, red.Client, p); err != nil {
+			if err := kit.Get(ctx, red.Client, p); err != nil {
 				return err
 			}
 			change(p)
@@ -63,153 +65,155 @@ var _ = Describe("A pod that runs", Ordered, func() {
 	}
 
 	It("takes containers to look around with, after what they refer to, and shows how they are", func(ctx SpecContext) {
-		p := pod(ns, "debugged", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "debugged", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		tools := superOf(red, configMap(ns, "tools", nil))
-		Expect(get(ctx, super.Client, tools)).NotTo(Succeed())
+		tools := kit.SuperOf(red, configMap(ns, "tools", nil))
+		Expect(kit.Get(ctx, super.Client, tools)).NotTo(Succeed())
 
 		through(ctx, "ephemeralcontainers", p, debug("debug", func(c *corev1.EphemeralContainer) {
 			c.TargetContainerName = "main"
 			c.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "tools"}}}}
 			c.Env = []corev1.EnvVar{{Name: "NS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}
 		}))
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(1)))
-		Expect(get(ctx, super.Client, tools)).To(Succeed())
-		added := must(read(ctx, super.Client, copied)()).Spec.EphemeralContainers[0]
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(1)))
+		Expect(kit.Get(ctx, super.Client, tools)).To(Succeed())
+		added := must(kit.Read(ctx, super.Client, copied)()).Spec.EphemeralContainers[0]
 		Expect(added.TargetContainerName).To(Equal("main"))
-		Expect(fieldOf(must(read(ctx, super.Client, copied)()), added.Env[0].ValueFrom.FieldRef.FieldPath)).To(Equal(ns))
+		Expect(fieldOf(must(kit.Read(ctx, super.Client, copied)()), added.Env[0].ValueFrom.FieldRef.FieldPath)).To(Equal(ns))
 
-		reports(ctx, copied, func(s *corev1.PodStatus) {
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.EphemeralContainerStatuses = []corev1.ContainerStatus{{
 				Name: "debug", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
 			}}
 		})
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.EphemeralContainerStatuses", ConsistOf(HaveField("State.Running", Not(BeNil())))))
+		Eventually(kit.Read(ctx, red.Client, p)).
+			Should(HaveField("Status.EphemeralContainerStatuses", ConsistOf(HaveField("State.Running", Not(BeNil())))))
 
 		through(ctx, "ephemeralcontainers", p, debug("another"))
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(2)))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(2)))
 	})
 
 	It("is told why a container is refused, and everything else goes on", func(ctx SpecContext) {
-		p := pod(ns, "prying", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "prying", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		through(ctx, "ephemeralcontainers", p, debug("root", func(c *corev1.EphemeralContainer) {
 			c.SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 		}))
-		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(ContainSubstring("violates PodSecurity")))
-		reports(ctx, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 3 })
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(3)))))
-		edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["tier"] = "front" })
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
-		Expect(must(read(ctx, super.Client, copied)()).Spec.EphemeralContainers).To(BeEmpty())
+		Eventually(kit.Rejections(ctx, red, p)).Should(ContainElement(ContainSubstring("violates PodSecurity")))
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 3 })
+		Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(3)))))
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["tier"] = "front" })
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
+		Expect(must(kit.Read(ctx, super.Client, copied)()).Spec.EphemeralContainers).To(BeEmpty())
 
 		By("taking those that are allowed, though the tenant cannot take back the one that is not")
 		through(ctx, "ephemeralcontainers", p, debug("allowed"))
 		through(ctx, "ephemeralcontainers", p, func(p *corev1.Pod) { debug("tracing", tracing)(p); debug("later")(p) })
-		Eventually(read(ctx, super.Client, copied)).
+		Eventually(kit.Read(ctx, super.Client, copied)).
 			Should(HaveField("Spec.EphemeralContainers", ConsistOf(HaveField("Name", "allowed"), HaveField("Name", "later"))))
-		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(
+		Eventually(kit.Rejections(ctx, red, p)).Should(ContainElement(
 			And(ContainSubstring(`container "root"`), ContainSubstring(`container "tracing"`), ContainSubstring("SYS_PTRACE")),
 		))
-		Expect(must(read(ctx, red.Client, p)()).Spec.EphemeralContainers).To(HaveLen(4))
+		Expect(must(kit.Read(ctx, red.Client, p)()).Spec.EphemeralContainers).To(HaveLen(4))
 	})
 
 	It("shows its status also where the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
-		p := pod(ns, "best-effort", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "best-effort", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		Expect(copied.Status.QOSClass).To(Equal(corev1.PodQOSBurstable))
-		Expect(must(read(ctx, red.Client, p)()).Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
+		Expect(must(kit.Read(ctx, red.Client, p)()).Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
 	})
 
 	It("is resized in place, and says how far that has come", func(ctx SpecContext) {
-		p := pod(ns, "growing", onNode(node), func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2")}
+		p := kit.Pod(ns, "growing", onNode(node), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "2")}
 		})
-		create(ctx, red.Client, p)
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		By("keeping what the super cluster's admission added")
 		Expect(copied.Spec.Containers[0].Resources.Limits).To(HaveLen(2))
 
 		through(ctx, "resize", p, func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "3"), Limits: amounts("cpu", "4")}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "3"), Limits: kit.Amounts("cpu", "4")}
 		})
 		resources := func() (corev1.ResourceRequirements, error) {
-			now, err := read(ctx, super.Client, copied)()
+			now, err := kit.Read(ctx, super.Client, copied)()
 			return now.Spec.Containers[0].Resources, err
 		}
 		Eventually(resources).Should(And(HaveField("Requests", haveAmount("cpu", "3")), HaveField("Limits", haveAmount("cpu", "4"))))
 		Expect(resources()).To(And(HaveField("Requests", haveAmount("memory", "1Gi")), HaveField("Limits", haveAmount("memory", "8Gi"))))
 
 		By("saying that it waits")
-		reports(ctx, copied, func(s *corev1.PodStatus) {
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.Conditions = append(s.Conditions, corev1.PodCondition{
 				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred, LastTransitionTime: metav1.Now(),
 			})
 		})
-		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodResizePending, corev1.ConditionTrue))
+		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodResizePending, corev1.ConditionTrue))
 		By("saying that it is done")
-		reports(ctx, copied, func(s *corev1.PodStatus) {
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.Conditions = s.Conditions[:len(s.Conditions)-1]
 			s.ContainerStatuses[0].Resources = new(must(resources()))
 			s.ContainerStatuses[0].AllocatedResources = must(resources()).Requests
 		})
-		Eventually(read(ctx, red.Client, p)).Should(And(
+		Eventually(kit.Read(ctx, red.Client, p)).Should(And(
 			havePodCondition(corev1.PodResizePending, "none"),
 			HaveField("Status.ContainerStatuses", ConsistOf(HaveField("AllocatedResources", haveAmount("cpu", "3")))),
 		))
 
 		By("going back")
-		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts("cpu", "1") })
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = kit.Amounts("cpu", "1") })
 		Eventually(resources).Should(HaveField("Requests", haveAmount("cpu", "1")))
 	})
 
 	It("is resized as a whole, also before it runs", func(ctx SpecContext) {
-		p := pod("default", "waiting", func(p *corev1.Pod) {
+		p := kit.Pod("default", "waiting", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{bareLabel: "nowhere"}
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "4")}
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "4")}
 		})
-		create(ctx, red.Client, p)
-		copied := superOf(red, p)
-		shouldExist(ctx, super.Client, copied)
-		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Resources.Requests = amounts("cpu", "2") })
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.Resources.Requests", haveAmount("cpu", "2")))
+		kit.Create(ctx, red.Client, p)
+		copied := kit.SuperOf(red, p)
+		kit.ShouldExist(ctx, super.Client, copied)
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Resources.Requests = kit.Amounts("cpu", "2") })
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.Resources.Requests", haveAmount("cpu", "2")))
 	})
 
 	It("is told why the super cluster does not resize it", func(ctx SpecContext) {
-		p := pod(ns, "greedy", onNode(node), func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2")}
+		p := kit.Pod(ns, "greedy", onNode(node), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "2")}
 		})
-		create(ctx, red.Client, p)
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "some"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceLimitsCPU: resource.MustParse("1")}},
 		}
-		create(ctx, super.Client, quota)
-		Eventually(read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
-		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = amounts("cpu", "9") })
-		Eventually(refusals).WithArguments(ctx, red, ns, p).Should(ContainElement(ContainSubstring("exceeded quota")))
+		kit.Create(ctx, super.Client, quota)
+		Eventually(kit.Read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
+		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = kit.Amounts("cpu", "9") })
+		Eventually(kit.Rejections(ctx, red, p)).Should(ContainElement(ContainSubstring("exceeded quota")))
 		Expect(super.Client.Delete(ctx, quota)).To(Succeed())
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Spec.Containers", ConsistOf(HaveField("Resources.Limits", haveAmount("cpu", "9")))))
+		Eventually(kit.Read(ctx, super.Client, copied)).
+			Should(HaveField("Spec.Containers", ConsistOf(HaveField("Resources.Limits", haveAmount("cpu", "9")))))
 	})
 
 	It("is ready when the tenant's controllers have opened its gates", func(ctx SpecContext) {
 		const gate = "example.com/in-rotation"
-		p := pod(ns, "gated", onNode(node), func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate}} })
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "gated", onNode(node), func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate}} })
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		reports(ctx, copied, func(s *corev1.PodStatus) {
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.Conditions = append(s.Conditions, podCondition(corev1.PodReady, corev1.ConditionFalse))
 		})
-		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodReady, corev1.ConditionFalse))
+		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodReady, corev1.ConditionFalse))
 
 		says := func(status corev1.ConditionStatus, at metav1.Time) {
 			GinkgoHelper()
 			Eventually(func(ctx context.Context) error {
-				if err := get(ctx, red.Client, p); err != nil {
+				if err := kit.Get(ctx, red.Client, p); err != nil {
 					return err
 				}
 				was := p.DeepCopy()
@@ -220,42 +224,44 @@ var _ = Describe("A pod that runs", Ordered, func() {
 			}).WithContext(ctx).Should(Succeed())
 		}
 		says(corev1.ConditionTrue, metav1.Now())
-		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
-		reports(ctx, copied, func(s *corev1.PodStatus) { conditionIn(s, corev1.PodReady).Status = corev1.ConditionTrue })
-		Eventually(read(ctx, red.Client, p)).Should(And(
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { conditionIn(s, corev1.PodReady).Status = corev1.ConditionTrue })
+		Eventually(kit.Read(ctx, red.Client, p)).Should(And(
 			havePodCondition(corev1.PodReady, corev1.ConditionTrue), havePodCondition(gate, corev1.ConditionTrue),
 		))
 
 		By("closing one without saying when")
 		says(corev1.ConditionFalse, metav1.Time{})
-		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
 
 		By("somebody in the super cluster having the later word")
 		says(corev1.ConditionFalse, metav1.NewTime(time.Now().Add(-time.Hour)))
-		Eventually(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
-		reports(ctx, copied, func(s *corev1.PodStatus) { *conditionIn(s, gate) = podCondition(gate, corev1.ConditionTrue) })
-		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(gate, corev1.ConditionTrue))
-		Consistently(read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
+			*conditionIn(s, gate) = podCondition(gate, corev1.ConditionTrue)
+		})
+		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(gate, corev1.ConditionTrue))
+		Consistently(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
 	})
 
 	It("keeps what the tenant's controllers note on it, and follows the node", func(ctx SpecContext) {
-		p := pod(ns, "noted", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "noted", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		was := p.DeepCopy()
 		p.Status.Conditions = append(p.Status.Conditions, podCondition("example.com/noted", corev1.ConditionTrue))
 		Expect(red.Client.Status().Patch(ctx, p, client.StrategicMergeFrom(was))).To(Succeed())
-		reports(ctx, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 1 })
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(1)))))
-		Consistently(read(ctx, red.Client, p)).Should(havePodCondition("example.com/noted", corev1.ConditionTrue))
-		Expect(read(ctx, super.Client, copied)()).To(havePodCondition("example.com/noted", "none"))
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount = 1 })
+		Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", int32(1)))))
+		Consistently(kit.Read(ctx, red.Client, p)).Should(havePodCondition("example.com/noted", corev1.ConditionTrue))
+		Expect(kit.Read(ctx, super.Client, copied)()).To(havePodCondition("example.com/noted", "none"))
 	})
 
 	It("takes tolerations that are added, but for those of the super cluster's own nodes", func(ctx SpecContext) {
-		p := pod(ns, "tolerant", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "tolerant", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		edit(ctx, red.Client, p, func(p *corev1.Pod) {
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations,
 				corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists},
 				corev1.Toleration{Operator: corev1.TolerationOpExists},
@@ -263,7 +269,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 			)
 		})
 		keys := func() (keys []string, err error) {
-			now, err := read(ctx, super.Client, copied)()
+			now, err := kit.Read(ctx, super.Client, copied)()
 			for _, t := range now.Spec.Tolerations {
 				keys = append(keys, t.Key)
 			}
@@ -273,15 +279,6 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Expect(keys()).To(ConsistOf(bareLabel, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "example.com/new"))
 	})
 })
-
-// amounts are amounts of resources, by pairs.
-func amounts(pairs ...string) corev1.ResourceList {
-	list := corev1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return list
-}
 
 // haveAmount matches a list with an amount of a resource, however it is written.
 func haveAmount(name corev1.ResourceName, quantity string) gomegatypes.GomegaMatcher {

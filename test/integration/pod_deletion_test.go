@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -26,120 +27,123 @@ var _ = Describe("A pod that ends", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red, node = tenant(ctx), bareNode(ctx)
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
 	It("has the time that the tenant gives it, and less if the tenant changes its mind", func(ctx SpecContext) {
-		p := pod(ns, "slow", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "slow", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(60))).To(Succeed())
-		Eventually(read(ctx, super.Client, copied)).Should(endingIn(60))
-		Expect(read(ctx, red.Client, p)()).To(endingIn(60))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(endingIn(60))
+		Expect(kit.Read(ctx, red.Client, p)()).To(endingIn(60))
 
 		Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(1))).To(Succeed())
-		Eventually(read(ctx, super.Client, copied)).Should(endingIn(1))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(endingIn(1))
 
 		By("showing how it ends, until it has")
-		reports(ctx, copied, func(s *corev1.PodStatus) {
+		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error"}}
 		})
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("State.Terminated.ExitCode", int32(143)))))
+		Eventually(kit.Read(ctx, red.Client, p)).
+			Should(HaveField("Status.ContainerStatuses", ConsistOf(HaveField("State.Terminated.ExitCode", int32(143)))))
 		Expect(ends(ctx, copied)).To(Succeed())
-		shouldVanish(ctx, red.Client, p)
+		kit.ShouldVanish(ctx, red.Client, p)
 	})
 
 	It("ends in the tenant with the time that an admin of the super cluster gives it", func(ctx SpecContext) {
-		p := pod(ns, "evicted", onNode(node))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "evicted", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
 		Expect(super.Client.Delete(ctx, copied, client.GracePeriodSeconds(45))).To(Succeed())
-		Eventually(read(ctx, red.Client, p)).Should(endingIn(45))
+		Eventually(kit.Read(ctx, red.Client, p)).Should(endingIn(45))
 		Expect(ends(ctx, copied)).To(Succeed())
-		shouldVanish(ctx, red.Client, p)
+		kit.ShouldVanish(ctx, red.Client, p)
 	})
 
 	It("ends at once by force, also if its node says nothing any more, and leaves its name to another", func(ctx SpecContext) {
 		for _, patience := range []int64{0, 30} {
-			old := pod(ns, "twin", onNode(node))
-			create(ctx, red.Client, old)
+			old := kit.Pod(ns, "twin", onNode(node))
+			kit.Create(ctx, red.Client, old)
 			copied := runs(ctx, red, old)
 			if patience > 0 {
 				Expect(red.Client.Delete(ctx, old, client.GracePeriodSeconds(patience))).To(Succeed())
-				Eventually(read(ctx, super.Client, copied)).Should(endingIn(patience))
+				Eventually(kit.Read(ctx, super.Client, copied)).Should(endingIn(patience))
 			}
 			Expect(red.Client.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
-			shouldVanish(ctx, red.Client, old)
-			twin := pod(ns, "twin", onNode(node))
-			create(ctx, red.Client, twin)
-			Eventually(read(ctx, super.Client, copied)).Should(And(
+			kit.ShouldVanish(ctx, red.Client, old)
+			twin := kit.Pod(ns, "twin", onNode(node))
+			kit.Create(ctx, red.Client, twin)
+			Eventually(kit.Read(ctx, super.Client, copied)).Should(And(
 				HaveField("UID", Not(Equal(copied.UID))), HaveField("Annotations", HaveKeyWithValue(names.UID, string(twin.UID))),
 			))
 			runs(ctx, red, twin)
 			Expect(red.Client.Delete(ctx, twin, client.GracePeriodSeconds(0))).To(Succeed())
-			shouldVanish(ctx, super.Client, copied)
+			kit.ShouldVanish(ctx, super.Client, copied)
 		}
 	})
 
 	It("keeps its name from another for as long as the super cluster needs", func(ctx SpecContext) {
 		const hold = "example.com/hold"
-		old := pod(ns, "held", onNode(node))
-		create(ctx, red.Client, old)
+		old := kit.Pod(ns, "held", onNode(node))
+		kit.Create(ctx, red.Client, old)
 		copied := runs(ctx, red, old)
-		edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Finalizers = []string{hold} })
+		kit.Edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Finalizers = []string{hold} })
 		Expect(red.Client.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
-		shouldVanish(ctx, red.Client, old)
-		next := pod(ns, "held", onNode(node))
-		create(ctx, red.Client, next)
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
-		Consistently(read(ctx, super.Client, copied)).Should(HaveField("UID", copied.UID))
-		Consistently(read(ctx, red.Client, next)).Should(And(HaveField("Status.Phase", corev1.PodPending), HaveField("DeletionTimestamp", BeNil())))
+		kit.ShouldVanish(ctx, red.Client, old)
+		next := kit.Pod(ns, "held", onNode(node))
+		kit.Create(ctx, red.Client, next)
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
+		Consistently(kit.Read(ctx, super.Client, copied)).Should(HaveField("UID", copied.UID))
+		Consistently(kit.Read(ctx, red.Client, next)).
+			Should(And(HaveField("Status.Phase", corev1.PodPending), HaveField("DeletionTimestamp", BeNil())))
 
-		edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Finalizers = nil })
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Annotations", HaveKeyWithValue(names.UID, string(next.UID))))
+		kit.Edit(ctx, super.Client, copied, func(p *corev1.Pod) { p.Finalizers = nil })
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Annotations", HaveKeyWithValue(names.UID, string(next.UID))))
 		runs(ctx, red, next)
 	})
 
 	It("ends with its namespace", func(ctx SpecContext) {
-		create(ctx, red.Client, namespace("doomed"))
-		p := pod("doomed", "last", onNode(node))
-		create(ctx, red.Client, p)
+		kit.Create(ctx, red.Client, kit.Namespace("doomed"))
+		p := kit.Pod("doomed", "last", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		Expect(red.Client.Delete(ctx, namespace("doomed"))).To(Succeed())
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
+		Expect(red.Client.Delete(ctx, kit.Namespace("doomed"))).To(Succeed())
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
 
 		By("having its time, as in any cluster")
-		Consistently(read(ctx, super.Client, superOf(red, namespace("doomed")))).Should(HaveField("DeletionTimestamp", BeNil()))
+		Consistently(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Namespace("doomed")))).Should(HaveField("DeletionTimestamp", BeNil()))
 		Expect(ends(ctx, copied)).To(Succeed())
-		shouldVanish(ctx, red.Client, p)
-		shouldVanish(ctx, red.Client, namespace("doomed"))
-		shouldVanish(ctx, super.Client, superOf(red, namespace("doomed")))
+		kit.ShouldVanish(ctx, red.Client, p)
+		kit.ShouldVanish(ctx, red.Client, kit.Namespace("doomed"))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, kit.Namespace("doomed")))
 	})
 
 	It("ends with its namespace in the super cluster, which is made again for the next", func(ctx SpecContext) {
-		create(ctx, red.Client, namespace("pulled"))
-		p := pod("pulled", "last", onNode(node))
-		create(ctx, red.Client, p)
+		kit.Create(ctx, red.Client, kit.Namespace("pulled"))
+		p := kit.Pod("pulled", "last", onNode(node))
+		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
-		down := superOf(red, namespace("pulled"))
-		Expect(get(ctx, super.Client, down)).To(Succeed())
+		down := kit.SuperOf(red, kit.Namespace("pulled"))
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		was := down.UID
 		Expect(super.Client.Delete(ctx, down)).To(Succeed())
-		Eventually(read(ctx, red.Client, p)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
-		next := pod("pulled", "next", onNode(node))
-		create(ctx, red.Client, next)
+		Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
+		next := kit.Pod("pulled", "next", onNode(node))
+		kit.Create(ctx, red.Client, next)
 		Expect(ends(ctx, copied)).To(Succeed())
-		shouldVanish(ctx, red.Client, p)
-		Eventually(read(ctx, super.Client, down)).WithTimeout(2 * soon).Should(And(HaveField("UID", Not(BeEmpty())), HaveField("UID", Not(Equal(was)))))
+		kit.ShouldVanish(ctx, red.Client, p)
+		Eventually(kit.Read(ctx, super.Client, down)).WithTimeout(2 * kit.Soon).
+			Should(And(HaveField("UID", Not(BeEmpty())), HaveField("UID", Not(Equal(was)))))
 		runs(ctx, red, next)
 
 		By("deleting it on both sides")
 		Expect(super.Client.Delete(ctx, down)).To(Succeed())
-		Expect(red.Client.Delete(ctx, namespace("pulled"))).To(Succeed())
+		Expect(red.Client.Delete(ctx, kit.Namespace("pulled"))).To(Succeed())
 		Eventually(func(g Gomega) {
-			g.Expect(client.IgnoreNotFound(ends(ctx, superOf(red, next)))).To(Succeed())
-			g.Expect(get(ctx, red.Client, namespace("pulled"))).To(MatchError(apierrors.IsNotFound, "not found"))
-			g.Expect(get(ctx, super.Client, down)).To(MatchError(apierrors.IsNotFound, "not found"))
-		}).WithContext(ctx).WithTimeout(2 * soon).Should(Succeed())
+			g.Expect(client.IgnoreNotFound(ends(ctx, kit.SuperOf(red, next)))).To(Succeed())
+			g.Expect(kit.Get(ctx, red.Client, kit.Namespace("pulled"))).To(MatchError(apierrors.IsNotFound, "not found"))
+			g.Expect(kit.Get(ctx, super.Client, down)).To(MatchError(apierrors.IsNotFound, "not found"))
+		}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
 	})
 })

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 // fieldOf is what a kubelet reads of a pod for a fieldRef to one of its labels or annotations.
@@ -24,7 +25,7 @@ var _ = Describe("The fields that a pod reads of itself", func() {
 
 	It("are the tenant's, in variables and in files, and the files follow", func(ctx SpecContext) {
 		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.OpaqueMetaPrefixes = []string{"secret.example.com/"} })
-		p := pod(ns, "web", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "web", func(p *corev1.Pod) {
 			p.Labels = map[string]string{"app": "web", "secret.example.com/team": "x"}
 			p.Annotations = map[string]string{"note": `a "note"`, "kubectl.kubernetes.io/restartedAt": "now"}
 			item := func(path string) corev1.DownwardAPIVolumeFile {
@@ -39,12 +40,12 @@ var _ = Describe("The fields that a pod reads of itself", func() {
 				},
 			}}}}
 		})
-		create(ctx, red.Client, namespace(ns), p)
-		copied := superOf(red, p)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), p)
+		copied := kit.SuperOf(red, p)
+		kit.ShouldExist(ctx, super.Client, copied)
 		file := func(i int) func() (string, error) {
 			return func() (string, error) {
-				now, err := read(ctx, super.Client, copied)()
+				now, err := kit.Read(ctx, super.Client, copied)()
 				return fieldOf(now, now.Spec.Volumes[0].DownwardAPI.Items[i].FieldRef.FieldPath), err
 			}
 		}
@@ -56,7 +57,7 @@ var _ = Describe("The fields that a pod reads of itself", func() {
 			Expect(file(i)()).To(Equal(want))
 		}
 
-		edit(ctx, red.Client, p, func(p *corev1.Pod) {
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) {
 			p.Labels["tier"], p.Labels["secret.example.com/team"] = "front", "y"
 			delete(p.Annotations, "note")
 		})

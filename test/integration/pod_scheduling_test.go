@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -62,40 +63,45 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		red, blue = tenant(ctx), tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {
-			create(ctx, t.Client, namespace(one), namespace(two))
+			kit.Create(ctx, t.Client, kit.Namespace(one), kit.Namespace(two))
 		}
 	})
 
 	It("depends on the pods of all of the tenant's namespaces, if it says so, and on nobody else's", func(ctx SpecContext) {
 		everywhere := asideFrom(corev1.PodAffinityTerm{LabelSelector: byApp("spread"), NamespaceSelector: &metav1.LabelSelector{}})
-		create(ctx, blue.Client, deployment(one, "spread", 3, withLabel("app", "spread"), everywhere))
+		kit.Create(ctx, blue.Client, deployment(one, "spread", 3, withLabel("app", "spread"), everywhere))
 		Eventually(nodesOf).WithContext(ctx).WithArguments(blue, one).Should(HaveLen(3))
 
-		create(ctx, red.Client, deployment(one, "spread", 2, withLabel("app", "spread"), everywhere), pod(two, "spread", withLabel("app", "spread"), everywhere))
+		kit.Create(ctx, red.Client, deployment(one, "spread", 2, withLabel("app", "spread"), everywhere),
+			kit.Pod(two, "spread", withLabel("app", "spread"), everywhere))
 		Eventually(nodesOf).WithContext(ctx).WithArguments(red, one, two).Should(HaveLen(3))
 		Expect(distinct(must(nodesOf(ctx, red, one, two)))).To(HaveLen(3))
 
-		fourth := pod(two, "fourth", withLabel("app", "spread"), everywhere)
-		create(ctx, red.Client, fourth)
-		Eventually(read(ctx, red.Client, fourth)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
-		Consistently(read(ctx, red.Client, fourth)).Should(HaveField("Spec.NodeName", BeEmpty()))
+		fourth := kit.Pod(two, "fourth", withLabel("app", "spread"), everywhere)
+		kit.Create(ctx, red.Client, fourth)
+		Eventually(kit.Read(ctx, red.Client, fourth)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
+		Consistently(kit.Read(ctx, red.Client, fourth)).Should(HaveField("Spec.NodeName", BeEmpty()))
 		Expect(red.Client.Delete(ctx, fourth)).To(Succeed())
 	})
 
 	It("depends on the pods of namespaces that it names", func(ctx SpecContext) {
-		create(ctx, blue.Client, pod(one, "anchor", withLabel("app", "anchor"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"} }))
-		create(ctx, red.Client, pod(one, "anchor", withLabel("app", "anchor"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-2"} }))
+		kit.Create(ctx, blue.Client, kit.Pod(one, "anchor", withLabel("app", "anchor"), func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
+		}))
+		kit.Create(ctx, red.Client, kit.Pod(one, "anchor", withLabel("app", "anchor"), func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-2"}
+		}))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, one).Should(ContainElement("anchor"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, one).Should(ContainElement("anchor"))
-		follower := pod(two, "follower", func(p *corev1.Pod) {
+		follower := kit.Pod(two, "follower", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 					LabelSelector: byApp("anchor"), Namespaces: []string{one}, TopologyKey: corev1.LabelHostname,
 				}},
 			}}
 		})
-		create(ctx, red.Client, follower)
-		Eventually(read(ctx, red.Client, follower)).Should(And(
+		kit.Create(ctx, red.Client, follower)
+		Eventually(kit.Read(ctx, red.Client, follower)).Should(And(
 			HaveField("Status.Phase", corev1.PodRunning), HaveField("Spec.NodeName", "node-2"),
 		))
 	})
@@ -111,51 +117,51 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 			}}
 		}
 		for _, release := range []string{"1", "2"} {
-			p := pod(one, "keyed-"+release, withLabel("app", "keyed"), withLabel("release", release), withLabel("tier", release), keys)
-			create(ctx, red.Client, p)
-			Eventually(read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+			p := kit.Pod(one, "keyed-"+release, withLabel("app", "keyed"), withLabel("release", release), withLabel("tier", release), keys)
+			kit.Create(ctx, red.Client, p)
+			Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
 			term := p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 			Expect(term.LabelSelector.MatchExpressions).To(HaveLen(2), "the apiserver puts keys into selectors")
 
-			copied := superOf(red, p)
-			shouldExist(ctx, super.Client, copied)
+			copied := kit.SuperOf(red, p)
+			kit.ShouldExist(ctx, super.Client, copied)
 			down := copied.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 			Expect(down.LabelSelector).To(Equal(term.LabelSelector))
 			Expect(copied.Spec.TopologySpreadConstraints[0].LabelSelector).To(Equal(p.Spec.TopologySpreadConstraints[0].LabelSelector))
-			Expect(refusals(ctx, red, one, p)).To(BeEmpty())
+			Expect(kit.Rejections(ctx, red, p)()).To(BeEmpty())
 		}
 	})
 
 	It("is decided when its gates are gone, and can be narrowed until then", func(ctx SpecContext) {
-		p := pod(one, "gated", func(p *corev1.Pod) {
+		p := kit.Pod(one, "gated", func(p *corev1.Pod) {
 			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "example.com/b"}}
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: inHosts("node-1", "node-2", "node-3")}
 		})
-		create(ctx, red.Client, p)
-		copied := superOf(red, p)
-		shouldExist(ctx, super.Client, copied)
-		edit(ctx, red.Client, p, func(p *corev1.Pod) {
+		kit.Create(ctx, red.Client, p)
+		copied := kit.SuperOf(red, p)
+		kit.ShouldExist(ctx, super.Client, copied)
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) {
 			p.Labels["queue"] = "batch"
 			p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
 			p.Spec.SchedulingGates = p.Spec.SchedulingGates[1:]
 		})
-		Eventually(read(ctx, super.Client, copied)).Should(And(
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(And(
 			HaveField("Labels", HaveKeyWithValue("queue", "batch")),
 			HaveField("Spec.NodeSelector", HaveKeyWithValue(corev1.LabelOSStable, "linux")),
 			HaveField("Spec.SchedulingGates", ConsistOf(HaveField("Name", "example.com/b"))),
 		))
-		Eventually(read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
+		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
 
 		By("taking the last gate away together with a last choice")
-		edit(ctx, red.Client, p, func(p *corev1.Pod) {
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) {
 			term := &p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 			term.MatchExpressions = append(term.MatchExpressions, inHosts("node-3").RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions...)
 			p.Spec.SchedulingGates = nil
 		})
-		Eventually(read(ctx, red.Client, p)).Should(And(
+		Eventually(kit.Read(ctx, red.Client, p)).Should(And(
 			HaveField("Status.Phase", corev1.PodRunning), HaveField("Spec.NodeName", "node-3"),
 		))
-		Expect(refusals(ctx, red, one, p)).To(BeEmpty())
+		Expect(kit.Rejections(ctx, red, p)()).To(BeEmpty())
 	})
 })
 

@@ -4,6 +4,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("A pod that asks for a bundle of authorities and a certificate", func() {
@@ -11,7 +13,7 @@ var _ = Describe("A pod that asks for a bundle of authorities and a certificate"
 		const ns = "certified"
 		red := tenant(ctx)
 		own := corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "own"}}}
-		p := pod(ns, "web", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "web", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "trust", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 				Sources: []corev1.VolumeProjection{
 					{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: new("super"), Path: "bundle.pem"}},
@@ -20,13 +22,13 @@ var _ = Describe("A pod that asks for a bundle of authorities and a certificate"
 				},
 			}}}}
 		})
-		create(ctx, red.Client, namespace(ns), configMap(ns, "own", map[string]string{"ca.pem": "own"}), p)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), configMap(ns, "own", map[string]string{"ca.pem": "own"}), p)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
 
 		By("the tenant's apiserver having dropped them")
 		Expect(sourcesOf(p)).To(Equal([]corev1.VolumeProjection{{}, {}, own}))
 		By("the copy having none")
-		Expect(sourcesOf(must(read(ctx, super.Client, superOf(red, p))()))).To(Equal(sourcesOf(p)))
+		Expect(sourcesOf(must(kit.Read(ctx, super.Client, kit.SuperOf(red, p))()))).To(Equal(sourcesOf(p)))
 	})
 })
 

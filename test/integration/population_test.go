@@ -23,6 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -52,7 +53,7 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 		"EndpointSlice": func(ns, name string) []client.Object {
 			s := service(ns, "sliced-"+name)
 			s.Spec.Selector = nil
-			return []client.Object{s, slice(ns, s.Name, s.Name, "10.1.2.4")}
+			return []client.Object{s, kit.EndpointSlice(ns, s.Name, s.Name, "10.1.2.4")}
 		},
 		"Ingress": func(ns, name string) []client.Object { return []client.Object{withCertificate(ns, name, name)} },
 		"NetworkPolicy": func(ns, name string) []client.Object {
@@ -72,7 +73,7 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 		"ResourceClaim": func(ns, name string) []client.Object {
 			return []client.Object{
 				deviceClaim(ns, name, o.devices),
-				pod(ns, "with-device-"+name, using(corev1.PodResourceClaim{ResourceClaimName: &name})),
+				kit.Pod(ns, "with-device-"+name, using(corev1.PodResourceClaim{ResourceClaimName: &name})),
 			}
 		},
 		"ResourceClaimTemplate": func(ns, name string) []client.Object {
@@ -81,14 +82,14 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 					ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 					Spec:       resourcev1.ResourceClaimTemplateSpec{Spec: asking(o.devices)},
 				},
-				pod(ns, "with-own-device-"+name, using(corev1.PodResourceClaim{ResourceClaimTemplateName: &name})),
+				kit.Pod(ns, "with-own-device-"+name, using(corev1.PodResourceClaim{ResourceClaimTemplateName: &name})),
 			}
 		},
 		"PersistentVolumeClaim": func(ns, name string) []client.Object {
-			return []client.Object{claim(ns, name, o.storage), pod(ns, "with-volume-"+name, withClaim(name))}
+			return []client.Object{claim(ns, name, o.storage), kit.Pod(ns, "with-volume-"+name, withClaim(name))}
 		},
 		"Pod": func(ns, name string) []client.Object {
-			return []client.Object{pod(ns, name, withConfigMap(name), withSecret(name))}
+			return []client.Object{kit.Pod(ns, name, withConfigMap(name), withSecret(name))}
 		},
 	}
 }
@@ -107,7 +108,7 @@ func offerAll(ctx context.Context, most int) offer {
 		shelf := devices(part...)
 		shelf.Name += "-" + part[0]
 		shelf.Spec.Pool.Name = shelf.Name
-		create(ctx, super.Client, shelf)
+		kit.Create(ctx, super.Client, shelf)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, shelf)).To(Succeed()) })
 	}
 	playDriver()
@@ -117,18 +118,18 @@ func offerAll(ctx context.Context, most int) offer {
 // populate gives a tenant objects of each kind in a namespace, as many of each, and returns how many that are.
 func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times int, change ...func(client.Object)) int {
 	GinkgoHelper()
-	shouldExist(ctx, t.Client, asShown(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.devices}}))
+	kit.ShouldExist(ctx, t.Client, asShown(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.devices}}))
 	made := 0
 	declare := func(objects ...client.Object) {
 		for _, obj := range objects {
 			for _, f := range change {
 				f(obj)
 			}
-			create(ctx, t.Client, obj)
+			kit.Create(ctx, t.Client, obj)
 			made++
 		}
 	}
-	declare(namespace(ns))
+	declare(kit.Namespace(ns))
 	for _, objects := range samples(o) {
 		for i := range times {
 			declare(objects(ns, fmt.Sprintf("x%02d", i))...)
@@ -140,10 +141,10 @@ func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times in
 // shouldBePopulated waits until a tenant has all that it declared, and something of each kind that is carried.
 func shouldBePopulated(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
-	Eventually(super.Differences).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
-	Eventually(waiting).WithContext(ctx).WithArguments(t).WithTimeout(6 * soon).WithPolling(10 * poll).Should(BeEmpty())
+	Eventually(super.Differences).WithContext(ctx).WithArguments(t).WithTimeout(6 * kit.Soon).WithPolling(10 * kit.Poll).Should(BeEmpty())
+	Eventually(waiting).WithContext(ctx).WithArguments(t).WithTimeout(6 * kit.Soon).WithPolling(10 * kit.Poll).Should(BeEmpty())
 	for _, k := range resources.All(resources.Agent{}, nil) {
-		Eventually(carried).WithContext(ctx).WithArguments(t, k).WithTimeout(2*soon).
+		Eventually(carried).WithContext(ctx).WithArguments(t, k).WithTimeout(2*kit.Soon).
 			Should(BeNumerically(">", 0), "of %s nothing is carried: has samples a row for it?", nameOf(k))
 	}
 }
@@ -192,7 +193,7 @@ func copiesOf(ctx context.Context, t *local.Tenant, k engine.Kind, ns string) []
 		// Controllers of the super cluster give what they make of a copy its labels and annotations.
 		obj, above := item.(client.Object), item.DeepCopyObject().(client.Object)
 		above.SetNamespace(ns)
-		if obj.GetNamespace() != "" && get(ctx, t.Client, above) == nil && string(above.GetUID()) == obj.GetAnnotations()[names.UID] {
+		if obj.GetNamespace() != "" && kit.Get(ctx, t.Client, above) == nil && string(above.GetUID()) == obj.GetAnnotations()[names.UID] {
 			copies = append(copies, obj)
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -48,8 +49,8 @@ var _ = Describe("A syncer of several tenants with objects of every kind", Order
 	It("that starts again writes nothing, nor does its patrol find anything", func(ctx SpecContext) {
 		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
 		ready := map[string]string{"reason": "Ready"}
-		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", ready).WithTimeout(2 * soon).Should(BeNumerically(">=", tenants))
-		Eventually(syncer.Metric).WithArguments("vc_syncer_patrol_duration_seconds", map[string]string{}).WithTimeout(2*soon).
+		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", ready).WithTimeout(2 * kit.Soon).Should(BeNumerically(">=", tenants))
+		Eventually(syncer.Metric).WithArguments("vc_syncer_patrol_duration_seconds", map[string]string{}).WithTimeout(2*kit.Soon).
 			Should(BeNumerically(">=", 3), "rounds of the patrol")
 		Eventually(syncer.Metric).WithArguments("vc_syncer_queue_objects", map[string]string{}).Should(BeZero())
 		settle(ctx)

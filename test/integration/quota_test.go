@@ -25,6 +25,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -36,13 +37,13 @@ func withQuota(limits tenancyv1alpha1.Limits) func(*tenancyv1alpha1.VirtualClust
 // limit changes what a tenant may have.
 func limit(ctx context.Context, t *local.Tenant, limits tenancyv1alpha1.Limits) {
 	GinkgoHelper()
-	edit(ctx, super.Client, t.VC.DeepCopy(), withQuota(limits))
+	kit.Edit(ctx, super.Client, t.VC.DeepCopy(), withQuota(limits))
 }
 
 // quotaOf is what a tenant has of what it may have; empty if nothing is said.
 func quotaOf(ctx context.Context, t *local.Tenant) func() (string, error) {
 	return func() (string, error) {
-		vc, err := read(ctx, super.Client, t.VC)()
+		vc, err := kit.Read(ctx, super.Client, t.VC)()
 		if err != nil || vc.Status.Quota == nil {
 			return "", err
 		}
@@ -116,28 +117,30 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3"}))
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "job"}, Spec: batchv1.JobSpec{
 			Parallelism: new(int32(2)), Completions: new(int32(2)),
-			Template: corev1.PodTemplateSpec{Spec: pod("c", "job", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }).Spec},
+			Template: corev1.PodTemplateSpec{
+				Spec: kit.Pod("c", "job", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }).Spec,
+			},
 		}}
-		create(ctx, red.Client, namespace("a"), namespace("b"), namespace("c"))
-		create(ctx, red.Client, pod("a", "bare"), pod("b", "bare"), deployment("b", "web", 2), job)
+		kit.Create(ctx, red.Client, kit.Namespace("a"), kit.Namespace("b"), kit.Namespace("c"))
+		kit.Create(ctx, red.Client, kit.Pod("a", "bare"), kit.Pod("b", "bare"), deployment("b", "web", 2), job)
 		Eventually(below(ctx, red)).Should(Equal(3))
 		Consistently(below(ctx, red)).Should(Equal(3))
 		Eventually(quotaOf(ctx, red)).Should(Equal("pods 3/3"))
 
-		Expect(red.Client.Delete(ctx, namespace("a"))).To(Succeed())
-		shouldVanish(ctx, red.Client, namespace("a"))
+		Expect(red.Client.Delete(ctx, kit.Namespace("a"))).To(Succeed())
+		kit.ShouldVanish(ctx, red.Client, kit.Namespace("a"))
 		Eventually(below(ctx, red)).Should(Equal(3), "what became free is taken")
 	})
 
 	It("tells the tenant what is exceeded, and follows the limit up and down without evicting (QV-11, QV-14)", func(ctx SpecContext) {
 		const ns = "shop"
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"requests.cpu": "1"}))
-		create(ctx, red.Client, namespace(ns), pod(ns, "first", needing("600m")))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "first", needing("600m")))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first"))
-		waits := pod(ns, "second", needing("600m"))
-		create(ctx, red.Client, waits)
+		waits := kit.Pod(ns, "second", needing("600m"))
+		kit.Create(ctx, red.Client, waits)
 		const why = "QuotaExceeded: cannot create pod due to exceeding quota limit: requests.cpu: used 600m, asked 600m, hard 1"
-		Eventually(read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Equal(why)))
+		Eventually(kit.Read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Equal(why)))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, waits).Should(ConsistOf(why))
 
 		limit(ctx, red, tenancyv1alpha1.Limits{"requests.cpu": "1200m"})
@@ -156,15 +159,15 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{
 			"limits.cpu": "1", "small.storageclass.storage.k8s.io/requests.storage": "1Gi", "services.loadbalancers": "0",
 		}))
-		p := pod(ns, "grows", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "grows", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{bareLabel: "nowhere"}
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "600m"), Limits: amounts("cpu", "600m")}
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "600m"), Limits: kit.Amounts("cpu", "600m")}
 		})
-		create(ctx, red.Client, namespace(ns), p)
-		shouldExist(ctx, super.Client, superOf(red, p))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), p)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, p))
 		Eventually(func(g Gomega) {
-			g.Expect(get(ctx, red.Client, p)).To(Succeed())
-			p.Spec.Resources.Limits = amounts("cpu", "1100m")
+			g.Expect(kit.Get(ctx, red.Client, p)).To(Succeed())
+			p.Spec.Resources.Limits = kit.Amounts("cpu", "1100m")
 			g.Expect(red.Client.SubResource("resize").Update(ctx, p)).To(Succeed())
 		}).WithContext(ctx).Should(Succeed())
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
@@ -174,14 +177,14 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 			ObjectMeta:  metav1.ObjectMeta{Name: "small", Labels: map[string]string{names.Public: "true"}},
 			Provisioner: "example.com/small",
 		}
-		create(ctx, super.Client, class)
+		kit.Create(ctx, super.Client, class)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
 		balanced := service(ns, "balanced")
 		balanced.Spec.Type = corev1.ServiceTypeLoadBalancer
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "large"}}
 		claim.Spec.StorageClassName, claim.Spec.AccessModes = new("small"), []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
-		create(ctx, red.Client, balanced, claim)
+		kit.Create(ctx, red.Client, balanced, claim)
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, balanced).Should(ContainElement(
 			"QuotaExceeded: cannot create service due to exceeding quota limit: services.loadbalancers: used 0, asked 1, hard 0"))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, claim).Should(ContainElement(ContainSubstring("used 0, asked 2Gi, hard 1Gi")))
@@ -191,15 +194,15 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		const limit, racers = 2, 20
 		rounds := atLength(1000, 25)
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "2"}))
-		stays := pod("race", "stays")
-		create(ctx, red.Client, namespace("race"), stays)
+		stays := kit.Pod("race", "stays")
+		kit.Create(ctx, red.Client, kit.Namespace("race"), stays)
 		copies := watchCopies(ctx)
 		Eventually(copies.Now).WithArguments(red).Should(Equal(limit - 1))
 		var race sync.WaitGroup
 		for i := range racers {
 			race.Go(func() {
 				defer GinkgoRecover()
-				create(ctx, red.Client, pod("race", fmt.Sprintf("pod-%d", i)))
+				kit.Create(ctx, red.Client, kit.Pod("race", fmt.Sprintf("pod-%d", i)))
 			})
 		}
 		race.Wait()
@@ -216,8 +219,8 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 			}).Should(Succeed(), "in round %d", round)
 			Eventually(syncer.Metric).WithArguments("vc_syncer_held_objects", held).Should(BeEquivalentTo(racers - 1))
 			// What becomes free is the last slot, and all who wait race for it, with one more.
-			create(ctx, red.Client, pod("race", fmt.Sprintf("pod-%d", racers+round)))
-			Expect(red.Client.Delete(ctx, pod("race", winner), client.GracePeriodSeconds(0))).To(Succeed())
+			kit.Create(ctx, red.Client, kit.Pod("race", fmt.Sprintf("pod-%d", racers+round)))
+			Expect(red.Client.Delete(ctx, kit.Pod("race", winner), client.GracePeriodSeconds(0))).To(Succeed())
 			last = winner
 		}
 		Expect(copies.Most(red)).To(Equal(limit))
@@ -226,9 +229,9 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 	It("is no webhook, and nothing that the tenant could take away (QV-4)", func(ctx SpecContext) {
 		const ns = "mine"
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "0"}))
-		waits := pod(ns, "waits")
-		create(ctx, red.Client, namespace(ns), waits)
-		Eventually(read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		waits := kit.Pod(ns, "waits")
+		kit.Create(ctx, red.Client, kit.Namespace(ns), waits)
+		Eventually(kit.Read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Not(BeEmpty())))
 		for _, c := range []client.Client{red.Client, super.Client} {
 			for _, list := range []client.ObjectList{
 				&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
@@ -240,36 +243,36 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Expect(red.Client.List(ctx, &corev1.ResourceQuotaList{})).To(Succeed(), "quotas of its own are the tenant's to make")
 		own := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "own"}}
 		own.Spec.Hard = corev1.ResourceList{"pods": resource.MustParse("100")}
-		create(ctx, red.Client, own)
+		kit.Create(ctx, red.Client, own)
 		Expect(red.Client.Delete(ctx, own)).To(Succeed())
 		Consistently(below(ctx, red)).Should(BeZero())
 	})
 
 	It("is what kubectl get vc -o wide shows", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3", "requests.cpu": "2"}))
-		create(ctx, red.Client, namespace("wide"), pod("wide", "web", needing("500m")))
+		kit.Create(ctx, red.Client, kit.Namespace("wide"), kit.Pod("wide", "web", needing("500m")))
 		Eventually(column).WithContext(ctx).WithArguments(red, "Quota").Should(Equal("pods 1/3, requests.cpu 500m/2"))
 	})
 
 	It("is the same after a restart in the middle", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "10"}))
 		dep := deployment("many", "web", 30)
-		create(ctx, red.Client, namespace("many"), dep)
+		kit.Create(ctx, red.Client, kit.Namespace("many"), dep)
 		Eventually(below(ctx, red)).Should(BeNumerically(">", 2))
 		restartSyncer()
 		Eventually(below(ctx, red)).Should(Equal(10))
 		Consistently(below(ctx, red)).Should(Equal(10))
-		edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) })
+		kit.Edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) })
 		Eventually(quotaOf(ctx, red)).Should(Equal("pods 4/10"))
 	})
 
 	It("is not there when it is taken away", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "0"}))
-		waits := pod("free", "waits")
-		create(ctx, red.Client, namespace("free"), waits)
-		Eventually(read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Not(BeEmpty())))
-		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = nil })
+		waits := kit.Pod("free", "waits")
+		kit.Create(ctx, red.Client, kit.Namespace("free"), waits)
+		Eventually(kit.Read(ctx, red.Client, waits)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = nil })
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "free").Should(ConsistOf("waits"))
-		Eventually(read(ctx, super.Client, red.VC)).Should(HaveField("Status.Quota", BeNil()))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).Should(HaveField("Status.Quota", BeNil()))
 	})
 })

@@ -15,6 +15,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -28,11 +29,11 @@ const (
 func withHerd(ctx context.Context) (*local.Tenant, map[string]types.UID) {
 	GinkgoHelper()
 	red := tenant(ctx)
-	create(ctx, red.Client, namespace(pasture), configMap(pasture, "web", nil))
+	kit.Create(ctx, red.Client, kit.Namespace(pasture), configMap(pasture, "web", nil))
 	for i := range herd {
-		create(ctx, red.Client, pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
+		kit.Create(ctx, red.Client, kit.Pod(pasture, fmt.Sprintf("p%02d", i), withConfigMap("web")))
 	}
-	Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
+	Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * kit.Soon).Should(HaveLen(herd))
 	return red, must(copyUIDs(ctx, red))
 }
 
@@ -50,22 +51,23 @@ func copyUIDs(ctx context.Context, t *local.Tenant) (map[string]types.UID, error
 
 // syncing matches a VirtualCluster whose objects are being carried, or not for a reason.
 func syncing(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return haveCondition(tenancyv1alpha1.ConditionSyncing, status, reason)
+	return kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, status, reason)
 }
 
 var _ = Describe("Pods that vanish without having been deleted", func() {
 	shouldBeAskedAbout := func(ctx context.Context, red *local.Tenant, copies map[string]types.UID) {
 		GinkgoHelper()
-		Eventually(read(ctx, super.Client, red.VC)).WithTimeout(2 * soon).
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
-		Expect(must(read(ctx, super.Client, red.VC)()).Status.Conditions).
+		Expect(must(kit.Read(ctx, super.Client, red.VC)()).Status.Conditions).
 			To(ContainElement(HaveField("Message", ContainSubstring(names.ConfirmRemoval+"="+fmt.Sprint(herd)))))
-		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * quiet).Should(Equal(copies))
-		Expect(get(ctx, super.Client, superOf(red, configMap(pasture, "web", nil)))).To(Succeed(), "what the pods refer to stays with them")
+		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * kit.Quiet).Should(Equal(copies))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, configMap(pasture, "web", nil)))).
+			To(Succeed(), "what the pods refer to stays with them")
 	}
 	confirm := func(ctx context.Context, red *local.Tenant, pods int) {
 		GinkgoHelper()
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.ConfirmRemoval: fmt.Sprint(pods)}
 		})
 	}
@@ -79,10 +81,10 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).Should(Equal(copies))
 
 		confirm(ctx, red, herd)
-		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * soon).Should(BeEmpty())
-		shouldVanish(ctx, super.Client, superOf(red, configMap(pasture, "web", nil)))
-		Eventually(read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-		create(ctx, red.Client, pod(pasture, "new"))
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * kit.Soon).Should(BeEmpty())
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, configMap(pasture, "web", nil)))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		kit.Create(ctx, red.Client, kit.Pod(pasture, "new"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).Should(ConsistOf("new"))
 	})
 
@@ -91,7 +93,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		Expect(super.Lose(ctx, red.Key(), "namespaces/"+pasture)).To(Succeed())
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
-		Expect(get(ctx, super.Client, superOf(red, namespace(pasture)))).To(Succeed())
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, kit.Namespace(pasture)))).To(Succeed())
 	})
 
 	It("run on when no syncer saw them vanish, and when it starts again and again", func(ctx SpecContext) {
@@ -101,7 +103,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		restartSyncer()
 		shouldBeAskedAbout(ctx, red, copies)
 		confirm(ctx, red, herd)
-		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * soon).Should(BeEmpty())
+		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(pasture)).WithTimeout(2 * kit.Soon).Should(BeEmpty())
 	})
 })
 
@@ -124,10 +126,10 @@ var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 var _ = Describe("A Deployment that is scaled to none while no syncer looks", func() {
 	It("has no pods on either side", func(ctx SpecContext) {
 		red, dep := tenant(ctx), deployment(pasture, "web", herd)
-		create(ctx, red.Client, namespace(pasture), dep)
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * soon).Should(HaveLen(herd))
+		kit.Create(ctx, red.Client, kit.Namespace(pasture), dep)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).WithTimeout(2 * kit.Soon).Should(HaveLen(herd))
 		whileStopped(func() {
-			edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
+			kit.Edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
 			marked := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
 			Eventually(pods).WithContext(ctx).WithArguments(red.Client, pasture).Should(HaveEach(Satisfy(marked)))
 		})
@@ -138,21 +140,21 @@ var _ = Describe("A Deployment that is scaled to none while no syncer looks", fu
 // shouldBeGone waits until no pod is left on either side, of a tenant that is never stopped.
 func shouldBeGone(ctx context.Context, red *local.Tenant, ns string) {
 	GinkgoHelper()
-	Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(3 * soon).Should(BeEmpty())
+	Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(3 * kit.Soon).Should(BeEmpty())
 	Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(BeEmpty())
-	Consistently(read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	Consistently(kit.Read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 }
 
 var _ = Describe("Pods that are deleted by force while no syncer looks", func() {
 	It("are gone if the tenant has others, or if they are a handful", func(ctx SpecContext) {
 		red, _ := withHerd(ctx)
-		create(ctx, red.Client, namespace("other"), pod("other", "stays"))
+		kit.Create(ctx, red.Client, kit.Namespace("other"), kit.Pod("other", "stays"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "other").Should(ConsistOf("stays"))
 		whileStopped(func() { deleteAll(client.GracePeriodSeconds(0))(ctx, red) })
 		shouldBeGone(ctx, red, pasture)
 
 		whileStopped(func() {
-			Expect(red.Client.Delete(ctx, pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
+			Expect(red.Client.Delete(ctx, kit.Pod("other", "stays"), client.GracePeriodSeconds(0))).To(Succeed())
 		})
 		shouldBeGone(ctx, red, "other")
 	})
@@ -177,5 +179,5 @@ func deleteEach(opts ...client.DeleteOption) func(context.Context, *local.Tenant
 
 func deleteNamespace(ctx context.Context, red *local.Tenant) {
 	GinkgoHelper()
-	Expect(red.Client.Delete(ctx, namespace(pasture))).To(Succeed())
+	Expect(red.Client.Delete(ctx, kit.Namespace(pasture))).To(Succeed())
 }

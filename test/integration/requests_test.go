@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -16,14 +17,14 @@ var _ = DescribeTable("The requests for one pod are one for each state worth sho
 		const ns = "count"
 		red := tenant(ctx)
 		// The first pod brings the namespace, the service account and its node.
-		create(ctx, red.Client, namespace(ns), deployment(ns, "warm", 12))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), deployment(ns, "warm", 12))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(12))
 		settle(ctx)
 
 		before, err := syncer.Requests()
 		Expect(err).NotTo(HaveOccurred())
-		one := pod(ns, "one", change)
-		create(ctx, red.Client, one)
+		one := kit.Pod(ns, "one", change)
+		kit.Create(ctx, red.Client, one)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("one"))
 		settle(ctx)
 		made, err := syncer.Requests()
@@ -38,7 +39,7 @@ var _ = DescribeTable("The requests for one pod are one for each state worth sho
 		Expect(made.Since(before)).To(Equal(want))
 
 		Expect(red.Client.Delete(ctx, one, client.GracePeriodSeconds(1))).To(Succeed())
-		shouldVanish(ctx, red.Client, one)
+		kit.ShouldVanish(ctx, red.Client, one)
 		settle(ctx)
 		removed, err := syncer.Requests()
 		Expect(err).NotTo(HaveOccurred())

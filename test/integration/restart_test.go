@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -21,13 +22,13 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
 	It("in the middle of a load loses nothing and makes nothing twice", func(ctx SpecContext) {
 		const total = 60
 		for i := range total {
-			create(ctx, red.Client, pod(ns, fmt.Sprintf("p%02d", i)))
+			kit.Create(ctx, red.Client, kit.Pod(ns, fmt.Sprintf("p%02d", i)))
 			if i%20 == 10 {
 				restartSyncer()
 			}
@@ -37,37 +38,37 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 	})
 
 	It("finds what was created, changed and deleted on either side while it was away", func(ctx SpecContext) {
-		create(ctx, red.Client, service(ns, "kept"), service(ns, "gone"))
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "gone")))
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
+		kit.Create(ctx, red.Client, service(ns, "kept"), service(ns, "gone"))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "gone")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "kept")))
 		whileStopped(func() {
 			Expect(red.Client.Delete(ctx, service(ns, "gone"))).To(Succeed())
-			kept := superOf(red, service(ns, "kept"))
+			kept := kit.SuperOf(red, service(ns, "kept"))
 			Expect(super.Client.Delete(ctx, kept)).To(Succeed())
-			create(ctx, red.Client, service(ns, "new"))
-			Expect(red.Client.Delete(ctx, pod(ns, "p00"))).To(Succeed())
-			copied := superOf(red, pod(ns, "p01"))
+			kit.Create(ctx, red.Client, service(ns, "new"))
+			Expect(red.Client.Delete(ctx, kit.Pod(ns, "p00"))).To(Succeed())
+			copied := kit.SuperOf(red, kit.Pod(ns, "p01"))
 			Expect(super.Client.Delete(ctx, copied, client.GracePeriodSeconds(0))).To(Succeed())
-			shouldVanish(ctx, super.Client, copied)
+			kit.ShouldVanish(ctx, super.Client, copied)
 		})
 
-		shouldVanish(ctx, super.Client, superOf(red, service(ns, "gone")))
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "kept")))
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
-		shouldVanish(ctx, super.Client, superOf(red, pod(ns, "p00")))
-		shouldVanish(ctx, red.Client, pod(ns, "p00"))
-		shouldVanish(ctx, red.Client, pod(ns, "p01"))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, service(ns, "gone")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "kept")))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "p00")))
+		kit.ShouldVanish(ctx, red.Client, kit.Pod(ns, "p00"))
+		kit.ShouldVanish(ctx, red.Client, kit.Pod(ns, "p01"))
 	})
 
 	It("takes an object of the same name and another UID for what it is", func(ctx SpecContext) {
-		shouldExist(ctx, super.Client, superOf(red, service(ns, "new")))
-		was := must(read(ctx, super.Client, superOf(red, service(ns, "new")))()).UID
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))
+		was := must(kit.Read(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))()).UID
 		again := service(ns, "new")
 		whileStopped(func() {
 			Expect(red.Client.Delete(ctx, service(ns, "new"))).To(Succeed())
-			create(ctx, red.Client, again)
+			kit.Create(ctx, red.Client, again)
 		})
-		Eventually(read(ctx, super.Client, superOf(red, service(ns, "new")))).Should(And(
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))).Should(And(
 			HaveField("UID", Not(Equal(was))),
 			HaveField("Annotations", HaveKeyWithValue(names.UID, string(again.UID)))))
 	})
@@ -90,22 +91,22 @@ var _ = Describe("A tenant's apiserver that restarts", func() {
 		const ns = "steady"
 		red, blue := tenant(ctx), tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {
-			create(ctx, t.Client, namespace(ns), pod(ns, "before"))
+			kit.Create(ctx, t.Client, kit.Namespace(ns), kit.Pod(ns, "before"))
 			Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).Should(ConsistOf("before"))
 		}
-		before := must(read(ctx, super.Client, superOf(red, pod(ns, "before")))()).UID
+		before := must(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "before")))()).UID
 
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.RestartedAt: time.Now().Format(time.RFC3339Nano)}
 		})
-		Eventually(read(ctx, super.Client, red.VC)).
-			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))
-		create(ctx, blue.Client, pod(ns, "meanwhile"))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))
+		kit.Create(ctx, blue.Client, kit.Pod(ns, "meanwhile"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("before", "meanwhile"))
 		Expect(super.WaitReady(ctx, red.VC)).To(Succeed())
 
-		create(ctx, red.Client, pod(ns, "after"))
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).Should(ConsistOf("before", "after"))
-		Expect(must(read(ctx, super.Client, superOf(red, pod(ns, "before")))()).UID).To(And(Equal(before), Not(Equal(types.UID("")))))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "after"))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).Should(ConsistOf("before", "after"))
+		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "before")))()).UID).To(And(Equal(before), Not(Equal(types.UID("")))))
 	})
 })

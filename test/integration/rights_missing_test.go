@@ -17,6 +17,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("A right that the syncer lacks", func() {
@@ -27,7 +28,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 		red := tenant(ctx)
 		useSyncer(config)
 		web := service(ns, "web")
-		create(ctx, red.Client, namespace(ns), web, pod(ns, "web"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), web, kit.Pod(ns, "web"))
 		Eventually(syncer.Metric).WithArguments("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Service", "result": "forbidden"}).
 			Should(BeNumerically(">=", 3), "it is tried again and again")
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
@@ -36,13 +37,13 @@ var _ = Describe("A right that the syncer lacks", func() {
 		Expect(events.Items).NotTo(ContainElement(HaveField("InvolvedObject.Kind", "Service")))
 
 		grant(ctx, poor, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"create"}})
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, web)).WithTimeout(3 * soon).Should(Succeed())
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, web)).WithTimeout(3 * kit.Soon).Should(Succeed())
 	})
 
 	It("keeps a custom resource from being carried until an admin adds a role", func(ctx SpecContext) {
 		const ns = "mill"
 		definition := widgets()
-		create(ctx, super.Client, definition)
+		kit.Create(ctx, super.Client, definition)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, definition)).To(Succeed()) })
 		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{CustomResources: []tenancyv1alpha1.CustomResourceSync{{
@@ -51,7 +52,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 		})
 		syncing := func(ctx context.Context) (string, error) {
 			vc := red.VC.DeepCopy()
-			err := get(ctx, super.Client, vc)
+			err := kit.Get(ctx, super.Client, vc)
 			return meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing).Message, err
 		}
 		Eventually(syncing).WithContext(ctx).Should(ContainSubstring(
@@ -64,19 +65,20 @@ var _ = Describe("A right that the syncer lacks", func() {
 				Verbs: []string{"list", "watch", "get", "create", "patch", "delete"},
 			}},
 		}
-		create(ctx, super.Client, role)
+		kit.Create(ctx, super.Client, role)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, role)).To(Succeed()) })
 		wheel := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"teeth": int64(12)}}}
 		wheel.SetGroupVersionKind(schema.GroupVersionKind{Group: definition.Spec.Group, Version: "v1", Kind: "Widget"})
 		wheel.SetNamespace(ns)
 		wheel.SetName("wheel")
-		create(ctx, red.Client, namespace(ns), wheel)
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, wheel)).WithTimeout(3 * soon).Should(Succeed())
+		kit.Create(ctx, red.Client, kit.Namespace(ns), wheel)
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, wheel)).WithTimeout(3 * kit.Soon).Should(Succeed())
 		Eventually(syncing).WithContext(ctx).ShouldNot(ContainSubstring("widgets"))
-		edit(ctx, red.Client, wheel, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"teeth": int64(13)} })
-		Eventually(read(ctx, super.Client, superOf(red, wheel))).Should(HaveField("Object", HaveKeyWithValue("spec", HaveKeyWithValue("teeth", int64(13)))))
+		kit.Edit(ctx, red.Client, wheel, func(w *unstructured.Unstructured) { w.Object["spec"] = map[string]any{"teeth": int64(13)} })
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, wheel))).
+			Should(HaveField("Object", HaveKeyWithValue("spec", HaveKeyWithValue("teeth", int64(13)))))
 		Expect(red.Client.Delete(ctx, wheel)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, wheel))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, wheel))
 	})
 })
 
@@ -84,7 +86,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 func syncerRulesWithout(ctx context.Context, verb, resource string) []rbacv1.PolicyRule {
 	GinkgoHelper()
 	base := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: rbac.Syncer + "-base"}}
-	Expect(get(ctx, super.Client, base)).To(Succeed())
+	Expect(kit.Get(ctx, super.Client, base)).To(Succeed())
 	var rules []rbacv1.PolicyRule
 	for _, rule := range base.Rules {
 		if i := slices.Index(rule.Resources, resource); i >= 0 {

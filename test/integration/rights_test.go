@@ -20,6 +20,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -57,7 +58,7 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 			o.MetricsBindAddress = address
 		})
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-syncer"}}
-		Eventually(read(ctx, super.Client, lease)).Should(HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+		Eventually(kit.Read(ctx, super.Client, lease)).Should(HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
 		Eventually(func(g Gomega) {
 			events := &corev1.EventList{}
 			g.Expect(super.Client.List(ctx, events, client.InNamespace(rbac.Namespace))).To(Succeed())
@@ -68,7 +69,7 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 		grant(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 		Eventually(scrape).WithContext(ctx).WithArguments(address, account.BearerToken).Should(HavePrefix("403"))
 		// A refusal is remembered for half a minute.
-		Eventually(scrape).WithContext(ctx).WithArguments(address, config.BearerToken).WithTimeout(3 * soon).Should(HavePrefix("200"))
+		Eventually(scrape).WithContext(ctx).WithArguments(address, config.BearerToken).WithTimeout(3 * kit.Soon).Should(HavePrefix("200"))
 	})
 })
 
@@ -85,7 +86,7 @@ func freeAddress(ctx context.Context) string {
 func newAccount(ctx context.Context, name string) (*corev1.ServiceAccount, *rest.Config) {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}}
-	create(ctx, super.Client, account)
+	kit.Create(ctx, super.Client, account)
 	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, account)).To(Succeed()) })
 	config, err := super.AccountConfig(ctx, account)
 	Expect(err).NotTo(HaveOccurred())
@@ -96,13 +97,13 @@ func newAccount(ctx context.Context, name string) (*corev1.ServiceAccount, *rest
 func grant(ctx context.Context, account *corev1.ServiceAccount, rules ...rbacv1.PolicyRule) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: account.Name + "-"}, Rules: rules}
-	create(ctx, super.Client, role)
+	kit.Create(ctx, super.Client, role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
 	}
-	create(ctx, super.Client, binding)
+	kit.Create(ctx, super.Client, binding)
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, binding)).To(Succeed())
 		Expect(super.Client.Delete(ctx, role)).To(Succeed())

@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -27,7 +28,7 @@ func withRule(expression string) func(*tenancyv1alpha1.VirtualCluster) {
 // rulesValid is what a tenant's condition says of its rules; nil if nothing.
 func rulesValid(ctx context.Context, t *local.Tenant) func() (*metav1.Condition, error) {
 	return func() (*metav1.Condition, error) {
-		vc, err := read(ctx, super.Client, t.VC)()
+		vc, err := kit.Read(ctx, super.Client, t.VC)()
 		return meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid), err
 	}
 }
@@ -50,22 +51,22 @@ rules:
 	It("of the platform and of the tenant keep a pod pending until it meets them", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("object.metadata.name.startsWith('web')"))
 		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))
-		web, other, root := pod(ns, "web"), pod(ns, "other"), pod(ns, "web-root")
+		web, other, root := kit.Pod(ns, "web"), kit.Pod(ns, "other"), kit.Pod(ns, "web-root")
 		root.Spec.Containers[0].Image = "example.com/web:root"
-		create(ctx, red.Client, namespace(ns), web, other, root)
+		kit.Create(ctx, red.Client, kit.Namespace(ns), web, other, root)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
 		const why, whyAll = "RuleViolated: cannot create pod: pods must be as they should", "RuleViolated: cannot create pod: images of root are not allowed here"
-		Eventually(read(ctx, red.Client, other)).Should(WithTransform(heldBack, Equal(why)))
+		Eventually(kit.Read(ctx, red.Client, other)).Should(WithTransform(heldBack, Equal(why)))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, other).Should(ConsistOf(why))
-		Eventually(read(ctx, red.Client, root)).Should(WithTransform(heldBack, Equal(whyAll)))
+		Eventually(kit.Read(ctx, red.Client, root)).Should(WithTransform(heldBack, Equal(whyAll)))
 
-		edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name == '"+red.VC.Name+"'"))
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name == '"+red.VC.Name+"'"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "other"))
 	})
 
 	It("read what the tenant has and may have", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("used['pods'].add(1).isLessThan(hard['pods'])"))
-		create(ctx, red.Client, namespace(ns), pod(ns, "a"), pod(ns, "b"), pod(ns, "c"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "a"), kit.Pod(ns, "b"), kit.Pod(ns, "c"))
 		Eventually(below(ctx, red)).Should(Equal(2))
 		Eventually(quotaOf(ctx, red)).Should(Equal("pods 2/3"))
 		Consistently(below(ctx, red)).Should(Equal(2))
@@ -75,17 +76,17 @@ rules:
 		red, blue := tenant(ctx, withRule("objekt.metadata")), tenant(ctx)
 		Eventually(rulesValid(ctx, red)).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "InvalidExpression"),
 			HaveField("Message", "spec.quota.rules[0].expression: Invalid value: at 1:1: undeclared reference to 'objekt'")))
-		p := pod(ns, "web")
-		create(ctx, red.Client, namespace(ns), p)
-		create(ctx, blue.Client, namespace(ns), pod(ns, "web"))
+		p := kit.Pod(ns, "web")
+		kit.Create(ctx, red.Client, kit.Namespace(ns), p)
+		kit.Create(ctx, blue.Client, kit.Namespace(ns), kit.Pod(ns, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("web"))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
 			ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator rules does not work")))
 
-		edit(ctx, super.Client, red.VC.DeepCopy(), withRule("true"))
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("true"))
 		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
-		edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = nil })
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = nil })
 		Eventually(rulesValid(ctx, red)).Should(BeNil())
 	})
 })

@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -48,18 +49,18 @@ var _ = Describe("A label with a domain", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		in := namespace(ns)
+		in := kit.Namespace(ns)
 		in.Labels = map[string]string{tier: "front"}
-		create(ctx, red.Client, in, pod(ns, "web", withLabel(tier, "front")), pod(ns, "db", withLabel(tier, "back")))
+		kit.Create(ctx, red.Client, in, kit.Pod(ns, "web", withLabel(tier, "front")), kit.Pod(ns, "db", withLabel(tier, "back")))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "db"))
 	})
 
 	It("leads the traffic of a Service to the pods that have it", func(ctx SpecContext) {
 		s := service(ns, "front")
 		s.Spec.Selector = map[string]string{tier: "front"}
-		create(ctx, red.Client, s)
-		copied := superOf(red, s)
-		shouldExist(ctx, super.Client, copied)
+		kit.Create(ctx, red.Client, s)
+		copied := kit.SuperOf(red, s)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(selected(ctx, metav1.SetAsLabelSelector(copied.Spec.Selector))).To(ConsistOf("web"))
 		Eventually(func(g Gomega) {
 			slices := &discoveryv1.EndpointSliceList{}
@@ -79,10 +80,10 @@ var _ = Describe("A label with a domain", Ordered, func() {
 			},
 		}
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: policy.ObjectMeta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: front}}
-		create(ctx, red.Client, policy, budget)
-		copied, declared := superOf(red, policy), superOf(red, budget)
-		shouldExist(ctx, super.Client, copied)
-		shouldExist(ctx, super.Client, declared)
+		kit.Create(ctx, red.Client, policy, budget)
+		copied, declared := kit.SuperOf(red, policy), kit.SuperOf(red, budget)
+		kit.ShouldExist(ctx, super.Client, copied)
+		kit.ShouldExist(ctx, super.Client, declared)
 		Expect(selected(ctx, &copied.Spec.PodSelector)).To(ConsistOf("web"))
 		Expect(selected(ctx, declared.Spec.Selector)).To(ConsistOf("web"))
 		peer := copied.Spec.Ingress[0].From[0]
@@ -92,38 +93,40 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		namespaces := &corev1.NamespaceList{}
 		Expect(super.Client.List(ctx, namespaces, client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
 		Expect(namespaces.Items).To(ConsistOf(HaveField("Name", red.Super(ns))))
-		web := superOf(red, pod(ns, "web"))
-		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", HaveKey(names.OwnIngress)), "the tenant's policy is about it")
+		web := kit.SuperOf(red, kit.Pod(ns, "web"))
+		Eventually(kit.Read(ctx, super.Client, web)).Should(HaveField("Labels", HaveKey(names.OwnIngress)), "the tenant's policy is about it")
 	})
 
 	It("keeps pods apart", func(ctx SpecContext) {
 		aside := asideFrom(corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{tier: "apart"}}})
-		create(ctx, red.Client, pod(ns, "a", withLabel(tier, "apart"), aside), pod(ns, "b", withLabel(tier, "apart"), aside))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "a", withLabel(tier, "apart"), aside), kit.Pod(ns, "b", withLabel(tier, "apart"), aside))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElements("a", "b"))
-		one, other := must(read(ctx, red.Client, pod(ns, "a"))()), must(read(ctx, red.Client, pod(ns, "b"))())
+		one, other := must(kit.Read(ctx, red.Client, kit.Pod(ns, "a"))()), must(kit.Read(ctx, red.Client, kit.Pod(ns, "b"))())
 		Expect(one.Spec.NodeName).NotTo(Equal(other.Spec.NodeName))
 	})
 
 	It("and an annotation go down by their own keys where the admin allows it, also those of objects that are there", func(ctx SpecContext) {
 		s := service(ns, "front")
-		Expect(get(ctx, red.Client, s)).To(Succeed())
-		edit(ctx, red.Client, s, func(s *corev1.Service) {
+		Expect(kit.Get(ctx, red.Client, s)).To(Succeed())
+		kit.Edit(ctx, red.Client, s, func(s *corev1.Service) {
 			s.Annotations = map[string]string{"example.com/note": "x", "other.example.com/note": "y"}
 		})
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			allowMetadata("Pod", []string{"example.com/"}, nil)(vc)
 			allowMetadata("Service", nil, []string{"example.com/*"})(vc)
 		})
-		web := superOf(red, pod(ns, "web"))
-		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", And(HaveKeyWithValue(tier, "front"), Not(HaveKey(names.Label(tier))))))
-		copied := superOf(red, s)
-		Eventually(read(ctx, super.Client, copied)).Should(And(
+		web := kit.SuperOf(red, kit.Pod(ns, "web"))
+		Eventually(kit.Read(ctx, super.Client, web)).
+			Should(HaveField("Labels", And(HaveKeyWithValue(tier, "front"), Not(HaveKey(names.Label(tier))))))
+		copied := kit.SuperOf(red, s)
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(And(
 			HaveField("Spec.Selector", HaveKeyWithValue(tier, "front")),
 			HaveField("Annotations", And(HaveKeyWithValue("example.com/note", "x"), Not(HaveKey("other.example.com/note")))),
 		))
 
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
-		Eventually(read(ctx, super.Client, web)).Should(HaveField("Labels", And(HaveKeyWithValue(names.Label(tier), "front"), Not(HaveKey(tier)))))
-		Eventually(read(ctx, super.Client, copied)).Should(HaveField("Annotations", Not(HaveKey("example.com/note"))))
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		Eventually(kit.Read(ctx, super.Client, web)).
+			Should(HaveField("Labels", And(HaveKeyWithValue(names.Label(tier), "front"), Not(HaveKey(tier)))))
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Annotations", Not(HaveKey("example.com/note"))))
 	})
 })

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -34,7 +35,7 @@ func nodePorts(s *corev1.Service) []int32 {
 func shouldHaveAddress(ctx context.Context, down *corev1.Service, address string) {
 	GinkgoHelper()
 	down.Spec = corev1.ServiceSpec{}
-	shouldExist(ctx, super.Client, down)
+	kit.ShouldExist(ctx, super.Client, down)
 	Expect(down.Spec.ClusterIP).To(Equal(address))
 }
 
@@ -44,25 +45,25 @@ var _ = Describe("A Service", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
-		shouldExist(ctx, super.Client, superOf(red, namespace(ns)))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 	})
 
 	It("changes its type, again and again", func(ctx SpecContext) {
 		svc := service(ns, "chameleon")
-		create(ctx, red.Client, svc)
-		down := read(ctx, super.Client, superOf(red, svc))
+		kit.Create(ctx, red.Client, svc)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, svc))
 		addressed := HaveField("Spec.ClusterIP", Not(BeElementOf("", "None")))
 		Eventually(down).Should(haveType(corev1.ServiceTypeClusterIP, addressed))
 
 		become := func(kind corev1.ServiceType, change func(*corev1.ServiceSpec), want ...gomegatypes.GomegaMatcher) {
 			GinkgoHelper()
-			edit(ctx, red.Client, svc, func(s *corev1.Service) {
+			kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) {
 				s.Spec.Type = kind
 				change(&s.Spec)
 			})
 			Eventually(down).Should(haveType(kind, want...))
-			Expect(refusals(ctx, red, ns, svc)).To(BeEmpty())
+			Expect(kit.Rejections(ctx, red, svc)()).To(BeEmpty())
 		}
 		same := func(*corev1.ServiceSpec) {}
 		become(corev1.ServiceTypeNodePort, same, addressed)
@@ -85,25 +86,25 @@ var _ = Describe("A Service", Ordered, func() {
 
 	It("takes the place of another of the same name, headless", func(ctx SpecContext) {
 		svc := service(ns, "headless")
-		create(ctx, red.Client, svc)
-		shouldExist(ctx, super.Client, superOf(red, svc))
+		kit.Create(ctx, red.Client, svc)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, svc))
 		Expect(red.Client.Delete(ctx, svc)).To(Succeed())
 		again := service(ns, "headless")
 		again.Spec.ClusterIP = "None"
-		create(ctx, red.Client, again)
-		Eventually(read(ctx, super.Client, superOf(red, again))).Should(HaveField("Spec.ClusterIP", "None"))
+		kit.Create(ctx, red.Client, again)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, again))).Should(HaveField("Spec.ClusterIP", "None"))
 	})
 
 	It("has the node ports that the tenant sees, also after somebody changed them behind its back", func(ctx SpecContext) {
 		svc := service(ns, "ports")
 		svc.Spec.Type = corev1.ServiceTypeNodePort
-		create(ctx, red.Client, svc)
-		down := read(ctx, super.Client, superOf(red, svc))
+		kit.Create(ctx, red.Client, svc)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, svc))
 		Eventually(down).Should(WithTransform(nodePorts, Equal(nodePorts(svc))))
 
-		edit(ctx, super.Client, superOf(red, svc), func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
+		kit.Edit(ctx, super.Client, kit.SuperOf(red, svc), func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
 		Eventually(down).Should(WithTransform(nodePorts, Equal(nodePorts(svc))))
-		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30555 })
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30555 })
 		Eventually(down).Should(WithTransform(nodePorts, HaveExactElements(int32(30555))))
 	})
 
@@ -111,47 +112,47 @@ var _ = Describe("A Service", Ordered, func() {
 		other := service("default", "first")
 		other.Spec.Type = corev1.ServiceTypeNodePort
 		other.Spec.Ports[0].NodePort = 30777
-		create(ctx, super.Client, other)
+		kit.Create(ctx, super.Client, other)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
 
 		svc := service(ns, "second")
 		svc.Spec.Type = corev1.ServiceTypeNodePort
 		svc.Spec.Ports[0].NodePort = 30777
-		create(ctx, red.Client, svc)
-		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(
+		kit.Create(ctx, red.Client, svc)
+		Eventually(kit.Rejections(ctx, red, svc)).Should(ContainElement(
 			And(ContainSubstring("nodePort: Invalid value: 30777: provided port is already allocated"), Not(ContainSubstring(red.Key())))))
 
 		Expect(super.Client.Delete(ctx, other)).To(Succeed())
-		Eventually(read(ctx, super.Client, superOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30777))))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30777))))
 	})
 
 	It("shows what its load balancer says", func(ctx SpecContext) {
 		svc := service(ns, "balanced")
 		svc.Spec.Type = corev1.ServiceTypeLoadBalancer
-		create(ctx, red.Client, svc)
-		down := superOf(red, svc)
-		shouldExist(ctx, super.Client, down)
+		kit.Create(ctx, red.Client, svc)
+		down := kit.SuperOf(red, svc)
+		kit.ShouldExist(ctx, super.Client, down)
 		down.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPModeVIP)}}
 		down.Status.Conditions = []metav1.Condition{{
 			Type: "example.com/Announced", Status: metav1.ConditionTrue, Reason: "Done",
 			Message: "announced " + down.Namespace + "/balanced", LastTransitionTime: metav1.Now(),
 		}}
 		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
-		up := read(ctx, red.Client, svc)
+		up := kit.Read(ctx, red.Client, svc)
 		Eventually(up).Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
 		Eventually(up).Should(HaveField("Status.Conditions", ConsistOf(HaveField("Message", "announced "+ns+"/balanced"))))
 
-		edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
-		Eventually(read(ctx, super.Client, down)).Should(haveType(corev1.ServiceTypeClusterIP))
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
+		Eventually(kit.Read(ctx, super.Client, down)).Should(haveType(corev1.ServiceTypeClusterIP))
 		Eventually(up).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
 	})
 
 	It("with external IPs is refused", func(ctx SpecContext) {
 		svc := service(ns, "greedy")
 		svc.Spec.ExternalIPs = []string{"192.0.2.9"}
-		create(ctx, red.Client, svc)
-		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(ContainSubstring("spec.externalIPs is not allowed")))
-		Expect(get(ctx, super.Client, superOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
+		kit.Create(ctx, red.Client, svc)
+		Eventually(kit.Rejections(ctx, red, svc)).Should(ContainElement(ContainSubstring("spec.externalIPs is not allowed")))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
 	It("has the IP families that the super cluster has, unless it says which", func(ctx SpecContext) {
@@ -159,25 +160,25 @@ var _ = Describe("A Service", Ordered, func() {
 		prefers.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyPreferDualStack)
 		both.Spec.IPFamilyPolicy, both.Spec.ClusterIP, both.Spec.Selector = new(corev1.IPFamilyPolicyRequireDualStack), "None", nil
 		both.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
-		create(ctx, red.Client, prefers, both)
-		Eventually(read(ctx, super.Client, superOf(red, prefers))).
+		kit.Create(ctx, red.Client, prefers, both)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, prefers))).
 			Should(HaveField("Spec", And(HaveField("IPFamilies", HaveLen(1)), HaveField("IPFamilyPolicy", prefers.Spec.IPFamilyPolicy))))
-		Eventually(read(ctx, super.Client, superOf(red, both))).Should(HaveField("Spec.IPFamilies", both.Spec.IPFamilies))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, both))).Should(HaveField("Spec.IPFamilies", both.Spec.IPFamilies))
 	})
 
 	It("has the same address in both clusters, for life", func(ctx SpecContext) {
 		svc := service(ns, "addressed")
-		create(ctx, red.Client, svc)
-		shouldHaveAddress(ctx, superOf(red, svc), svc.Spec.ClusterIP)
-		Expect(super.Client.Delete(ctx, superOf(red, svc))).To(Succeed())
-		shouldHaveAddress(ctx, superOf(red, svc), svc.Spec.ClusterIP)
+		kit.Create(ctx, red.Client, svc)
+		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
+		Expect(super.Client.Delete(ctx, kit.SuperOf(red, svc))).To(Succeed())
+		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
 	})
 
 	It("is told that its address is taken, and gets it when it is free", func(ctx SpecContext) {
 		probe := service(ns, "probe")
-		create(ctx, red.Client, probe)
+		kit.Create(ctx, red.Client, probe)
 		Expect(red.Client.Delete(ctx, probe)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, probe))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, probe))
 
 		squatter := service("default", "squatter")
 		squatter.Spec.ClusterIP = probe.Spec.ClusterIP
@@ -186,31 +187,31 @@ var _ = Describe("A Service", Ordered, func() {
 		svc := service(ns, "late")
 		svc.Spec.ClusterIP = probe.Spec.ClusterIP
 		Eventually(red.Client.Create).WithContext(ctx).WithArguments(svc).Should(Succeed())
-		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(
+		Eventually(kit.Rejections(ctx, red, svc)).Should(ContainElement(
 			And(ContainSubstring("provided IP is already allocated"), Not(ContainSubstring(red.Key())))))
 
 		Expect(super.Client.Delete(ctx, squatter)).To(Succeed())
-		shouldHaveAddress(ctx, superOf(red, svc), svc.Spec.ClusterIP)
+		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
 	})
 
 	It("cannot have another tenant's address, whatever ranges its own tenant makes up", func(ctx SpecContext) {
 		blue := tenant(ctx)
 		theirs := netip.MustParsePrefix(blue.VC.Status.ServiceCIDR)
-		create(ctx, red.Client, &networkingv1.ServiceCIDR{
+		kit.Create(ctx, red.Client, &networkingv1.ServiceCIDR{
 			ObjectMeta: metav1.ObjectMeta{Name: "made-up"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{theirs.String()}},
 		})
 		svc := service(ns, "thief")
 		svc.Spec.ClusterIP = theirs.Addr().Next().Next().Next().String()
 		Eventually(red.Client.Create).WithContext(ctx).WithArguments(svc).Should(Succeed())
-		Eventually(refusals).WithArguments(ctx, red, ns, svc).Should(ContainElement(ContainSubstring("is not one of this cluster's")))
-		Expect(get(ctx, super.Client, superOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Eventually(kit.Rejections(ctx, red, svc)).Should(ContainElement(ContainSubstring("is not one of this cluster's")))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
 	It("leads to the tenant's apiserver at the first of its addresses", func(ctx SpecContext) {
 		own := service("default", "kubernetes")
-		Expect(get(ctx, red.Client, own)).To(Succeed())
+		Expect(kit.Get(ctx, red.Client, own)).To(Succeed())
 		first := netip.MustParsePrefix(red.VC.Status.ServiceCIDR).Addr().Next().String()
 		Expect(own.Spec.ClusterIP).To(Equal(first))
-		shouldHaveAddress(ctx, superOf(red, own), first)
+		shouldHaveAddress(ctx, kit.SuperOf(red, own), first)
 	})
 })

@@ -19,6 +19,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -52,7 +53,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 	It("take over from one that is killed, and from one that stands still, which writes nothing when it goes on, and ends", func(ctx SpecContext) {
 		still := s.owner(ctx, s.tenants[0])
 		began := time.Now()
-		create(ctx, s.tenants[0].Client, deployment("default", "under-way", underWay))
+		kit.Create(ctx, s.tenants[0].Client, deployment("default", "under-way", underWay))
 		Eventually(s.toFirst).WithPolling(time.Millisecond).WithArguments(still, began).
 			Should(ContainElement(HaveField("Path", And(ContainSubstring("under-way"), HaveSuffix("binding")))))
 		i := slices.Index(s.replicas, still)
@@ -66,7 +67,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 
 		resumed := time.Now()
 		Expect(syscall.Kill(still.PID(), syscall.SIGCONT)).To(Succeed())
-		ending, cancel := context.WithTimeout(ctx, soon)
+		ending, cancel := context.WithTimeout(ctx, kit.Soon)
 		defer cancel()
 		Expect(still.Ended(ending)).To(MatchError(ContainSubstring("exit status 1")))
 		Expect(still.writesSince(resumed)).To(BeEmpty(), "writes to the super cluster after the lease is gone")
@@ -88,7 +89,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		Expect(all).To(HaveLen(1))
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.ReplicasNamespace, Name: all[0]}}
 		Expect(super.Client.Delete(ctx, lease)).To(Succeed())
-		ending, cancel := context.WithTimeout(ctx, soon)
+		ending, cancel := context.WithTimeout(ctx, kit.Soon)
 		defer cancel()
 		Expect(s.left.Ended(ending)).To(MatchError(ContainSubstring("exit status 1")))
 		Expect(s.leases(ctx)).To(BeEmpty())
@@ -100,7 +101,7 @@ var _ = Describe("A syncer that shares the tenants with nobody", func() {
 		const ns = "alone"
 		useSyncer(account, func(o *app.Options) { o.ShareTenants = true })
 		red := tenant(ctx)
-		create(ctx, red.Client, namespace(ns), pod(ns, "web"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
 		for _, name := range []string{"vc_syncer_share_replicas", "vc_syncer_share_lease_held"} {
 			Expect(syncer.Metric(name, map[string]string{})).To(Equal(1.0), name)
@@ -117,13 +118,13 @@ var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
 	It("keep to a tenant's limit while one takes over from another in the middle (QV-1, QV-16)", func(ctx SpecContext) {
 		const ns, limit = "many", 40
 		takeSyncerAway()
-		s := &sharing{dir: tempDir(), args: []string{"--enable-quota-validation"}}
+		s := &sharing{dir: kit.TempDir(), args: []string{"--enable-quota-validation"}}
 		DeferCleanup(s.killAll)
 		s.start(ctx)
 		s.start(ctx)
 		copies := watchCopies(ctx)
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "40"}))
-		create(ctx, red.Client, namespace(ns), deployment(ns, "web", 2*limit))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), deployment(ns, "web", 2*limit))
 		Eventually(copies.Now).WithArguments(red).Should(BeNumerically(">", limit/4))
 		owner := s.owner(ctx, red)
 		Expect(owner.Kill()).To(Succeed())
@@ -168,7 +169,7 @@ type replica struct {
 // begin puts three replicas in the place of the syncer that other specs share, and makes tenants that are busy.
 func (s *sharing) begin(ctx context.Context) {
 	GinkgoHelper()
-	s.dir = tempDir()
+	s.dir = kit.TempDir()
 	var err error
 	s.copies, err = local.WatchCopies(ctx, super.Config)
 	Expect(err).NotTo(HaveOccurred())
@@ -192,7 +193,7 @@ func (s *sharing) tenantWithWitness(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
 	host := startOtherHost(ctx)
 	DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
-	there := hostedBy(ctx, host)
+	there := kit.ControlPlane(ctx, host)
 	var err error
 	s.first, err = local.NewWitness(there.Config)
 	Expect(err).NotTo(HaveOccurred())
@@ -259,7 +260,7 @@ func (s *sharing) shouldServe(ctx context.Context, after string) time.Duration {
 	began := time.Now()
 	name := fmt.Sprint("served-", began.UnixNano())
 	for _, t := range s.tenants {
-		create(ctx, t.Client, pod("default", name))
+		kit.Create(ctx, t.Client, kit.Pod("default", name))
 	}
 	for _, t := range s.tenants {
 		Eventually(running).WithContext(ctx).WithArguments(t.Client, "default").WithTimeout(servedAgain+3*s.usual-time.Since(began)).

@@ -6,6 +6,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -15,7 +16,7 @@ var _ = Describe("A syncer that is not the leader", func() {
 		electing := func(o *app.Options) { o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace }
 		red := tenant(ctx)
 		useSyncer(account, electing)
-		create(ctx, red.Client, namespace(ns), pod(ns, "first"))
+		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "first"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first"))
 
 		standby := local.StartSyncer(account, logger, electing)
@@ -29,7 +30,7 @@ var _ = Describe("A syncer that is not the leader", func() {
 		Expect(standby.Metric("vc_syncer_open_watches", map[string]string{})).To(BeZero())
 
 		Expect(syncer.Stop()).To(Succeed())
-		create(ctx, red.Client, pod(ns, "second"))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "second"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("first", "second"))
 	})
 })

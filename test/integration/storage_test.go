@@ -17,6 +17,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -67,7 +68,7 @@ func withClaim(name string) func(*corev1.Pod) {
 func shouldBind(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Expect(get(ctx, t.Client, claim)).To(Succeed())
+		g.Expect(kit.Get(ctx, t.Client, claim)).To(Succeed())
 		g.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
 		g.Expect(claim.Spec.VolumeName).NotTo(BeEmpty())
 	}).WithContext(ctx).Should(Succeed())
@@ -76,9 +77,9 @@ func shouldBind(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVo
 // shouldShowCondition sets a condition of a copy, and waits until the tenant's claim has it.
 func shouldShowCondition(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
 	GinkgoHelper()
-	copied := superOf(t, claim)
+	copied := kit.SuperOf(t, claim)
 	Eventually(func() error {
-		if err := get(ctx, super.Client, copied); err != nil {
+		if err := kit.Get(ctx, super.Client, copied); err != nil {
 			return err
 		}
 		copied.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
@@ -87,7 +88,7 @@ func shouldShowCondition(ctx context.Context, t *local.Tenant, claim *corev1.Per
 		}}
 		return super.Client.Status().Update(ctx, copied)
 	}).WithContext(ctx).Should(Succeed())
-	Eventually(read(ctx, t.Client, claim)).Should(HaveField("Status.Conditions",
+	Eventually(kit.Read(ctx, t.Client, claim)).Should(HaveField("Status.Conditions",
 		ConsistOf(HaveField("Message", "waiting for a pod in "+claim.Namespace))))
 }
 
@@ -125,22 +126,22 @@ var _ = Describe("Volumes", Ordered, func() {
 		class = storageClass(ctx)
 		playDriver()
 		for _, t := range []*local.Tenant{red, blue} {
-			create(ctx, t.Client, namespace(ns))
-			shouldExist(ctx, t.Client, asShown(class))
+			kit.Create(ctx, t.Client, kit.Namespace(ns))
+			kit.ShouldExist(ctx, t.Client, asShown(class))
 		}
 		db = claim(ns, "db", class.Name)
 	})
 
 	It("are made for a tenant's claim and shown to it alone, without the storage behind them", func(ctx SpecContext) {
-		create(ctx, red.Client, db)
+		kit.Create(ctx, red.Client, db)
 		shouldBind(ctx, red, db)
-		copied := superOf(red, db)
-		shouldExist(ctx, super.Client, copied)
+		copied := kit.SuperOf(red, db)
+		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.VolumeName).To(Equal(db.Spec.VolumeName))
 		Expect(size(db.Status.Capacity)).To(Equal("10Gi"))
 
 		volume := volumeOf(db)
-		shouldExist(ctx, red.Client, volume)
+		kit.ShouldExist(ctx, red.Client, volume)
 		Expect(volume.Spec.ClaimRef).To(And(
 			HaveField("Namespace", ns), HaveField("Name", db.Name), HaveField("UID", db.UID)))
 		Expect(volume.Spec.CSI.Driver).To(Equal(driverName))
@@ -150,10 +151,10 @@ var _ = Describe("Volumes", Ordered, func() {
 			Expect(text(volume)).NotTo(ContainSubstring(leak))
 			Expect(text(db)).NotTo(ContainSubstring(leak))
 		}
-		Eventually(read(ctx, red.Client, volume)).Should(HaveField("Status.Phase", corev1.VolumeBound))
+		Eventually(kit.Read(ctx, red.Client, volume)).Should(HaveField("Status.Phase", corev1.VolumeBound))
 		settle(ctx) // the tenant's binder and the syncer agree
 
-		create(ctx, blue.Client, claim(ns, "db", class.Name))
+		kit.Create(ctx, blue.Client, claim(ns, "db", class.Name))
 		blues := claim(ns, "db", class.Name)
 		shouldBind(ctx, blue, blues)
 		Expect(blues.Spec.VolumeName).NotTo(Equal(db.Spec.VolumeName))
@@ -163,19 +164,20 @@ var _ = Describe("Volumes", Ordered, func() {
 	})
 
 	It("are used by pods", func(ctx SpecContext) {
-		p := pod(ns, "db", withClaim("db"))
-		create(ctx, red.Client, p)
+		p := kit.Pod(ns, "db", withClaim("db"))
+		kit.Create(ctx, red.Client, p)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("db"))
 	})
 
 	It("grow, in the super cluster and for the tenant to see", func(ctx SpecContext) {
-		edit(ctx, red.Client, db, func(c *corev1.PersistentVolumeClaim) {
+		kit.Edit(ctx, red.Client, db, func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
 		})
 		Eventually(func(g Gomega) {
-			g.Expect(read(ctx, super.Client, superOf(red, db))()).To(HaveField("Spec.Resources.Requests", WithTransform(size, Equal("20Gi"))))
-			g.Expect(read(ctx, red.Client, db)()).To(HaveField("Status.Capacity", WithTransform(size, Equal("20Gi"))))
-			g.Expect(read(ctx, red.Client, volumeOf(db))()).To(HaveField("Spec.Capacity", WithTransform(size, Equal("20Gi"))))
+			g.Expect(kit.Read(ctx, super.Client, kit.SuperOf(red, db))()).
+				To(HaveField("Spec.Resources.Requests", WithTransform(size, Equal("20Gi"))))
+			g.Expect(kit.Read(ctx, red.Client, db)()).To(HaveField("Status.Capacity", WithTransform(size, Equal("20Gi"))))
+			g.Expect(kit.Read(ctx, red.Client, volumeOf(db))()).To(HaveField("Spec.Capacity", WithTransform(size, Equal("20Gi"))))
 		}).WithContext(ctx).Should(Succeed())
 	})
 
@@ -185,71 +187,71 @@ var _ = Describe("Volumes", Ordered, func() {
 
 	It("are kept or deleted as the tenant says, and change in nothing else", func(ctx SpecContext) {
 		volume := volumeOf(db)
-		edit(ctx, red.Client, volume, func(v *corev1.PersistentVolume) {
+		kit.Edit(ctx, red.Client, volume, func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 			v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("1Ti")
 			v.Spec.ClaimRef = nil
 		})
-		Eventually(read(ctx, super.Client, volumeOf(db))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		Eventually(kit.Read(ctx, super.Client, volumeOf(db))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
 		Eventually(func(g Gomega) {
-			now, err := read(ctx, red.Client, volume)()
+			now, err := kit.Read(ctx, red.Client, volume)()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(policyOf(now)).To(Equal(corev1.PersistentVolumeReclaimRetain))
 			g.Expect(size(now.Spec.Capacity)).To(Equal("20Gi"))
 			g.Expect(now.Spec.ClaimRef).To(HaveField("UID", db.UID))
 		}).WithContext(ctx).Should(Succeed())
-		Expect(size(must(read(ctx, super.Client, volumeOf(db))()).Spec.Capacity)).To(Equal("20Gi"))
+		Expect(size(must(kit.Read(ctx, super.Client, volumeOf(db))()).Spec.Capacity)).To(Equal("20Gi"))
 	})
 
 	It("wait with their claim for the pods that use them, and are there after it until the tenant gives them up", func(ctx SpecContext) {
 		volume := volumeOf(db)
 		Expect(red.Client.Delete(ctx, db)).To(Succeed())
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, db)).Should(Succeed())
-		Expect(get(ctx, red.Client, db)).To(Succeed())
+		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, db)).Should(Succeed())
+		Expect(kit.Get(ctx, red.Client, db)).To(Succeed())
 
-		Expect(red.Client.Delete(ctx, pod(ns, "db"), client.GracePeriodSeconds(1))).To(Succeed())
-		shouldVanish(ctx, red.Client, db)
-		shouldVanish(ctx, super.Client, superOf(red, db))
+		Expect(red.Client.Delete(ctx, kit.Pod(ns, "db"), client.GracePeriodSeconds(1))).To(Succeed())
+		kit.ShouldVanish(ctx, red.Client, db)
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, db))
 		for _, c := range []client.Client{super.Client, red.Client} {
-			Eventually(read(ctx, c, volumeOf(db))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+			Eventually(kit.Read(ctx, c, volumeOf(db))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
 		}
 
 		// Another claim of its name gets another volume.
 		again := claim(ns, db.Name, class.Name)
-		create(ctx, red.Client, again)
+		kit.Create(ctx, red.Client, again)
 		shouldBind(ctx, red, again)
 		Expect(again.Spec.VolumeName).NotTo(Equal(volume.Name))
 
-		edit(ctx, red.Client, volume, reclaim(corev1.PersistentVolumeReclaimDelete))
-		shouldVanish(ctx, super.Client, volumeOf(db))
-		shouldVanish(ctx, red.Client, volume)
+		kit.Edit(ctx, red.Client, volume, reclaim(corev1.PersistentVolumeReclaimDelete))
+		kit.ShouldVanish(ctx, super.Client, volumeOf(db))
+		kit.ShouldVanish(ctx, red.Client, volume)
 
 		Expect(red.Client.Delete(ctx, again)).To(Succeed())
-		shouldVanish(ctx, super.Client, superOf(red, again))
-		shouldVanish(ctx, super.Client, volumeOf(again))
-		shouldVanish(ctx, red.Client, volumeOf(again))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, again))
+		kit.ShouldVanish(ctx, super.Client, volumeOf(again))
+		kit.ShouldVanish(ctx, red.Client, volumeOf(again))
 	})
 
 	It("of pods that have them for their own time go with the pods", func(ctx SpecContext) {
-		p := pod(ns, "batch", func(p *corev1.Pod) {
+		p := kit.Pod(ns, "batch", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec(class.Name)},
 			}}}}
 		})
-		create(ctx, red.Client, p)
+		kit.Create(ctx, red.Client, p)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("batch"))
 		scratch := claim(ns, "batch-scratch", class.Name)
 		shouldBind(ctx, red, scratch)
 		Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(1))).To(Succeed())
-		shouldVanish(ctx, red.Client, scratch)
-		shouldVanish(ctx, super.Client, superOf(red, scratch))
-		shouldVanish(ctx, red.Client, volumeOf(scratch))
+		kit.ShouldVanish(ctx, red.Client, scratch)
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, scratch))
+		kit.ShouldVanish(ctx, red.Client, volumeOf(scratch))
 	})
 
 	It("of a class that waits for a pod come with the pods of a StatefulSet", func(ctx SpecContext) {
 		waiting := storageClass(ctx, firstConsumer)
-		shouldExist(ctx, red.Client, asShown(waiting))
-		template := pod(ns, "ring", withClaim("ring"))
+		kit.ShouldExist(ctx, red.Client, asShown(waiting))
+		template := kit.Pod(ns, "ring", withClaim("ring"))
 		template.Spec.Volumes = nil
 		set := &appsv1.StatefulSet{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ring"},
@@ -262,8 +264,8 @@ var _ = Describe("Volumes", Ordered, func() {
 				}},
 			},
 		}
-		create(ctx, red.Client, set)
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * soon).
+		kit.Create(ctx, red.Client, set)
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).
 			Should(ContainElements("ring-0", "ring-1"))
 		for _, name := range []string{"ring-ring-0", "ring-ring-1"} {
 			shouldBind(ctx, red, claim(ns, name, waiting.Name))
@@ -275,11 +277,11 @@ var _ = Describe("Volumes", Ordered, func() {
 		preferred := storageClass(ctx, func(c *storagev1.StorageClass) {
 			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 		})
-		shouldExist(ctx, red.Client, asShown(preferred))
+		kit.ShouldExist(ctx, red.Client, asShown(preferred))
 		plain := claim(ns, "plain", "")
 		plain.Spec.StorageClassName = nil
 		// The tenant's apiserver may see the new class a moment later than we do; its binder makes up for that.
-		create(ctx, red.Client, plain)
+		kit.Create(ctx, red.Client, plain)
 		shouldBind(ctx, red, plain)
 		Expect(plain.Spec.StorageClassName).To(HaveValue(Equal(preferred.Name)))
 	})
@@ -289,94 +291,94 @@ var _ = Describe("Volumes", Ordered, func() {
 		none, other := claim(ns, "none", ""), claim(ns, "other", secret.Name)
 		sly := claim(ns, "sly", class.Name)
 		sly.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-class": secret.Name}
-		create(ctx, red.Client, none, other, sly)
+		kit.Create(ctx, red.Client, none, other, sly)
 		for _, refused := range []*corev1.PersistentVolumeClaim{none, other, sly} {
-			Eventually(refusals).WithArguments(ctx, red, ns, refused).Should(ContainElement(And(
+			Eventually(kit.Rejections(ctx, red, refused)).Should(ContainElement(And(
 				ContainSubstring("spec.storageClassName"), ContainSubstring("kubectl get storageclasses"))))
-			Expect(get(ctx, super.Client, superOf(red, refused))).NotTo(Succeed())
+			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, refused))).NotTo(Succeed())
 		}
-		edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = map[string]string{names.Public: "true"} })
+		kit.Edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = map[string]string{names.Public: "true"} })
 		shouldBind(ctx, red, other)
 		shouldBind(ctx, red, sly)
-		Expect(get(ctx, super.Client, superOf(red, none))).NotTo(Succeed())
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, none))).NotTo(Succeed())
 
 		// What has a copy goes on when the class is gone.
-		edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = nil })
-		shouldVanish(ctx, red.Client, asShown(secret))
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(red, other)).Should(Succeed())
+		kit.Edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = nil })
+		kit.ShouldVanish(ctx, red.Client, asShown(secret))
+		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, other)).Should(Succeed())
 		shouldShowCondition(ctx, red, other)
 	})
 
 	It("hold their data when the copy of a claim is lost", func(ctx SpecContext) {
 		kept := claim(ns, "kept", class.Name)
-		create(ctx, red.Client, kept)
+		kit.Create(ctx, red.Client, kept)
 		shouldBind(ctx, red, kept)
-		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimRetain))
-		Eventually(read(ctx, super.Client, volumeOf(kept))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
-		lost := superOf(red, kept)
-		shouldExist(ctx, super.Client, lost)
+		kit.Edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimRetain))
+		Eventually(kit.Read(ctx, super.Client, volumeOf(kept))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		lost := kit.SuperOf(red, kept)
+		kit.ShouldExist(ctx, super.Client, lost)
 		was := lost.UID
 		Expect(super.Client.Delete(ctx, lost)).To(Succeed())
-		Eventually(read(ctx, super.Client, lost)).Should(WithTransform(client.Object.GetUID, And(Not(BeEmpty()), Not(Equal(was)))))
-		Consistently(read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimPending))
-		Eventually(read(ctx, super.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+		Eventually(kit.Read(ctx, super.Client, lost)).Should(WithTransform(client.Object.GetUID, And(Not(BeEmpty()), Not(Equal(was)))))
+		Consistently(kit.Read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimPending))
+		Eventually(kit.Read(ctx, super.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
 		settle(ctx)
 
-		edit(ctx, super.Client, volumeOf(kept), func(v *corev1.PersistentVolume) {
+		kit.Edit(ctx, super.Client, volumeOf(kept), func(v *corev1.PersistentVolume) {
 			v.Spec.ClaimRef.UID, v.Spec.ClaimRef.ResourceVersion = "", ""
 		})
-		Eventually(read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimBound))
+		Eventually(kit.Read(ctx, super.Client, lost)).Should(HaveField("Status.Phase", corev1.ClaimBound))
 		shouldBind(ctx, red, kept)
-		Eventually(read(ctx, red.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeBound))
-		edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
+		Eventually(kit.Read(ctx, red.Client, volumeOf(kept))).Should(HaveField("Status.Phase", corev1.VolumeBound))
+		kit.Edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
 	})
 
 	It("leave the sight of a tenant when an admin gives them to another's claim that names them", func(ctx SpecContext) {
 		lent := claim(ns, "lent", class.Name)
-		create(ctx, red.Client, lent)
+		kit.Create(ctx, red.Client, lent)
 		shouldBind(ctx, red, lent)
-		edit(ctx, red.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimRetain))
-		Eventually(read(ctx, super.Client, volumeOf(lent))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
+		kit.Edit(ctx, red.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimRetain))
+		Eventually(kit.Read(ctx, super.Client, volumeOf(lent))).Should(WithTransform(policyOf, Equal(corev1.PersistentVolumeReclaimRetain)))
 		Expect(red.Client.Delete(ctx, lent)).To(Succeed())
-		Eventually(read(ctx, red.Client, volumeOf(lent))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
+		Eventually(kit.Read(ctx, red.Client, volumeOf(lent))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
 
 		// Naming a volume is not enough to get it.
 		given := claim(ns, "given", class.Name)
 		given.Spec.VolumeName = lent.Spec.VolumeName
-		create(ctx, blue.Client, given)
-		shouldExist(ctx, super.Client, superOf(blue, given))
-		Consistently(read(ctx, super.Client, superOf(blue, given))).Should(HaveField("Status.Phase", corev1.ClaimPending))
+		kit.Create(ctx, blue.Client, given)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(blue, given))
+		Consistently(kit.Read(ctx, super.Client, kit.SuperOf(blue, given))).Should(HaveField("Status.Phase", corev1.ClaimPending))
 		Expect(volumesOf(ctx, blue)).NotTo(ContainElement(lent.Spec.VolumeName))
 
-		edit(ctx, super.Client, volumeOf(lent), func(v *corev1.PersistentVolume) {
+		kit.Edit(ctx, super.Client, volumeOf(lent), func(v *corev1.PersistentVolume) {
 			v.Spec.ClaimRef = &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: blue.Super(ns), Name: given.Name,
 			}
 		})
 		shouldBind(ctx, blue, given)
-		Eventually(read(ctx, blue.Client, volumeOf(lent))).Should(HaveField("Spec.ClaimRef.UID", given.UID))
-		shouldVanish(ctx, red.Client, volumeOf(lent))
-		edit(ctx, blue.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimDelete))
+		Eventually(kit.Read(ctx, blue.Client, volumeOf(lent))).Should(HaveField("Spec.ClaimRef.UID", given.UID))
+		kit.ShouldVanish(ctx, red.Client, volumeOf(lent))
+		kit.Edit(ctx, blue.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimDelete))
 	})
 
 	It("are not carried for a tenant that has them turned off", func(ctx SpecContext) {
 		const ns = "off"
 		one := claim(ns, "one", class.Name)
-		create(ctx, blue.Client, namespace(ns), one)
+		kit.Create(ctx, blue.Client, kit.Namespace(ns), one)
 		shouldBind(ctx, blue, one)
-		shouldExist(ctx, blue.Client, volumeOf(one))
+		kit.ShouldExist(ctx, blue.Client, volumeOf(one))
 		off := []tenancyv1alpha1.KindSync{
 			{Kind: "PersistentVolumeClaim", Mode: tenancyv1alpha1.SyncOff}, {Kind: "PersistentVolume", Mode: tenancyv1alpha1.SyncOff},
 		}
-		edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{Kinds: off}
 		})
-		shouldVanish(ctx, super.Client, superOf(blue, one))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(blue, one))
 		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(BeEmpty())
-		create(ctx, blue.Client, claim(ns, "two", class.Name))
-		Consistently(get).WithContext(ctx).WithArguments(super.Client, superOf(blue, claim(ns, "two", class.Name))).ShouldNot(Succeed())
+		kit.Create(ctx, blue.Client, claim(ns, "two", class.Name))
+		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(blue, claim(ns, "two", class.Name))).ShouldNot(Succeed())
 
-		edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
+		kit.Edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
 		shouldBind(ctx, blue, claim(ns, "two", class.Name))
 		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(HaveLen(1))
 	})
@@ -385,11 +387,12 @@ var _ = Describe("Volumes", Ordered, func() {
 		bound, blues := volumesOf(ctx, red), volumesOf(ctx, blue)
 		Expect(bound).NotTo(BeEmpty())
 		Expect(blues).NotTo(BeEmpty())
-		Expect(red.Client.Delete(ctx, namespace(ns))).To(Succeed())
+		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		// The namespace controllers look again after half of the pods' grace period, one after the other.
-		Eventually(get).WithContext(ctx).WithArguments(super.Client, superOf(red, namespace(ns))).WithTimeout(3 * soon).Should(MatchError(apierrors.IsNotFound, "not found"))
+		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
+			Should(MatchError(apierrors.IsNotFound, "not found"))
 		for _, name := range bound {
-			shouldVanish(ctx, super.Client, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			kit.ShouldVanish(ctx, super.Client, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
 		Eventually(volumesOf).WithContext(ctx).WithArguments(red).Should(BeEmpty())
 		Expect(volumesOf(ctx, blue)).To(ConsistOf(blues))

@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -24,7 +25,7 @@ func own(t *local.Tenant, ns, name string) *networkingv1.NetworkPolicy {
 func beWhole(t *local.Tenant) func(context.Context, *networkingv1.NetworkPolicy) func(Gomega) {
 	return func(ctx context.Context, policy *networkingv1.NetworkPolicy) func(Gomega) {
 		return func(g Gomega) {
-			now, err := read(ctx, super.Client, policy)()
+			now, err := kit.Read(ctx, super.Client, policy)()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(now.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress))
 			g.Expect(now.Spec.Ingress).To(HaveLen(1))
@@ -43,14 +44,14 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 	var closed, policy *networkingv1.NetworkPolicy
 	beClosed := func(ctx context.Context) func(Gomega) {
 		return func(g Gomega) {
-			g.Expect(read(ctx, super.Client, closed)()).To(HaveField("Spec", networkingv1.NetworkPolicySpec{
+			g.Expect(kit.Read(ctx, super.Client, closed)()).To(HaveField("Spec", networkingv1.NetworkPolicySpec{
 				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			}))
 		}
 	}
 	isMarked := func(p *corev1.Pod) func(context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
-			copied, err := read(ctx, super.Client, superOf(red, p))()
+			copied, err := kit.Read(ctx, super.Client, kit.SuperOf(red, p))()
 			_, marked := copied.Labels[names.OwnIngress]
 			return marked, err
 		}
@@ -62,28 +63,28 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 	})
 
 	It("is refused before the first pod of a namespace is there", func(ctx SpecContext) {
-		create(ctx, red.Client, namespace(ns))
-		first := pod(ns, "first")
-		create(ctx, red.Client, first)
-		shouldExist(ctx, super.Client, superOf(red, first))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		first := kit.Pod(ns, "first")
+		kit.Create(ctx, red.Client, first)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, first))
 		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
 		Eventually(beClosed(ctx)).Should(Succeed())
 		for _, p := range []*networkingv1.NetworkPolicy{closed, policy} {
 			made, err := resourceversion.CompareResourceVersion(
-				must(read(ctx, super.Client, p)()).ResourceVersion, must(read(ctx, super.Client, superOf(red, first))()).ResourceVersion)
+				must(kit.Read(ctx, super.Client, p)()).ResourceVersion, must(kit.Read(ctx, super.Client, kit.SuperOf(red, first))()).ResourceVersion)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(made).To(Equal(-1), "the policy is older than the pod")
 		}
 	})
 
 	It("is refused again when somebody changes or deletes the policy, or takes its labels", func(ctx SpecContext) {
-		edit(ctx, super.Client, policy.DeepCopy(), func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From = nil })
+		kit.Edit(ctx, super.Client, policy.DeepCopy(), func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From = nil })
 		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
 		Expect(super.Client.Delete(ctx, policy.DeepCopy())).To(Succeed())
 		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
 		Expect(super.Client.Delete(ctx, closed.DeepCopy())).To(Succeed())
 		Eventually(beClosed(ctx)).Should(Succeed())
-		edit(ctx, super.Client, closed.DeepCopy(), func(p *networkingv1.NetworkPolicy) {
+		kit.Edit(ctx, super.Client, closed.DeepCopy(), func(p *networkingv1.NetworkPolicy) {
 			p.Labels, p.Spec.Ingress = nil, []networkingv1.NetworkPolicyIngressRule{{}}
 		})
 		Eventually(beClosed(ctx)).Should(Succeed())
@@ -94,32 +95,32 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.IsolationPolicy},
 			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
 		}
-		create(ctx, red.Client, theirs)
-		Eventually(refusals).WithArguments(ctx, red, ns, theirs).ShouldNot(BeEmpty())
+		kit.Create(ctx, red.Client, theirs)
+		Eventually(kit.Rejections(ctx, red, theirs)).ShouldNot(BeEmpty())
 		Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
-		Consistently(beClosed(ctx)).WithTimeout(soon / 15).Should(Succeed())
+		Consistently(beClosed(ctx)).WithTimeout(kit.Soon / 15).Should(Succeed())
 	})
 
 	It("is refused by the tenant's own policies alone where there are some, and by the default again when they go", func(ctx SpecContext) {
-		before, after := pod(ns, "before"), pod(ns, "after")
+		before, after := kit.Pod(ns, "before"), kit.Pod(ns, "after")
 		before.Labels, after.Labels = map[string]string{"app": "web"}, map[string]string{"app": "web"}
-		create(ctx, red.Client, before)
-		shouldExist(ctx, super.Client, superOf(red, before))
+		kit.Create(ctx, red.Client, before)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, before))
 		Expect(isMarked(before)(ctx)).To(BeFalse())
 		theirs := &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
 			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: before.Labels}},
 		}
-		create(ctx, red.Client, theirs)
+		kit.Create(ctx, red.Client, theirs)
 		Eventually(isMarked(before)).WithContext(ctx).Should(BeTrue())
-		create(ctx, red.Client, after)
-		shouldExist(ctx, super.Client, superOf(red, after))
+		kit.Create(ctx, red.Client, after)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, after))
 		Expect(isMarked(after)(ctx)).To(BeTrue(), "from the beginning")
-		edit(ctx, red.Client, theirs, func(p *networkingv1.NetworkPolicy) {
+		kit.Edit(ctx, red.Client, theirs, func(p *networkingv1.NetworkPolicy) {
 			p.Spec.PodSelector.MatchLabels = map[string]string{"app": "other"}
 		})
 		Eventually(isMarked(before)).WithContext(ctx).Should(BeFalse())
-		edit(ctx, red.Client, before, func(p *corev1.Pod) { p.Labels["app"] = "other" })
+		kit.Edit(ctx, red.Client, before, func(p *corev1.Pod) { p.Labels["app"] = "other" })
 		Eventually(isMarked(before)).WithContext(ctx).Should(BeTrue())
 		Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
 		Eventually(isMarked(before)).WithContext(ctx).Should(BeFalse())
@@ -130,9 +131,9 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"},
 			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
 		}
-		create(ctx, red.Client, theirs)
-		shouldExist(ctx, super.Client, superOf(red, theirs))
-		Eventually(beWhole(red)(ctx, superOf(red, theirs))).Should(Succeed())
+		kit.Create(ctx, red.Client, theirs)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, theirs))
+		Eventually(beWhole(red)(ctx, kit.SuperOf(red, theirs))).Should(Succeed())
 	})
 
 	It("is refused where NetworkPolicies are not carried", func(ctx SpecContext) {
@@ -145,18 +146,18 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 	It("is let in where the tenant's policy says so, and as long as it does", func(ctx SpecContext) {
 		allow := func(allowed bool) {
 			GinkgoHelper()
-			edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+			kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 				vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{AllowTrafficFromTenants: allowed}
 			})
 		}
-		open := superOf(red, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"}})
+		open := kit.SuperOf(red, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"}})
 		allow(true)
-		shouldVanish(ctx, super.Client, policy.DeepCopy())
-		shouldVanish(ctx, super.Client, closed.DeepCopy())
-		Eventually(read(ctx, super.Client, open)).Should(HaveField("Spec.Ingress", ConsistOf(HaveField("From", BeEmpty()))))
+		kit.ShouldVanish(ctx, super.Client, policy.DeepCopy())
+		kit.ShouldVanish(ctx, super.Client, closed.DeepCopy())
+		Eventually(kit.Read(ctx, super.Client, open)).Should(HaveField("Spec.Ingress", ConsistOf(HaveField("From", BeEmpty()))))
 		allow(false)
-		shouldExist(ctx, super.Client, policy.DeepCopy())
-		shouldExist(ctx, super.Client, closed.DeepCopy())
+		kit.ShouldExist(ctx, super.Client, policy.DeepCopy())
+		kit.ShouldExist(ctx, super.Client, closed.DeepCopy())
 		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
 		Eventually(beWhole(red)(ctx, open)).Should(Succeed())
 	})
@@ -166,7 +167,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Expect(super.Client.List(ctx, list)).To(Succeed())
 		for _, p := range list.Items {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}
-			if p.Name == names.IsolationPolicy && get(ctx, super.Client, ns) == nil {
+			if p.Name == names.IsolationPolicy && kit.Get(ctx, super.Client, ns) == nil {
 				Expect(ns.Annotations).To(HaveKey(names.VCUID))
 			}
 		}

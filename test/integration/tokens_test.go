@@ -16,31 +16,32 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 var _ = Describe("A service account's token in a pod", Ordered, func() {
 	const ns = "tokens"
 	var red *local.Tenant
-	web := pod(ns, "web")
+	web := kit.Pod(ns, "web")
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		web.Spec.Volumes = []corev1.Volume{{Name: "vault", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
 				Audience: "vault", ExpirationSeconds: new(int64(600)), Path: "token",
 			}}},
 		}}}}
-		create(ctx, red.Client, web)
-		shouldExist(ctx, super.Client, superOf(red, web))
+		kit.Create(ctx, red.Client, web)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, web))
 	})
 
 	// kept are the tokens that the pod's copy reads, by what they are for.
 	kept := func(ctx context.Context) map[string]string {
 		tokens := map[string]string{}
-		down := superOf(red, web)
-		if get(ctx, super.Client, down) != nil {
+		down := kit.SuperOf(red, web)
+		if kit.Get(ctx, super.Client, down) != nil {
 			return tokens
 		}
 		for _, v := range down.Spec.Volumes {
@@ -49,7 +50,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 					continue
 				}
 				s := secret(down.Namespace, source.Secret.Name, nil)
-				if get(ctx, super.Client, s) == nil {
+				if kit.Get(ctx, super.Client, s) == nil {
 					tokens[v.Name] = string(s.Data[source.Secret.Items[0].Key])
 				}
 			}
@@ -82,11 +83,11 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		_, err := who(ctx, tokens["vault"])
 		Expect(err).To(MatchError(apierrors.IsUnauthorized, "unauthorized"))
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: tokens["vault"], Audiences: []string{"vault"}}}
-		create(ctx, red.Client, review)
+		kit.Create(ctx, red.Client, review)
 		Expect(review.Status.Authenticated).To(BeTrue())
 		Expect(review.Status.User.Extra).To(HaveKeyWithValue(
 			"authentication.kubernetes.io/pod-uid", authenticationv1.ExtraValue{string(web.UID)}))
-		Expect(get(ctx, red.Client, web)).To(Succeed())
+		Expect(kit.Get(ctx, red.Client, web)).To(Succeed())
 		Expect(review.Status.User.Extra).To(HaveKeyWithValue(
 			"authentication.kubernetes.io/node-name", authenticationv1.ExtraValue{web.Spec.NodeName}))
 	})
@@ -100,7 +101,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 			Expect(c.Create(ctx, &authenticationv1.SelfSubjectReview{})).To(MatchError(apierrors.IsUnauthorized, "unauthorized"))
 		}
 		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
-		shouldExist(ctx, super.Client, s)
+		kit.ShouldExist(ctx, super.Client, s)
 		for _, shown := range slices.Concat(slices.Collect(maps.Values(s.Annotations)), slices.Collect(maps.Values(s.Labels))) {
 			for _, token := range s.Data {
 				Expect(shown).NotTo(ContainSubstring(string(token)))
@@ -110,7 +111,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 
 	It("is renewed in time", func(ctx SpecContext) {
 		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
-		shouldExist(ctx, super.Client, s)
+		kit.ShouldExist(ctx, super.Client, s)
 		due, err := time.Parse(time.RFC3339, s.Annotations[names.TokensRenewal])
 		Expect(err).NotTo(HaveOccurred())
 		// The one for the vault lives ten minutes, which is the shortest of the two.
@@ -118,10 +119,10 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 
 		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
 		was := s.Data
-		edit(ctx, super.Client, s, func(s *corev1.Secret) {
+		kit.Edit(ctx, super.Client, s, func(s *corev1.Secret) {
 			s.Annotations[names.TokensRenewal] = time.Now().Add(-time.Minute).Format(time.RFC3339)
 		})
-		Eventually(read(ctx, super.Client, s)).Should(HaveField("Data", Not(Equal(was))))
+		Eventually(kit.Read(ctx, super.Client, s)).Should(HaveField("Data", Not(Equal(was))))
 		Expect(who(ctx, apiserver(kept(ctx)))).To(Equal("system:serviceaccount:" + ns + ":default"))
 	})
 
@@ -134,26 +135,26 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 	It("ends with the pod, and so does its Secret, also while the syncer is away", func(ctx SpecContext) {
 		token := apiserver(kept(ctx))
 		Expect(red.Client.Delete(ctx, web, client.GracePeriodSeconds(0))).To(Succeed())
-		shouldVanish(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(web.Name), nil))
+		kit.ShouldVanish(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(web.Name), nil))
 		Eventually(func() error { _, err := who(ctx, token); return err }).Should(MatchError(apierrors.IsUnauthorized, "unauthorized"))
 
-		gone := pod(ns, "gone")
-		create(ctx, red.Client, gone)
+		gone := kit.Pod(ns, "gone")
+		kit.Create(ctx, red.Client, gone)
 		left := secret(red.Super(ns), names.TokenSecret(gone.Name), nil)
-		shouldExist(ctx, super.Client, left)
+		kit.ShouldExist(ctx, super.Client, left)
 		whileStopped(func() {
-			Expect(super.Client.Delete(ctx, superOf(red, gone), client.GracePeriodSeconds(0))).To(Succeed())
+			Expect(super.Client.Delete(ctx, kit.SuperOf(red, gone), client.GracePeriodSeconds(0))).To(Succeed())
 			Expect(red.Client.Delete(ctx, gone, client.GracePeriodSeconds(0))).To(Succeed())
 		})
-		shouldVanish(ctx, super.Client, left)
+		kit.ShouldVanish(ctx, super.Client, left)
 	})
 
 	It("is not asked for by a pod that wants none", func(ctx SpecContext) {
-		bare := pod(ns, "bare")
+		bare := kit.Pod(ns, "bare")
 		bare.Spec.AutomountServiceAccountToken = new(false)
-		create(ctx, red.Client, bare)
-		shouldExist(ctx, super.Client, superOf(red, bare))
-		Expect(get(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(bare.Name), nil))).
+		kit.Create(ctx, red.Client, bare)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, bare))
+		Expect(kit.Get(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(bare.Name), nil))).
 			To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 })

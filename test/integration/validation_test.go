@@ -16,6 +16,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -51,7 +52,7 @@ func (v *byName) Validate(ctx context.Context, r plugins.Request) error {
 	case how == "panic":
 		panic("no such pod")
 	case how == "hang":
-		time.Sleep(soon)
+		time.Sleep(kit.Soon)
 	case how == "wait":
 		select {
 		case <-v.gate:
@@ -105,11 +106,11 @@ var _ = Describe("A validator", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
 	It("is asked about the copy, with the super cluster's names (QV-10)", func(ctx SpecContext) {
-		create(ctx, red.Client, pod(ns, "free"))
+		kit.Create(ctx, red.Client, kit.Pod(ns, "free"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free"))
 		asked := v.last.Load()
 		Expect(asked.Object.GetNamespace()).To(Equal(red.Super(ns)))
@@ -119,16 +120,16 @@ var _ = Describe("A validator", Ordered, func() {
 	})
 
 	It("keeps a pod pending, which says why, and is not asked again and again (QV-9, QV-11)", func(ctx SpecContext) {
-		held := pod(ns, "held-back")
-		create(ctx, red.Client, held)
+		held := kit.Pod(ns, "held-back")
+		kit.Create(ctx, red.Client, held)
 		const why = "QuotaExceeded: cannot create pod due to exceeding quota limit: pods of tenant "
-		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, HavePrefix(why)))
+		Eventually(kit.Read(ctx, red.Client, held)).Should(WithTransform(heldBack, HavePrefix(why)))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, held).Should(ConsistOf(HavePrefix(why)))
 		Expect(warnings(ctx, red.Client, held)[0]).NotTo(ContainSubstring(red.Key()))
 		asked := v.asked.Load()
 		Consistently(v.asked.Load).Should(Equal(asked))
-		Expect(must(read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
-		Expect(get(ctx, super.Client, superOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(must(kit.Read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
+		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(syncer.Metric("vc_syncer_held_objects", map[string]string{"kind": "Pod"})).To(BeEquivalentTo(1))
 	})
 
@@ -136,20 +137,20 @@ var _ = Describe("A validator", Ordered, func() {
 		v.open.Store(true)
 		v.env.Retry(red.Key())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free", "held-back"))
-		Expect(heldBack(must(read(ctx, red.Client, pod(ns, "held-back"))()))).To(BeEmpty())
+		Expect(heldBack(must(kit.Read(ctx, red.Client, kit.Pod(ns, "held-back"))()))).To(BeEmpty())
 		Expect(syncer.Metric("vc_syncer_held_objects", nil)).To(BeZero())
 	})
 
 	It("that panics or hangs stops its pod alone, and the tenant learns that it is not the tenant's fault", func(ctx SpecContext) {
 		blue := tenant(ctx)
-		broken := []*corev1.Pod{pod(ns, "panic-at-once"), pod(ns, "hang-for-long")}
+		broken := []*corev1.Pod{kit.Pod(ns, "panic-at-once"), kit.Pod(ns, "hang-for-long")}
 		for _, p := range broken {
-			create(ctx, red.Client, p)
+			kit.Create(ctx, red.Client, p)
 			Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
 				ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator by-name does not work")))
-			Expect(get(ctx, super.Client, superOf(red, p))).To(MatchError(apierrors.IsNotFound, "not found"))
+			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, p))).To(MatchError(apierrors.IsNotFound, "not found"))
 		}
-		create(ctx, blue.Client, namespace(ns), pod(ns, "free"))
+		kit.Create(ctx, blue.Client, kit.Namespace(ns), kit.Pod(ns, "free"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("free"))
 		for _, result := range []string{"panic", "timeout"} {
 			Expect(syncer.Metric("vc_syncer_validations_total", map[string]string{"plugin": "by-name", "result": result})).NotTo(BeZero())
@@ -164,9 +165,9 @@ var _ = Describe("A validator while the patrol comes round", Ordered, func() {
 
 	It("has what it rejected tried again (QV-9)", func(ctx SpecContext) {
 		red := tenant(ctx)
-		held := pod(ns, "held-back")
-		create(ctx, red.Client, namespace(ns), held)
-		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		held := kit.Pod(ns, "held-back")
+		kit.Create(ctx, red.Client, kit.Namespace(ns), held)
+		Eventually(kit.Read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
 		v.open.Store(true)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("held-back"))
 		Expect(syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Pod"})).To(BeZero())
@@ -182,14 +183,14 @@ var _ = Describe("A validator that is slow for one tenant", Ordered, func() {
 
 	It("keeps no worker from the others, however many pods wait there (QV-8)", func(ctx SpecContext) {
 		red, blue := tenant(ctx), tenant(ctx)
-		create(ctx, red.Client, namespace(ns))
-		create(ctx, blue.Client, namespace(ns))
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.Create(ctx, blue.Client, kit.Namespace(ns))
 		for i := range 20 {
-			create(ctx, red.Client, pod(ns, fmt.Sprintf("wait-%d", i)))
+			kit.Create(ctx, red.Client, kit.Pod(ns, fmt.Sprintf("wait-%d", i)))
 		}
 		Eventually(v.asked.Load).Should(BeEquivalentTo(1))
 		for i := range 5 {
-			create(ctx, blue.Client, pod(ns, fmt.Sprintf("free-%d", i)))
+			kit.Create(ctx, blue.Client, kit.Pod(ns, fmt.Sprintf("free-%d", i)))
 		}
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(HaveLen(5))
 		Expect(below(ctx, red)()).To(BeZero(), "the first of them is still being validated")
@@ -204,12 +205,12 @@ var _ = Describe("A validator that may fail", Ordered, func() {
 
 	It("lets through what it cannot tell about, and still holds what it rejects", func(ctx SpecContext) {
 		red := tenant(ctx)
-		held := pod("limited", "held-back")
-		create(ctx, red.Client, namespace("limited"), held)
-		Eventually(read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
-		create(ctx, red.Client, pod("limited", "panic-at-once"), pod("limited", "hang-for-long"))
+		held := kit.Pod("limited", "held-back")
+		kit.Create(ctx, red.Client, kit.Namespace("limited"), held)
+		Eventually(kit.Read(ctx, red.Client, held)).Should(WithTransform(heldBack, Not(BeEmpty())))
+		kit.Create(ctx, red.Client, kit.Pod("limited", "panic-at-once"), kit.Pod("limited", "hang-for-long"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "limited").Should(ConsistOf("panic-at-once", "hang-for-long"))
-		Expect(must(read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
+		Expect(must(kit.Read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
 		for _, result := range []string{"panic", "timeout"} {
 			Expect(syncer.Metric("vc_syncer_validations_total", map[string]string{"plugin": "by-name", "result": result})).NotTo(BeZero())
 		}
@@ -221,7 +222,7 @@ var _ = Describe("Without validation", Ordered, func() {
 		v := &byName{}
 		useSyncer(account, func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })
 		red := tenant(ctx)
-		create(ctx, red.Client, namespace("free"), pod("free", "held-back"))
+		kit.Create(ctx, red.Client, kit.Namespace("free"), kit.Pod("free", "held-back"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "free").Should(ConsistOf("held-back"))
 		Expect(v.env.Cache).To(BeNil())
 		Expect(v.asked.Load()).To(BeZero())

@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 var _ = Describe("A VirtualCluster", func() {
@@ -31,17 +32,17 @@ var _ = Describe("A VirtualCluster", func() {
 
 	It("that changes is acted on", func(ctx SpecContext) {
 		red := tenant(ctx)
-		edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Weight = 5
 			vc.Spec.OpaqueMetaPrefixes = []string{"internal.example.com/"}
 		})
-		Eventually(read(ctx, super.Client, red.VC)).Should(HaveField("Status.ObservedGeneration", red.VC.Generation))
+		Eventually(kit.Read(ctx, super.Client, red.VC)).Should(HaveField("Status.ObservedGeneration", red.VC.Generation))
 		svc := service("default", "web")
 		svc.Labels = map[string]string{"internal.example.com/owner": "team", "public": "yes"}
 		Eventually(func(g Gomega) {
 			g.Expect(red.Client.Create(ctx, svc.DeepCopy())).To(Or(Succeed(), MatchError(apierrors.IsAlreadyExists, "exists")))
-			down := superOf(red, svc)
-			g.Expect(get(ctx, super.Client, down)).To(Succeed())
+			down := kit.SuperOf(red, svc)
+			g.Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 			g.Expect(down.Labels).To(HaveKey("public"))
 			g.Expect(down.Labels).NotTo(HaveKey("internal.example.com/owner"))
 		}).WithContext(ctx).Should(Succeed())
@@ -51,7 +52,7 @@ var _ = Describe("A VirtualCluster", func() {
 		red := tenant(ctx)
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: red.Key(), Name: names.AdminKubeconfigSecret}}
 		Expect(super.Client.Delete(ctx, s)).To(Succeed())
-		shouldExist(ctx, super.Client, s)
+		kit.ShouldExist(ctx, super.Client, s)
 		Expect(s.Data).To(HaveKey(names.AdminKubeconfigKey))
 	})
 
@@ -59,7 +60,7 @@ var _ = Describe("A VirtualCluster", func() {
 		vc := virtualCluster()
 		red, err := super.NewTenant(ctx, vc)
 		Expect(err).NotTo(HaveOccurred())
-		create(ctx, red.Client, namespace("busy"), deployment("busy", "many", 200), service("busy", "many"))
+		kit.Create(ctx, red.Client, kit.Namespace("busy"), deployment("busy", "many", 200), service("busy", "many"))
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super("busy")).ShouldNot(BeEmpty())
 		removeTenant(ctx, vc)
 		Expect(superNamespaces(ctx, vc)).To(BeEmpty())
@@ -78,20 +79,21 @@ var _ = Describe("A VirtualCluster", func() {
 		named := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.0/24" })
 		Expect(named.VC.Status.ServiceCIDR).To(Equal("10.111.252.0/24"))
 		late := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.128/25" })
-		create(ctx, super.Client, late)
+		kit.Create(ctx, super.Client, late)
 		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, late) })
-		Eventually(read(ctx, super.Client, late)).
-			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonServiceCIDRTaken))
-		Expect(must(read(ctx, super.Client, late)()).Status.Message).To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
+		Eventually(kit.Read(ctx, super.Client, late)).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonServiceCIDRTaken))
+		Expect(must(kit.Read(ctx, super.Client, late)()).Status.Message).
+			To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
 	})
 
 	It("with Service addresses that are not the super cluster's has copies with others", func(ctx SpecContext) {
 		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.200.0.0/24" })
 		Expect(red.VC.Status.ServiceCIDR).To(BeEmpty())
 		svc := service("default", "web")
-		create(ctx, red.Client, svc)
+		kit.Create(ctx, red.Client, svc)
 		Expect(svc.Spec.ClusterIP).To(HavePrefix("10.200.0."))
-		Eventually(read(ctx, super.Client, superOf(red, svc))).
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).
 			Should(HaveField("Spec.ClusterIP", Not(Or(BeEmpty(), HavePrefix("10.200.0.")))))
 	})
 
@@ -99,11 +101,11 @@ var _ = Describe("A VirtualCluster", func() {
 		first := virtualCluster()
 		red, err := super.NewTenant(ctx, first)
 		Expect(err).NotTo(HaveOccurred())
-		create(ctx, red.Client, namespace("old"))
+		kit.Create(ctx, red.Client, kit.Namespace("old"))
 		removeTenant(ctx, first)
 		again := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Name = first.Name })
 		Expect(again.Key()).NotTo(Equal(red.Key()))
-		Expect(get(ctx, again.Client, namespace("old"))).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(kit.Get(ctx, again.Client, kit.Namespace("old"))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 })
 
@@ -128,17 +130,17 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 	func(ctx SpecContext, change func(*tenancyv1alpha1.VirtualCluster), reason, message string) {
 		vc := virtualCluster(change)
 		if vc.Namespace != "default" {
-			ns := namespace(vc.Namespace)
-			create(ctx, super.Client, ns)
+			ns := kit.Namespace(vc.Namespace)
+			kit.Create(ctx, super.Client, ns)
 			DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, ns)).To(Succeed()) })
 		}
-		create(ctx, super.Client, vc)
+		kit.Create(ctx, super.Client, vc)
 		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, vc) })
-		Eventually(read(ctx, super.Client, vc)).
-			Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
-		Expect(read(ctx, super.Client, vc)()).
-			To(haveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionFalse, reason))
-		Expect(must(read(ctx, super.Client, vc)()).Status.Message).To(ContainSubstring(message))
+		Eventually(kit.Read(ctx, super.Client, vc)).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
+		Expect(kit.Read(ctx, super.Client, vc)()).
+			To(kit.HaveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionFalse, reason))
+		Expect(must(kit.Read(ctx, super.Client, vc)()).Status.Message).To(ContainSubstring(message))
 	},
 	Entry("a version that nobody has", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.KubernetesVersion = "v1.99.0" },
 		tenancyv1alpha1.ReasonUnsupportedVersion, "v1.36"),
@@ -147,38 +149,32 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 	Entry("a namespace so long that the key is too long", func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Namespace = "a-namespace-with-a-very-long-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
 	}, tenancyv1alpha1.ReasonNameTooLong, "shorter"),
-	Entry("a kubeconfig Secret that does not exist", func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, "no-such-secret") },
+	Entry("a kubeconfig Secret that does not exist", func(vc *tenancyv1alpha1.VirtualCluster) { kit.SetExternal(vc, "no-such-secret") },
 		tenancyv1alpha1.ReasonKubeconfigMissing, "no-such-secret"),
 )
-
-// external makes a VirtualCluster of a control plane that runs elsewhere.
-func external(vc *tenancyv1alpha1.VirtualCluster, secret string) {
-	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
-	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret}
-}
 
 var _ = Describe("An External VirtualCluster", func() {
 	It("follows its kubeconfig Secret from bad to good", func(ctx SpecContext) {
 		// Another tenant's control plane serves as the one that runs elsewhere.
 		elsewhere := tenant(ctx)
-		good := must(read(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		good := must(kit.Read(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: elsewhere.Key(), Name: names.AdminKubeconfigSecret,
 		}})()).Data[names.AdminKubeconfigKey]
 
 		source := secret("default", "elsewhere", map[string]string{"kubeconfig": "no: kubeconfig"})
-		create(ctx, super.Client, source)
+		kit.Create(ctx, super.Client, source)
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, source)).To(Succeed()) })
-		vc := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { external(vc, source.Name) })
-		create(ctx, super.Client, vc)
+		vc := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { kit.SetExternal(vc, source.Name) })
+		kit.Create(ctx, super.Client, vc)
 		DeferCleanup(func(ctx SpecContext) { removeTenant(ctx, vc) })
 
 		expect := func(reason string, data []byte) {
 			GinkgoHelper()
 			if data != nil {
-				edit(ctx, super.Client, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"kubeconfig": data} })
+				kit.Edit(ctx, super.Client, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"kubeconfig": data} })
 			}
-			Eventually(read(ctx, super.Client, vc)).WithTimeout(3 * soon).
-				Should(haveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
+			Eventually(kit.Read(ctx, super.Client, vc)).WithTimeout(3 * kit.Soon).
+				Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, reason))
 		}
 		expect(tenancyv1alpha1.ReasonKubeconfigInvalid, nil)
 		expect(tenancyv1alpha1.ReasonUnauthorized, changed(good, func(c *clientcmdapi.Config) {
@@ -196,9 +192,9 @@ var _ = Describe("An External VirtualCluster", func() {
 				user.Exec = &clientcmdapi.ExecConfig{Command: "/bin/true", APIVersion: "client.authentication.k8s.io/v1"}
 			}
 		}))
-		edit(ctx, super.Client, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"kubeconfig": good} })
-		Eventually(read(ctx, super.Client, vc)).WithTimeout(3 * soon).
-			Should(haveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+		kit.Edit(ctx, super.Client, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"kubeconfig": good} })
+		Eventually(kit.Read(ctx, super.Client, vc)).WithTimeout(3 * kit.Soon).
+			Should(kit.HaveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 	})
 })
 

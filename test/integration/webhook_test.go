@@ -19,6 +19,7 @@ import (
 	webhookconfig "github.com/virtualcluster/virtualcluster/config/webhook"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 // startWebhook serves the manager's webhook while a container of specs lasts, and has the super cluster ask it, as the shipped
@@ -57,7 +58,7 @@ func startWebhook(ctx context.Context) {
 	client := &configuration.Webhooks[0].ClientConfig
 	url := "https://" + address.String() + *client.Service.Path
 	*client = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca.CertPEM}
-	create(ctx, super.Client, configuration)
+	kit.Create(ctx, super.Client, configuration)
 	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, configuration)).To(Succeed()) })
 }
 
@@ -69,23 +70,23 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 		const why = "spec.quota.rules[0].expression: Invalid value: at 1:1: undeclared reference to 'objekt'"
 		changed := red.VC.DeepCopy()
 		Eventually(func() error {
-			Expect(get(ctx, super.Client, changed)).To(Succeed())
+			Expect(kit.Get(ctx, super.Client, changed)).To(Succeed())
 			withRule("objekt.metadata")(changed)
 			return super.Client.Update(ctx, changed)
 		}).Should(And(MatchError(apierrors.IsInvalid, "invalid"), MatchError(ContainSubstring(why))))
-		edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name != ''"))
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name != ''"))
 	})
 
 	It("is asked about no other writes, so that they do not wait for the manager", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("true"))
 		configuration, err := webhookconfig.Configuration()
 		Expect(err).NotTo(HaveOccurred())
-		edit(ctx, super.Client, configuration, func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		kit.Edit(ctx, super.Client, configuration, func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			nobody := "https://127.0.0.1:1/"
 			c.Webhooks[0].ClientConfig.URL = &nobody
 		})
 		change := func(f func(*tenancyv1alpha1.VirtualCluster)) error {
-			vc, err := read(ctx, super.Client, red.VC)()
+			vc, err := kit.Read(ctx, super.Client, red.VC)()
 			if err != nil {
 				return err
 			}
