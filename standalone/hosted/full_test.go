@@ -154,11 +154,14 @@ func honestRequests(b *testing.B, client kubernetes.Interface, while time.Durati
 func untilEnd(b *testing.B, client kubernetes.Interface, ended <-chan struct{}) []time.Duration {
 	b.Helper()
 	cms := client.CoreV1().ConfigMaps("default")
-	for times := []time.Duration(nil); ; time.Sleep(5 * time.Millisecond) {
+	pause := time.NewTicker(5 * time.Millisecond)
+	defer pause.Stop()
+	var times []time.Duration
+	for {
 		select {
 		case <-ended:
 			return times
-		default:
+		case <-pause.C:
 		}
 		begin := time.Now()
 		made, err := cms.Create(b.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}}, metav1.CreateOptions{})
