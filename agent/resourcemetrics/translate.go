@@ -34,7 +34,8 @@ func (c copies) add(of Tenant, namespaces map[string]string, pod metav1.Object, 
 	c[key] = owned{namespace: namespace, node: node, labels: tenantLabels(pod)}
 }
 
-// tenantLabels are those labels of a copy that came from the tenant, under the tenant's keys. One whose key cannot be told is left out.
+// tenantLabels are those labels of a copy that came from the tenant, under the tenant's keys. A label whose key is not known is
+// left out.
 func tenantLabels(pod metav1.Object) map[string]string {
 	came := strings.Split(pod.GetAnnotations()[names.Labels], ",")
 	labels := map[string]string{}

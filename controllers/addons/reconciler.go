@@ -31,12 +31,12 @@ import (
 const (
 	// fieldOwner owns what is applied.
 	fieldOwner = "vc-manager"
-	// interval is how often a tenant's addons are looked at: nobody watches them.
+	// interval is how often a tenant's addons are reconciled: they are not watched.
 	interval = 30 * time.Second
 	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is tried
 	// again after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
 	workers = 32
-	// timeout is how long one tenant may take. What has been applied then is not applied again.
+	// timeout bounds a reconcile of one tenant. Objects that it has applied are not applied again by the next.
 	timeout = 10 * time.Second
 )
 

@@ -16,8 +16,8 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// podGracePeriodSeconds is how long a pod may take to end when its tenant is deleted, whatever the pod asks for: as long as one that
-// asks for nothing.
+// podGracePeriodSeconds is the grace period of pods whose tenant is deleted: the default of Kubernetes, also for pods that ask
+// for more.
 const podGracePeriodSeconds = corev1.DefaultTerminationGracePeriodSeconds
 
 // maxNamed is how many namespaces a message names.

@@ -20,7 +20,7 @@ const (
 // Dial connects to an address, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Purpose is what an apiserver connects to something for.
+// Purpose is why an apiserver opens a connection.
 type Purpose string
 
 // Purposes, also the values of a label of the metric.
@@ -37,22 +37,22 @@ const (
 	Itself Purpose = "itself"
 )
 
-// Network makes the dialers of an apiserver.
+// Network provides the dialers of an apiserver.
 type Network interface {
-	// Dialer returns what connects for a purpose.
+	// Dialer returns the dialer for a purpose.
 	Dialer(purpose Purpose) Dial
 }
 
 // Unrestricted is the network of an apiserver whose users are the platform's admins: it connects to everything.
 type Unrestricted struct{}
 
-// Dialer returns what connects for any purpose.
+// Dialer returns a dialer that connects to everything.
 func (Unrestricted) Dialer(Purpose) Dial { return newDialer().DialContext }
 
 // Closed is the network of an apiserver that connects to nothing.
 type Closed struct{}
 
-// Dialer returns what refuses.
+// Dialer returns a dialer that refuses every connection.
 func (Closed) Dialer(Purpose) Dial {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, &RefusedError{Address: address, Reason: Outside}
@@ -68,7 +68,7 @@ type network struct {
 	tenant string
 }
 
-// Dialer returns what connects for a purpose.
+// Dialer returns the dialer for a purpose.
 func (n network) Dialer(purpose Purpose) Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := n.dial(ctx, purpose, network, address)
@@ -95,14 +95,14 @@ func (n network) dial(ctx context.Context, purpose Purpose, network, address str
 	dialer.ControlContext = n.check
 	conn, err := dialer.DialContext(ctx, network, address)
 	if _, ok := errors.AsType[*net.DNSError](err); ok && ctx.Err() == nil {
-		// Not told from a name that leads where no connection is made: the platform's DNS may know names that tenants do not.
+		// The same error as for a name with a refused address: tenants must not learn which names the platform's DNS knows.
 		return nil, &RefusedError{Reason: Unresolved}
 	}
 	return conn, err
 }
 
-// mayResolve reports whether an address is none with a name, or a name may be resolved. Names are of hosts outside of the super cluster;
-// where those are closed, the platform's DNS is not asked.
+// mayResolve reports whether the host of an address is an IP address or may be resolved. Names are of hosts outside of the super
+// cluster; if no network outside is allowed, the platform's DNS is not asked.
 func (p *Policy) mayResolve(address string) bool {
 	if len(p.Outside) > 0 {
 		return true
@@ -115,8 +115,8 @@ func (p *Policy) mayResolve(address string) bool {
 	return err == nil
 }
 
-// check decides about each address that a name was resolved to, right before the connection to it: what a name is resolved to later, or
-// by others, does not matter.
+// check decides about each address that a name was resolved to, right before the connection, so that another answer of the DNS
+// later changes nothing.
 func (n network) check(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -130,7 +130,7 @@ func (n network) check(_ context.Context, _, address string, _ syscall.RawConn) 
 
 func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive} }
 
-// RefusedError is a connection that was not made. Its text is for the tenant.
+// RefusedError says that a connection was refused. Its text is for the tenant.
 type RefusedError struct {
 	// Address is what was asked for, a name or an IP address with a port.
 	Address string
@@ -138,7 +138,7 @@ type RefusedError struct {
 	Reason Reason
 }
 
-// Error says what the control plane may connect to, and nothing of what is at the address.
+// Error says what the control plane may connect to. It does not reveal what is at the address.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("connect to %s: not allowed: a hosted control plane connects to running pods of its own cluster, "+
 		"and to addresses that the platform's admin allows", e.Address)

@@ -18,7 +18,8 @@ import (
 // byAddress is the index of pods and nodes by their addresses.
 const byAddress = "address"
 
-// unfinished selects the pods that have their addresses. One that has ended still shows its address, and another may have it.
+// unfinished selects the pods that have their addresses. A pod that has ended still shows its address, which another pod may have
+// by then.
 const unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
 
 // SuperCluster is the directory of the addresses of a super cluster's pods and nodes, out of a cache.
@@ -45,7 +46,7 @@ func WatchSuperCluster(ctx context.Context, super kubernetes.Interface) (*SuperC
 	return d, nil
 }
 
-// Holder returns who has an address now.
+// Holder returns the holder of an address.
 func (d *SuperCluster) Holder(address netip.Addr) Holder {
 	var h Holder
 	nodes, _ := d.nodes.GetIndexer().ByIndex(byAddress, address.String()) // fails for an unknown index alone

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what tenants' apiservers may not connect to. No label names a tenant: that would be series for each, for ever.
+// Metrics count what tenants' apiservers may not connect to. No label names a tenant: series of deleted tenants would stay.
 type Metrics struct {
 	refusals *prometheus.CounterVec
 }
@@ -26,7 +26,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// RegisterMetrics registers the metrics for those who describe them.
+// RegisterMetrics registers the metrics, to be described in docs/metrics.md.
 func RegisterMetrics(registerer prometheus.Registerer) error {
 	_, err := NewMetrics(registerer)
 	return err

@@ -7,7 +7,7 @@ import (
 
 // Policy says what tenants' apiservers may connect to: the pods of their own tenant, vn-agent, and what an admin allows.
 type Policy struct {
-	// Directory knows who has an address in the super cluster.
+	// Directory knows the holders of addresses in the super cluster.
 	Directory Directory
 	// Outside are the addresses outside of the super cluster that every tenant's apiserver may connect to.
 	Outside []netip.Prefix
@@ -15,20 +15,20 @@ type Policy struct {
 	Internal []netip.Prefix
 	// Agent is the host and port of vn-agent as tenants are told; empty without one.
 	Agent string
-	// Machine returns the addresses of this machine. No tenant's apiserver connects to them: the apiservers of all others, and whatever
-	// else the platform runs here, listen there.
+	// Machine returns the addresses of this machine. No tenant's apiserver connects to them: the other control planes and the
+	// platform's own processes listen there.
 	Machine func() ([]netip.Addr, error)
 	// Metrics count what was refused.
 	Metrics *Metrics
 }
 
-// Directory knows who has an address in the super cluster. What tenants say in their own control planes does not count.
+// Directory knows the holders of addresses in the super cluster. Objects in tenants' control planes do not count.
 type Directory interface {
-	// Holder returns who has an address now.
+	// Holder returns the holder of an address.
 	Holder(address netip.Addr) Holder
 }
 
-// Holder is who has an address in the super cluster.
+// Holder is what an address of the super cluster belongs to.
 type Holder struct {
 	// Node reports whether a node has the address, or a pod in its node's network.
 	Node bool
@@ -77,7 +77,7 @@ func (p *Policy) decide(tenant string, to netip.Addr) Reason {
 	return ""
 }
 
-// isOfMachine reports whether this machine has an address. If that cannot be found out, it does.
+// isOfMachine reports whether this machine has an address. If the addresses cannot be listed, it reports true.
 func (p *Policy) isOfMachine(address netip.Addr) bool {
 	own, err := p.Machine()
 	return err != nil || slices.Contains(own, address)

@@ -29,7 +29,8 @@ func Label(key string) string {
 	return labelDomain + "/" + head + "-" + digest(maxKeyName-len(head)-1, key)
 }
 
-// TenantLabel undoes Label for a label of a copy, and keeps other keys. It reports false for a key that cannot be told from its hash.
+// TenantLabel undoes Label for a label of a copy, and keeps other keys. It reports false for a hashed key, which cannot be
+// reversed.
 func TenantLabel(key string) (tenant string, known bool) {
 	whole, translated := strings.CutPrefix(key, labelDomain+"/")
 	if !translated {

@@ -14,7 +14,7 @@ import (
 const (
 	jsonType     = "application/json"
 	protobufType = "application/vnd.kubernetes.protobuf"
-	// maxRetryAfter is the longest that a client heeds a request to come back later.
+	// maxRetryAfter is the longest Retry-After that a client obeys.
 	maxRetryAfter = 10 * time.Second
 )
 
@@ -73,11 +73,11 @@ func (b *bounded) deadline(ctx context.Context, kind string) (context.Context, c
 	return context.WithTimeout(ctx, b.opts.Limits.Time)
 }
 
-// pageSize is how many items of a list an apiserver is asked for at a time that is not trusted.
+// pageSize is how many items of a list an untrusted apiserver is asked for at a time.
 const pageSize = 100
 
-// askForLittle leaves JSON of the formats that a request accepts, and has a list come in small pages: apiservers answer a list at resource
-// version 0 as a whole.
+// askForLittle removes all formats but JSON from those that a request accepts, and asks for a list in small pages, not at
+// resource version 0, at which apiservers ignore the page size.
 func askForLittle(r *http.Request, kind string) {
 	accepted := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
 	accepted = slices.DeleteFunc(accepted, func(format string) bool { return !strings.HasPrefix(strings.TrimSpace(format), jsonType) })
@@ -96,7 +96,7 @@ func askForLittle(r *http.Request, kind string) {
 	r.URL.RawQuery = query.Encode()
 }
 
-// check refuses what no apiserver answers.
+// check refuses answers that no honest apiserver gives.
 func (b *bounded) check(answer *http.Response) error {
 	if answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		return &RedirectError{answer.StatusCode}
@@ -132,14 +132,14 @@ func (b *bounded) bound(r *http.Request, kind string, answer *http.Response, can
 	answer.Body = body
 }
 
-// refused tells that an answer is not read. Of one to a request for an object, its sender is told.
+// refused reports a refused answer to a list or watch. For other requests, the error of the request says so.
 func (b *bounded) refused(kind string, err error) {
 	if kind != anObject && b.opts.Refused != nil {
 		b.opts.Refused(err)
 	}
 }
 
-// meterOf measures an answer that is what was asked for.
+// meterOf returns the meter of a successful answer.
 func (b *bounded) meterOf(r *http.Request, kind string, protobuf bool) meter {
 	limits := b.opts.Limits
 	most, limit := limits.Object, "the bytes of an object"

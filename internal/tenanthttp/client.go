@@ -1,6 +1,6 @@
-// Package tenanthttp makes the HTTP clients by which the platform reads from tenants' apiservers. What such an apiserver answers is the
-// tenant's word: it may lie, be endless, or lead elsewhere. A client follows no redirect, asks for nothing compressed and takes nothing
-// that is, and reads a bounded number of bytes in a bounded time.
+// Package tenanthttp makes the HTTP clients by which the platform reads from tenants' apiservers. Such an apiserver is not
+// trusted: an answer may be false, endless, or a redirect. A client follows no redirect, neither requests nor accepts compressed
+// answers, and reads a bounded number of bytes in a bounded time.
 package tenanthttp
 
 import (
@@ -32,10 +32,10 @@ const (
 type Options struct {
 	// Limits bound what is read.
 	Limits Limits
-	// Untrusted is set for an apiserver that the platform does not run. Its answers are to be in JSON, whose size in memory can be
-	// told before it is decoded.
+	// Untrusted is set for an apiserver that the platform does not run. Its answers have to be in JSON, whose size in memory can be
+	// estimated before it is decoded.
 	Untrusted bool
-	// Refused is told of every list and watch of which the answer was not read. It may be nil.
+	// Refused is called for every list and watch whose answer was refused. It may be nil.
 	Refused func(error)
 }
 
@@ -67,7 +67,7 @@ func NewClient(ctx context.Context, config *rest.Config, opts Options) (*http.Cl
 	return &http.Client{Transport: wrapped, CheckRedirect: refuseRedirect}, nil
 }
 
-// refuseRedirect is reached by no redirect: the transport makes an error of it.
+// refuseRedirect is a safeguard: the transport turns redirects into errors already.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Dial makes a connection.
@@ -88,7 +88,7 @@ func dialUntil(ctx context.Context, next Dial) Dial {
 	}
 }
 
-// ownedConn takes back its claim on the owner's context when it is closed earlier.
+// ownedConn releases the callback of the owner's context when it is closed.
 type ownedConn struct {
 	net.Conn
 

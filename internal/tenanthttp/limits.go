@@ -25,8 +25,8 @@ type Limits struct {
 	Time, ListTime time.Duration
 }
 
-// DefaultLimits are what suffices for every honest apiserver: etcd takes no object of more than 1.5 MiB, of which Base64 and the keys of
-// JSON make twice as much, and a list comes as a stream of events, or in pages of 500.
+// DefaultLimits suffice for every honest apiserver: etcd takes no object of more than 1.5 MiB, which Base64 and the keys of JSON
+// at most double, and a list comes as a stream of events, or in pages of 500.
 func DefaultLimits() Limits {
 	return Limits{
 		Object: 4 << 20, Event: 4 << 20,
@@ -39,9 +39,9 @@ func DefaultLimits() Limits {
 
 // ExceededError says that an answer is more than may be read.
 type ExceededError struct {
-	// What was asked for: an object, a list or a watch, and of which path.
+	// What is the kind of request, such as a list, and Path its path.
 	What, Path string
-	// Limit is what was exceeded.
+	// Limit names the limit that was exceeded.
 	Limit string
 }
 
@@ -50,7 +50,7 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("the tenant's apiserver answers %s of %s with more than %s", e.What, e.Path, e.Limit)
 }
 
-// RedirectError says that an apiserver refers to another place, which no apiserver does.
+// RedirectError says that an apiserver answered with a redirect, which no honest apiserver does.
 type RedirectError struct {
 	// Code is the status.
 	Code int
@@ -61,15 +61,15 @@ func (e *RedirectError) Error() string {
 	return fmt.Sprintf("the tenant's apiserver redirects (%d %s), which is not followed", e.Code, http.StatusText(e.Code))
 }
 
-// FormatError says that an answer comes in a form that was not asked for.
+// FormatError says that an answer has a format that was not asked for.
 type FormatError struct{ header string }
 
-// Error says in which header the form is told.
+// Error names the header that states the format.
 func (e *FormatError) Error() string {
 	return "the tenant's apiserver answers in a " + e.header + " that was not asked for"
 }
 
-// Refusal returns the part of an error that says what of an answer was refused; nil if the error is another.
+// Refusal returns the cause of an error if an answer was refused; nil for other errors.
 func Refusal(err error) error {
 	if exceeded, ok := errors.AsType[*ExceededError](err); ok {
 		return exceeded
@@ -90,7 +90,7 @@ const (
 	aWatch   = "a watch"
 )
 
-// kindOf tells requests apart by what may be read of their answers.
+// kindOf returns the kind of a request, which decides about the limits of its answer.
 func kindOf(r *http.Request) string {
 	switch {
 	case r.Method != http.MethodGet:
@@ -103,8 +103,8 @@ func kindOf(r *http.Request) string {
 	return anObject
 }
 
-// isCollection reports whether a path is that of all objects of a resource (Kubernetes API Concepts: resource URIs). The path may begin
-// with one that the kubeconfig names.
+// isCollection reports whether a path is that of all objects of a resource (Kubernetes API Concepts: resource URIs). The path may
+// have a prefix from the kubeconfig.
 func isCollection(path string) bool {
 	elements := strings.Split(strings.Trim(path, "/"), "/")
 	for i, element := range elements {

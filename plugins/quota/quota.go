@@ -41,7 +41,7 @@ type Quota struct {
 	mu      sync.RWMutex
 	tenants map[string]tenant
 
-	// volumes makes looking at a volume and charging for it one step. Before volumesKnown, there are claims that are not known.
+	// volumes serializes reading a volume and charging for it. Until volumesKnown is set, claims may be missing from the cache.
 	volumes      sync.Mutex
 	volumesKnown atomic.Bool
 }

@@ -38,7 +38,7 @@ func kinds() []kind {
 		{&networkingv1.Ingress{}, "count/ingresses.networking.k8s.io", nil},
 		{&networkingv1.NetworkPolicy{}, "count/networkpolicies.networking.k8s.io", nil},
 		{&policyv1.PodDisruptionBudget{}, "count/poddisruptionbudgets.policy", nil},
-		{&corev1.Endpoints{}, "count/endpoints", nil}, //nolint:staticcheck // deprecated for EndpointSlices, which not everybody writes yet
+		{&corev1.Endpoints{}, "count/endpoints", nil}, //nolint:staticcheck // deprecated, and old clients still write them
 		{&discoveryv1.EndpointSlice{}, "count/endpointslices.discovery.k8s.io", nil},
 		{&resourcev1.ResourceClaim{}, "count/resourceclaims.resource.k8s.io", nil},
 		{&resourcev1.ResourceClaimTemplate{}, "count/resourceclaimtemplates.resource.k8s.io", nil},

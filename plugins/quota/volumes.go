@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// leftVolumes is by what the ledger has volumes whose claim is gone: they count like their claim until they are gone, too.
+// leftVolumes is the ledger's resource for volumes whose claim is gone: they count like the claim until they are deleted as well.
 const leftVolumes corev1.ResourceName = "volumes"
 
 // followVolumes has the ledger follow volumes, beside their claims.
@@ -46,7 +46,8 @@ func sameClaim(was *corev1.PersistentVolume, now any) bool {
 	return ok && was.Spec.ClaimRef != nil && v.Spec.ClaimRef != nil && was.Spec.ClaimRef.UID == v.Spec.ClaimRef.UID
 }
 
-// showVolumes charges for all volumes that are left. Events of volumes count from then on: before, the claims are not known.
+// showVolumes charges for all volumes without a claim, and for those of later events. It must not run before all claims are
+// known.
 func (q *Quota) showVolumes(ctx context.Context) error {
 	q.volumesKnown.Store(true)
 	list := &corev1.PersistentVolumeList{}
@@ -59,7 +60,7 @@ func (q *Quota) showVolumes(ctx context.Context) error {
 	return nil
 }
 
-// showVolumeOf looks at the volume of a claim that has come, changed or gone.
+// showVolumeOf updates the charge for the volume of a claim that was created, changed or deleted.
 func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Spec.VolumeName == "" || !q.volumesKnown.Load() {
@@ -74,8 +75,8 @@ func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
 	}
 }
 
-// showVolume charges for a volume if its claim is gone, and for no volume that has one. The caches are ahead of their events, so of two
-// events that look at a volume at the same time, the one that looks last sees all.
+// showVolume charges for a volume if its claim is gone, and not if it exists. Caches are ahead of their events, so the later of
+// two concurrent events sees the final state.
 func (q *Quota) showVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	if !q.volumesKnown.Load() {
 		return
@@ -122,8 +123,8 @@ func (q *Quota) isLeft(ctx context.Context, v *corev1.PersistentVolume) (bool, e
 	return err == nil && claim.UID != ref.UID, err
 }
 
-// ownerOf returns the tenant whose claim a volume is or was bound to; empty for none. The namespace of the claim says it and, when that
-// is gone, its name.
+// ownerOf returns the tenant whose claim a volume is or was bound to; empty for none. It is found by the namespace of the claim
+// or, if that is gone, by its name.
 func (q *Quota) ownerOf(ctx context.Context, v *corev1.PersistentVolume) string {
 	if v.Spec.ClaimRef == nil {
 		return ""

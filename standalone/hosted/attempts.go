@@ -28,12 +28,12 @@ func (a attempts) count() int {
 	return number
 }
 
-// begin counts a start, which has failed unless it is forgotten.
+// begin counts a start as failed until forget is called.
 func (a attempts) begin() error {
 	return writeFile(a.file, []byte(strconv.Itoa(a.count()+1)))
 }
 
-// forget is for a start that has succeeded, or was stopped.
+// forget resets the count, after a start that has succeeded or was stopped.
 func (a attempts) forget() error {
 	if err := os.Remove(a.file); !errors.Is(err, fs.ErrNotExist) {
 		return wrapf(err, "remove %s", a.file)

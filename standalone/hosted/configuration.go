@@ -27,10 +27,9 @@ import (
 // serves are configured.
 const ownName = "kubernetes.default.svc:443"
 
-// newConfig does what app.NewConfig does, and has all that the apiserver
-// connects to by its users' will go through the network. An egress selector
-// for that cannot be passed to app.NewConfig other than as a file, which
-// knows no dialers.
+// newConfig does what app.NewConfig does, and routes the connections that users
+// of the apiserver cause through the network. app.NewConfig takes an egress
+// selector only as a file, which has no dialers.
 func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Config, error) {
 	generic, informers, storage, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions,
 		[]*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregatorscheme.Scheme},
@@ -38,7 +37,7 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 	if err != nil {
 		return nil, err
 	}
-	// Not earlier: the way to etcd is not by the users' will.
+	// Not earlier: connections to etcd do not go through the network.
 	generic.EgressSelector = selector(network, egress.Webhooks)
 	// Admission holds on to this one, for the webhooks that the apiserver serves.
 	forWebhooks := generic.LoopbackClientConfig
@@ -90,8 +89,9 @@ func selector(network egress.Network, purpose egress.Purpose) *egressselector.Eg
 	})
 }
 
-// dialItself connects to the apiserver and nowhere else. Its own webhooks are
-// asked with its own rights, and what they answer may be a redirect.
+// dialItself connects to the apiserver and nowhere else. Requests to webhooks
+// that it serves itself carry its own credentials, and their answer may be a
+// redirect.
 func dialItself(host string, network egress.Network) (func(context.Context, string, string) (net.Conn, error), error) {
 	own, err := url.Parse(host)
 	if err != nil {

@@ -54,7 +54,8 @@ type store struct {
 }
 
 // startStore brings up etcd. It listens on a Unix socket in a directory of
-// ours, because whoever can reach etcd can read the secrets of every tenant.
+// ours, because a process that can reach etcd can read the secrets of every
+// tenant.
 func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of etcd: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// DefaultServiceCIDR is the range of ClusterIPs of a control plane of which nothing else is said.
+// DefaultServiceCIDR is the range of ClusterIPs of a control plane by default.
 const DefaultServiceCIDR = "10.96.0.0/16"
 
 // Spec describes one control plane. Only Name has no default.
@@ -43,7 +43,7 @@ type Spec struct {
 	SeparateKubeletClientCA bool
 	// Network is where the apiserver connects to what its users name: kubelets,
 	// webhooks, aggregated APIs, and what they proxy to. Without one, it
-	// connects to nothing of that.
+	// connects to none of these.
 	Network egress.Network
 	// ExtraSANs are further DNS names and IP addresses of the serving
 	// certificate.

@@ -29,8 +29,9 @@ import (
 // retryAfter is when a client that writes too fast may try again, in seconds.
 const retryAfter = 1
 
-// explainStorage has every storage of an apiserver tell etcd why it writes, and
-// tell clients what keeps etcd from writing. Requests wait for their budget.
+// explainStorage wraps every storage of an apiserver: it passes the purpose of
+// a write to etcd and explains etcd's rejections to clients. Requests wait for
+// their budget.
 func explainStorage(config *app.Config, requests *budget) {
 	extensions := &config.ApiExtensions.ExtraConfig
 	extensions.CRDRESTOptionsGetter = storageGetter{extensions.CRDRESTOptionsGetter}

@@ -64,8 +64,9 @@ var (
 	_ provisioner.Notifier    = (*Hosted)(nil)
 )
 
-// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place, connect to what
-// their users name by their network, and store no more than the limits allow. What it does in the background ends with ctx; Wait waits for that.
+// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place, connect
+// to what their users name by their network, and store no more than the limits allow. Its goroutines end with ctx; Wait waits for
+// them.
 func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits quota.Limits) *Hosted {
 	return &Hosted{
 		host:      host,

@@ -17,8 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 )
 
-// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, what can be shown to them, and
-// what has claims beside theirs.
+// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, what can be shown to them, and all
+// objects of kinds with claims.
 func cacheOptions(kinds []engine.Kind) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}

@@ -9,8 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// DefaultLimits are how many copies a tenant may have where nobody has said otherwise: more than most tenants need, and few enough for
-// one tenant not to take what all share, such as the 2,768 ports of all nodes.
+// DefaultLimits are how many copies a tenant may have by default: more than most tenants need, and few enough that one tenant
+// does not exhaust what all share, such as the 2,768 node ports.
 func DefaultLimits() engine.Limits {
 	return engine.Limits{
 		"namespaces":             200,
@@ -23,7 +23,7 @@ func DefaultLimits() engine.Limits {
 	}
 }
 
-// effectiveLimits returns the default limits with those that were given in their place.
+// effectiveLimits returns the default limits, overridden by those that were given.
 func effectiveLimits(given map[string]int64) engine.Limits {
 	limits := DefaultLimits()
 	maps.Copy(limits, given)

@@ -21,8 +21,8 @@ func budgetOf(interval time.Duration, tenants int) time.Duration {
 	return max(interval/patrolShare/time.Duration(max(tenants, 1)), leastBudget)
 }
 
-// beat is how far the patrol has come in the objects of a tenant. What exceeds a round's budget is compared in the next, so that no
-// tenant's objects keep the patrol from the others'. The zero value has come to the end.
+// beat is the patrol's position in the objects of a tenant. Objects beyond a round's budget are compared in the next round, so
+// that a tenant with many objects does not delay the others. The zero value is at the end.
 type beat struct {
 	// kinds are left to be compared, after keys of the kind of.
 	kinds []*kind

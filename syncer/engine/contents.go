@@ -16,8 +16,8 @@ import (
 // errStale is why contents are read again: an apiserver answered with an older state of an object than its watch has shown.
 var errStale = errors.New("the tenant's apiserver answers with an older state than it has shown")
 
-// tenantContents returns the tenant's object with its contents; nil if it is not the object any more that the cache shows, whose event
-// leads here again.
+// tenantContents returns the tenant's object with its contents; nil if the object in the cache was replaced, whose event leads
+// here again.
 func (s *session) tenantContents(ctx context.Context, k *kind, o objects) (client.Object, error) {
 	if !k.byMetadata() || o.tenant == nil {
 		return o.tenant, nil
@@ -78,7 +78,7 @@ func (s *session) updateContents(ctx context.Context, k *kind, o objects) error 
 	return err
 }
 
-// createdCopy notes a copy as the super cluster answered that it is.
+// createdCopy records a new copy as the super cluster returned it.
 func (s *session) createdCopy(k *kind, o objects, super client.Object) {
 	s.superRecent.put(k.name, k.cachedSuper(super))
 	if k.byMetadata() {

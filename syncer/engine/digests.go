@@ -20,7 +20,7 @@ type digests struct {
 
 type digestKey struct{ kind, namespace string }
 
-// get returns a digest, and computes it if it is not known. One that is out of date when it has been computed is not kept.
+// get returns a digest, and computes it if it is not known. If a copy has changed meanwhile, the digest is not kept.
 func (d *digests) get(key digestKey, compute func() any) any {
 	d.mu.Lock()
 	known, ok := d.known[key]

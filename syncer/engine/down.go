@@ -98,9 +98,8 @@ func (s *session) hurried(m *mirror, o objects) bool {
 	return wanted != nil && given != nil && *wanted < *given
 }
 
-// timeToEnd is the time in seconds that the tenant gives a copy to end, within what its policy allows; nil if it says nothing about that.
-// An object that is gone
-// already, because it was deleted by force, leaves its copy none: its name is wanted.
+// timeToEnd is the grace period in seconds that the tenant gives a copy, within what its policy allows; nil if it gives none. An
+// object that was deleted by force leaves its copy no time, since its name may be used again.
 func (s *session) timeToEnd(m *mirror, o objects) *int64 {
 	of := translate.OriginOf(o.super).UID
 	switch {

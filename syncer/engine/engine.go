@@ -64,9 +64,9 @@ type Options struct {
 	Patrol time.Duration
 	// Queue are the limits of workers and tenants.
 	Queue fairqueue.Options
-	// Validation asks the validators of plugins before copies are written; nil if there is nobody to ask.
+	// Validation asks the validators of plugins before copies are written; nil without validators.
 	Validation *validation.Gate
-	// Limits are how many copies a tenant may have whose policy says nothing else.
+	// Limits are how many copies a tenant may have unless its policy says otherwise.
 	Limits Limits
 	// Metrics are this engine's own.
 	Metrics *Metrics
@@ -248,7 +248,7 @@ func (e *Engine) session(name multicluster.ClusterName) *session {
 	return e.sessions[name]
 }
 
-// setSlow says whether a tenant answers slowly, for as long as the session is the tenant's.
+// setSlow moves a tenant to the workers of slow tenants or back, as long as the session is the tenant's.
 func (e *Engine) setSlow(s *session, slow bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

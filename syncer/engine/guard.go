@@ -25,9 +25,9 @@ const statusSubresource = "status"
 // errKind is a write of an object that is not of the kind that it is written as.
 var errKind = errors.New("the object is not of the kind that it is synced as, or cannot have its name")
 
-// guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write of an object that is
-// not of the kind that the engine works on, that is outside of namespaces without being one, or that is in a namespace which does
-// not carry the UID of the tenant's VirtualCluster.
+// guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write of an object of
+// another kind than the one that is reconciled, of an object outside of namespaces other than a namespace, and of an object in a
+// namespace that does not carry the UID of the tenant's VirtualCluster.
 type guard struct {
 	uid    types.UID
 	client client.Client
@@ -47,7 +47,7 @@ func (g *guard) create(ctx context.Context, k *kind, obj client.Object) error {
 		if err := g.checkKind(k, ns); err != nil {
 			return err
 		}
-		// Whoever has the name already keeps it: the server refuses a second one.
+		// An existing namespace of the name is kept: the server rejects a second one.
 		return g.write(ctx, ns, nil, func(ctx context.Context) error { return g.client.Create(ctx, ns) })
 	}
 	if err := g.check(ctx, k, obj); err != nil {
@@ -98,7 +98,7 @@ func (g *guard) patchIn(ctx context.Context, k *kind, namespace string, obj, was
 	return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
 }
 
-// createOwn and patchOwn make and change what the engine itself has in a namespace, which is nobody's copy: validators are not asked.
+// createOwn and patchOwn write the engine's own objects in a namespace. They are no copies, so validators are not asked.
 func (g *guard) createOwn(ctx context.Context, k *kind, obj client.Object) error {
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (g *guard) remove(ctx context.Context, k *kind, obj client.Object, grace *i
 	return removeObject(ctx, g.client, obj, grace)
 }
 
-// check makes sure that a write goes to a namespace of the tenant, and that what is written is of a kind. Of two states of an object, the
-// last is the one that the super cluster has.
+// check ensures that a write goes to a namespace of the tenant, and that the object is of a kind. The last of two states is the
+// super cluster's.
 func (g *guard) check(ctx context.Context, k *kind, states ...client.Object) error {
 	is := states[len(states)-1]
 	if ns, ok := is.(*corev1.Namespace); ok {
@@ -186,7 +186,7 @@ func (g *guard) owns(ns *corev1.Namespace) error {
 	return errForeign
 }
 
-// isNamed reports whether the names of an object are elements of a path, and no other than that.
+// isNamed reports whether the name and namespace of an object are single elements of a path.
 func isNamed(obj client.Object) bool {
 	return obj.GetName() != "" && len(content.IsPathSegmentName(obj.GetName())) == 0 &&
 		len(content.IsPathSegmentName(obj.GetNamespace())) == 0

@@ -61,18 +61,18 @@ type Down[T client.Object] struct {
 	Replace func(super, desired T) bool
 	// Skip reports whether an object stays in the tenant.
 	Skip func(v View, tenant T) bool
-	// Claims returns what an object of the super cluster has for itself there, such as the name of a host, in words by which
-	// View.Rivals finds it. The super cluster's cache then holds the objects of the kind that are nobody's copies, too.
+	// Claims returns what an object of the super cluster claims for itself, such as the name of a host; View.Rivals finds objects by
+	// it. With Claims, the super cluster's cache holds all objects of the kind, not only copies.
 	Claims func(super T) []string
-	// OnDemand: objects go down only while something that runs refers to them. Of a kind that nothing else is decided by than that, which
-	// is one without Skip, References, Back, Status and Mirror, caches hold metadata alone: the contents are read when they are needed.
+	// OnDemand: objects go down only while something that runs refers to them. If nothing but that decides about a kind (it has no
+	// Skip, References, Back, Status and Mirror), caches hold metadata alone, and the contents are read when they are needed.
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
 	// Targets are the addresses that an object leads to. The copy is looked at again when one of the tenant's mirrored objects gets or
 	// loses one of them.
 	Targets func(tenant T) []string
-	// Omitted says what of an object its copy does not have, and why; nil if it has all. The text becomes an event.
+	// Omitted returns which part of an object its copy lacks, and why; nil if it lacks nothing. The text becomes an event.
 	Omitted func(v View, tenant T) error
 	// Tokens are those of the tenant's that the copy reads, from the Secret names.TokenSecret beside it; nil for a kind without. One
 	// kind can have them, which is mirrored.
@@ -108,8 +108,8 @@ type Down[T client.Object] struct {
 type Subresource[T client.Object] struct {
 	// Name is the subresource's, such as resize.
 	Name string
-	// Admit returns why something of it may not go down, which Merge leaves out; nil if all may, as without it. What the copy has
-	// goes on. The text becomes an event.
+	// Admit returns why a part may not be synced down, which Merge then leaves out; nil if everything may, as without Admit. Parts
+	// that the copy has already stay. The text becomes an event.
 	Admit func(v View, super, tenant T) error
 	// Merge writes what the tenant's object says into a copy of the super cluster's.
 	Merge func(v View, super, tenant T)
@@ -174,7 +174,7 @@ type View struct {
 	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
 	// object is not the one with this UID. An empty UID is any. Of a kind whose contents no cache holds, it finds the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
-	// Rivals returns the super cluster's objects of a kind that have this claim and are in none of the tenant's namespaces.
+	// Rivals returns the super cluster's objects of a kind that have a claim and are outside of the tenant's namespaces.
 	Rivals func(kind, claim string) []client.Object
 	// Copy returns the tenant's copy of a kind and name in the super cluster's namespace of this one; nil if there is none.
 	Copy func(kind, name string) client.Object

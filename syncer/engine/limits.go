@@ -61,7 +61,7 @@ func (k *kind) amounts(obj client.Object) map[string]int64 {
 	return all
 }
 
-// limit returns how much of a resource the tenant may have. What is only a part of a kind has to be named.
+// limit returns how much of a resource the tenant may have. AnyResource does not apply to parts of a kind.
 func (s *session) limit(k *kind, resource string) (most int64, limited bool) {
 	own := s.identity().Policy.Limits
 	for _, limits := range []Limits{own, s.limits} {
@@ -75,8 +75,8 @@ func (s *session) limit(k *kind, resource string) (most int64, limited bool) {
 	return 0, false
 }
 
-// reserve rejects a copy, new or changed, by which the tenant would get past a limit. Otherwise release gives back what was reserved if
-// the copy is not written after all; was is nil for a new one.
+// reserve rejects a new or changed copy that would exceed a limit of the tenant. Otherwise it reserves the growth, which release
+// returns if the copy is not written; was is nil for a new copy.
 func (s *session) reserve(k *kind, copied, was client.Object) (release func(), err error) {
 	wanted := k.amounts(copied)
 	before := k.amounts(was)

@@ -10,8 +10,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// A tenant stores what it likes in objects that nothing refers to. Of kinds that go down on demand, caches therefore hold metadata alone,
-// and of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as large as the contents.
+// A tenant decides how large the objects are that nothing refers to. Of kinds that go down on demand, caches therefore hold
+// metadata alone, and of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as
+// large as the contents.
 
 // TenantObjects returns what the cache of a tenant holds of a kind, where that is not everything.
 func TenantObjects(kinds []Kind) map[client.Object]cache.ByObject {
@@ -73,7 +74,7 @@ func (k *kind) trimmed(obj client.Object, left func(metav1.Object) metav1.Object
 	return trimmed
 }
 
-// trim returns what leaves of the metadata that a cache gets what is looked at.
+// trim returns a function that reduces the metadata which a cache holds.
 func trim(left func(metav1.Object) metav1.ObjectMeta) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(obj any) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// A tenant's apiserver answers in time if it takes no longer than slowFactor times as long as the super cluster's usually does, and so
-// long at least and at most. Measured like this, a machine on which all is slow makes no tenant slow.
+// A tenant's apiserver answers in time if it takes at most slowFactor times as long as the super cluster's usually does, within
+// these bounds. On a machine where everything is slow, no tenant counts as slow.
 const (
 	slowFactor              = 10
 	leastInTime, mostInTime = 50 * time.Millisecond, time.Second

@@ -39,8 +39,9 @@ func (r Reference) rejected(why error) error {
 	return refusal{fmt.Errorf("refers to %s %q: %w", r.Kind, r.Name, why)}
 }
 
-// resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name nothing
-// but copies of its own tenant: whatever else has such a name in the super cluster is the platform's, and is not the tenant's to read.
+// resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
+// only copies of its own tenant: any other object of such a name in the super cluster is the platform's, and the tenant may not
+// read it.
 func (s *session) resolve(ctx context.Context, k *kind, obj client.Object) (ready bool, err error) {
 	ready = true
 	for _, ref := range references(k, obj) {
@@ -76,7 +77,7 @@ func (s *session) resolveReference(ctx context.Context, k *kind, ref Reference, 
 	case err != nil && ref.Required:
 		return false, err
 	case err != nil:
-		// It goes its own way, with its own backoff and its own event.
+		// It is reconciled separately, with its own backoff and its own event.
 		s.enqueue(s.request(to, key), priorityNormal)
 	}
 	if there || ref.Required {
@@ -95,7 +96,8 @@ func (s *session) ensureReferred(ctx context.Context, k, to *kind, key client.Ob
 	return super != nil && s.isOurs(super), err
 }
 
-// checkFree rejects a reference whose name another's object has in the super cluster. The cache shows none of those.
+// checkFree rejects a reference to a name that an object in the super cluster has which is not the tenant's copy. It reads live:
+// the cache holds only copies.
 func (s *session) checkFree(ctx context.Context, to *kind, ref Reference, key client.ObjectKey) error {
 	found, err := s.liveCopy(ctx, to, to.down.superKey(s.identity(), key))
 	if err != nil {

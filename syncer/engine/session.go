@@ -123,8 +123,8 @@ func (s *session) settle() {
 	}
 }
 
-// setIdentity takes over who the tenant is. The pointer stays as it is while nothing changes that a copy depends on; the weight is nothing
-// of that.
+// setIdentity stores the tenant's identity. The pointer changes only with something that copies depend on, which the weight is
+// not.
 func (s *session) setIdentity(t translate.Tenant) {
 	was := *s.tenant.Load()
 	was.Weight = t.Weight

@@ -9,8 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. So a limit is checked without
-// counting anything, and a burst does not get past it.
+// usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. A limit is thus
+// checked without listing copies, and a burst does not exceed it.
 type usage struct {
 	mu sync.Mutex
 	// used is by cluster key and resource, reserved by cluster key.
@@ -18,7 +18,7 @@ type usage struct {
 	reserved map[string]map[objectKey]reservation
 }
 
-// reservation is a copy that is being written, with how much more it has then.
+// reservation is the growth of a copy that is being written.
 type reservation struct {
 	growth
 
@@ -29,8 +29,7 @@ func newUsage() *usage {
 	return &usage{used: map[string]map[string]int64{}, reserved: map[string]map[objectKey]reservation{}}
 }
 
-// reserve reserves what a copy is going to have more. It returns a resource of which that would be too much, and reserves nothing then;
-// empty if there is none.
+// reserve reserves the growth of a copy. If that would exceed a limit, it reserves nothing and returns the resource.
 func (u *usage) reserve(cluster string, key objectKey, g growth) (exceeded string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -65,7 +64,7 @@ func (u *usage) release(cluster string, key objectKey) {
 	delete(u.reserved[cluster], key)
 }
 
-// observe counts an event of the super cluster: was is nil for a new object, now for one that is gone.
+// observe counts an event of the super cluster: was is nil for a new object, now is nil for a deleted one.
 func (u *usage) observe(k *kind, was, now client.Object) {
 	before, after := clusterOf(was), clusterOf(now)
 	if was != nil && now != nil && before == after && len(k.down.parts) == 0 {
@@ -116,7 +115,7 @@ func (r reservation) coveredBy(amounts map[string]int64) bool {
 	return true
 }
 
-// forget drops what is known of a resource that is watched no more.
+// forget drops the counts of a resource that is no longer watched.
 func (u *usage) forget(resource string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -127,8 +126,8 @@ func (u *usage) forget(resource string) {
 	}
 }
 
-// clusterOf returns the cluster key of the tenant whose copy an object is; empty for nil and for what is nobody's copy, such as a tenant's
-// root namespace.
+// clusterOf returns the cluster key of the tenant that a copy belongs to; empty for nil and for an object that is no copy, such
+// as a tenant's root namespace.
 func clusterOf(obj client.Object) string {
 	if obj == nil {
 		return ""

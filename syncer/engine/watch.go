@@ -124,7 +124,7 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 			s := event(obj, priorityHigh)
 			if s == nil {
-				s = event(was, priorityHigh) // somebody took away what says whose it is
+				s = event(was, priorityHigh) // the labels that name its tenant were removed
 			}
 			if s != nil {
 				s.retarget(k, was, obj)

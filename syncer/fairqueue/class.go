@@ -61,8 +61,8 @@ func (q *Queue[T]) lockedNext() *lane[T] {
 	return q.slow.next()
 }
 
-// lockedMove moves a lane to a class, where it is as far ahead or behind as it was
-// in the one that it leaves. Its keys in flight count there. lockedSettle follows.
+// lockedMove moves a lane to another class, with its lead or lag, and counts
+// its keys in flight there. lockedSettle must follow.
 func (q *Queue[T]) lockedMove(l *lane[T], to *class[T]) {
 	from := l.class
 	if from == to {
@@ -79,10 +79,10 @@ func (q *Queue[T]) lockedMove(l *lane[T], to *class[T]) {
 	}
 }
 
-// SetSlow says whether a tenant answers slowly. The keys of slow tenants have
-// workers of their own, so that they keep none from the others, however many
-// tenants are slow. It takes effect on keys in flight as well: their workers no
-// longer count as those of fast tenants.
+// SetSlow sets whether a tenant answers slowly. The keys of slow tenants have
+// workers of their own, so that other tenants keep theirs, however many tenants
+// are slow. It takes effect on keys in flight as well: their workers no longer
+// count as those of fast tenants.
 func (q *Queue[T]) SetSlow(tenant string, slow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -126,8 +126,8 @@ func TestClassesHaveClocksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestDebtsMove charges a tenant, and has it turn slow and fast again. What it
-// owes stays what it was.
+// TestDebtsMove charges a tenant and moves it to the class of slow tenants and
+// back. Its debt must stay the same.
 func TestDebtsMove(t *testing.T) {
 	q := New(tenantOf, Options{Cap: 1, Workers: 1, SlowWorkers: 1})
 	q.Add("a/1")

@@ -288,7 +288,7 @@ func (m *model) drop(tenant string) {
 	m.setSlow(tenant, false)
 }
 
-// setSlow moves a tenant to a class. What it got before is nothing to others there.
+// setSlow moves a tenant to a class. Its earlier turns do not count there.
 func (m *model) setSlow(tenant string, slow bool) {
 	if m.slow[tenant] != slow {
 		m.slow[tenant] = slow

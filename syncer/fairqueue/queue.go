@@ -155,9 +155,9 @@ func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 	return l
 }
 
-// lockedSettle must follow every change of a lane: it wakes one worker for
-// each item that has become available, has the lane take, change or leave its
-// seat, and has it leave when it is empty.
+// lockedSettle must follow every change of a lane: it wakes one worker for each
+// item that has become available, updates the lane's seat, and removes an empty
+// lane.
 func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	open := l.open(q.opts.Cap)
 	for ; l.offered < open; l.offered++ {

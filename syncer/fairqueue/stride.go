@@ -29,7 +29,8 @@ func (q *Queue[T]) lockedTurn() *lane[T] {
 	return l
 }
 
-// lockedSeat has a lane take, change or leave its seat.
+// lockedSeat gives a lane a seat, moves it to another row, or takes its seat
+// away.
 //
 // A lane that begins to wait stands one stride behind, as if it had just been
 // served: whoever comes and goes gains nothing over those that wait all the
@@ -55,7 +56,7 @@ func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
 	}
 }
 
-// lockedUnseat has a lane leave its seat, if it has one.
+// lockedUnseat takes a lane's seat away, if it has one.
 func (q *Queue[T]) lockedUnseat(l *lane[T]) {
 	if l.seat > 0 {
 		heap.Remove(l.row, l.slot)

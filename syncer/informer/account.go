@@ -31,17 +31,17 @@ func (i *Informer) collect(size int64) bool {
 	return i.update(func(kept, collected int64) (int64, int64) { return kept, collected + size })
 }
 
-// forgetCollected begins a list.
+// forgetCollected begins a new list.
 func (i *Informer) forgetCollected() {
 	i.update(func(kept, _ int64) (int64, int64) { return kept, 0 })
 }
 
-// keepCollected makes the list what is kept.
+// keepCollected replaces what is kept by the list.
 func (i *Informer) keepCollected() {
 	i.update(func(_, collected int64) (int64, int64) { return collected, 0 })
 }
 
-// keep counts by how much what is kept changes.
+// keep adds to the size of the objects that are kept.
 func (i *Informer) keep(change int64) bool {
 	return i.update(func(kept, collected int64) (int64, int64) { return kept + change, collected })
 }

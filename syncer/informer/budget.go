@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// MemoryError says that objects would take more memory than they may.
+// MemoryError says that objects exceed their budget of memory.
 type MemoryError struct {
-	// Kind is the kind of the object that was one too many, Most what all may take, in bytes.
+	// Kind is the kind of the object that exceeded the budget, Most the budget in bytes.
 	Kind string
 	Most int64
 }
@@ -30,7 +30,8 @@ type budget struct {
 	told bool
 }
 
-// take adds to what is taken; less than nothing gives back. It reports whether that is within the budget, and takes nothing if not.
+// take takes memory from the budget, or returns it if size is negative. It takes nothing and reports false if the budget does not
+// suffice.
 func (b *budget) take(kind string, size int64) bool {
 	b.mu.Lock()
 	if b.most <= 0 || size <= 0 || b.used+size <= b.most {

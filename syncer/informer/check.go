@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reasons why an object is dropped that an apiserver shows.
+// Reasons why an object of an apiserver is dropped.
 const (
-	// ReasonKind: it says that it is of another kind, or is of another type.
+	// ReasonKind: it states another kind, or is of another type.
 	ReasonKind = "Kind"
-	// ReasonName and ReasonNamespace: no such object can be called so.
+	// ReasonName and ReasonNamespace: its name or namespace is not valid.
 	ReasonName      = "Name"
 	ReasonNamespace = "Namespace"
 	// ReasonIdentity: it has no UID or resource version that an apiserver would give it.
@@ -21,7 +21,7 @@ const (
 	ReasonMetadata = "Metadata"
 	// ReasonDuplicate: a list has another object of the name.
 	ReasonDuplicate = "Duplicate"
-	// ReasonEvent: a watch has an event that is none of an object of the kind.
+	// ReasonEvent: an event of a watch is not about an object of the kind.
 	ReasonEvent = "Event"
 	// ReasonMemory: with it, the objects would take more memory than they may.
 	ReasonMemory = "Memory"
@@ -36,7 +36,7 @@ const (
 	maxIdentity = 64
 )
 
-// checker says what is wrong with objects of one kind that come from an apiserver which is not trusted.
+// checker checks objects of one kind that come from an untrusted apiserver.
 type checker struct {
 	example    runtime.Object
 	namespaced bool
@@ -65,7 +65,8 @@ func (c checker) check(obj any) string {
 	return ""
 }
 
-// isKind reports whether an object is of the kind. A type is the name of a kind; a type of many kinds says which, as does its example.
+// isKind reports whether an object is of the kind. An object of a type of many kinds, such as metadata, has to state the same
+// kind as the example.
 func (c checker) isKind(o runtime.Object) bool {
 	if reflect.TypeOf(o) != reflect.TypeOf(c.example) {
 		return false
@@ -87,7 +88,7 @@ func kindOf(example runtime.Object) string {
 	return reflect.TypeOf(example).Elem().Name()
 }
 
-// isIdentity reports whether a text can be a UID or a resource version: short, and without what would stand out where it is shown.
+// isIdentity reports whether a text can be a UID or a resource version: short, and of characters that are safe to show.
 func isIdentity(text string) bool {
 	if text == "" || len(text) > maxIdentity {
 		return false

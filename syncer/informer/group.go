@@ -13,8 +13,8 @@ import (
 // informers when to end, for the cache ends as a whole and can let one of them go; a group's informers return them as soon as they
 // run. So a cache of a group lets no informer go: one that is removed from it watches on, unseen, until all end.
 //
-// The apiserver that a group watches is not trusted: objects that none could show are dropped, and all together take a bounded part of
-// the memory.
+// The apiserver that a group watches is not trusted: objects that no honest apiserver returns are dropped, and all objects
+// together take a bounded amount of memory.
 type Group struct {
 	ctx     context.Context
 	opts    GroupOptions
@@ -26,9 +26,9 @@ type Group struct {
 type GroupOptions struct {
 	// Memory is how many bytes the objects of the group may take; 0 is any number.
 	Memory int64
-	// Exceeded is told once when that does not suffice. What does not fit is dropped.
+	// Exceeded is called once when an object does not fit. Such objects are dropped.
 	Exceeded func(error)
-	// Rejected is told the kind of every object that was dropped, and the reason.
+	// Rejected is called with the kind of every object that was dropped, and the reason.
 	Rejected func(kind, reason string)
 	// Namespaced reports whether objects of the type of an example are in namespaces.
 	Namespaced func(example runtime.Object) (bool, error)
@@ -46,7 +46,7 @@ func (g *Group) New(
 	i := newInformer(source, example, indexers)
 	i.source = newSource(source, i)
 	i.group = g
-	// The cache has found the resource of the kind by the same mapping, or it would not get here.
+	// The cache has mapped the kind to a resource in the same way, so this does not fail.
 	namespaced, err := g.opts.Namespaced(example)
 	i.check = func(obj any) string {
 		if err != nil {

@@ -104,14 +104,14 @@ func (i *Informer) watch(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// reject tells that an object is dropped.
+// reject reports that an object is dropped.
 func (i *Informer) reject(reason string) {
 	if i.group != nil {
 		i.group.opts.Rejected(kindOf(i.example), reason)
 	}
 }
 
-// isDropped reports whether an object is dropped, and tells why.
+// isDropped reports whether an object is dropped, and rejects it if so.
 func (i *Informer) isDropped(obj any) bool {
 	switch obj.(type) {
 	case dropped:
@@ -129,7 +129,7 @@ func (i *Informer) isDropped(obj any) bool {
 	return reason != ""
 }
 
-// stop lets nobody join any more.
+// stop rejects all later handlers.
 func (i *Informer) stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // had been deleted.
 var errNoList = errors.New("the apiserver answers with something other than a list of the kind")
 
-// source lists and watches an apiserver that is not trusted.
+// source lists and watches an untrusted apiserver.
 type source struct {
 	cache.ListerWatcherWithContext
 
@@ -28,7 +28,7 @@ func newSource(of cache.ListerWatcher, i *Informer) *source {
 	return &source{cache.ToListerWatcherWithContext(of), of, i}
 }
 
-// IsWatchListSemanticsUnSupported tells of the source behind whether it lists by watching.
+// IsWatchListSemanticsUnSupported reports whether the source behind cannot list by watching.
 func (s *source) IsWatchListSemanticsUnSupported() bool {
 	behind, ok := s.plain.(interface{ IsWatchListSemanticsUnSupported() bool })
 	return ok && behind.IsWatchListSemanticsUnSupported()
@@ -60,8 +60,8 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its kind. A list
-// of metadata says nothing of the kind.
+// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its
+// kind. A list of metadata does not state the kind.
 func (s *source) isList(list runtime.Object) bool {
 	listMeta, err := meta.ListAccessor(list)
 	if err != nil || !isIdentity(listMeta.GetResourceVersion()) {
@@ -74,7 +74,7 @@ func (s *source) isList(list runtime.Object) bool {
 	return want.Empty() || list.GetObjectKind().GroupVersionKind() == want.GroupVersion().WithKind(want.Kind+"List")
 }
 
-// WatchWithContext watches. What was collected before is not the beginning of this watch.
+// WatchWithContext watches. A watch that begins with a list discards what was collected before.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		s.informer.forgetCollected()
@@ -82,14 +82,14 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return s.ListerWatcherWithContext.WatchWithContext(ctx, options)
 }
 
-// quiet is a log to which client-go writes of events that it cannot use, without the events, which may be large.
+// quiet is a log sink that leaves events, which may be large, out of client-go's messages about unusable events.
 type quiet struct {
 	logr.LogSink
 
 	event func()
 }
 
-// Error writes all but what an apiserver sent.
+// Error logs a message without what an apiserver sent.
 func (q quiet) Error(err error, message string, values ...any) {
 	kept := make([]any, 0, len(values))
 	for i := 0; i+1 < len(values); i += 2 {

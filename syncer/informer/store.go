@@ -106,7 +106,7 @@ func (s *store) lockedGet(obj any) (kept any, known bool, err error) {
 	return s.indexer.kept(key)
 }
 
-// Replace keeps these objects alone. What others came to, nobody saw.
+// Replace keeps these objects alone. The final states of the others are unknown.
 func (s *store) Replace(objects []any, resourceVersion string) error {
 	list, err := s.listed(objects)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // errOther says that an apiserver answered a request for one object with another.
 var errOther = errors.New("the tenant's apiserver answers with another object than the one that was asked for")
 
-// answersChecked is a client of an apiserver that is not trusted: it takes no other object, and no object of another kind, for the one that
-// was asked for. client-go leaves an object empty whose type is not that of the answer.
+// answersChecked is a client of an untrusted apiserver: it rejects answers with another object or another kind than requested.
+// client-go leaves the object empty if the answer is of another type.
 type answersChecked struct{ client.Client }
 
-// asked is what an answer has to be about.
+// asked is the object that was requested.
 type asked struct {
 	gvk schema.GroupVersionKind
 	key client.ObjectKey
@@ -28,7 +28,7 @@ func askedFor(obj client.Object) asked {
 	return asked{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}
 }
 
-// check fails if an answer is about something else. An object of a type need not say its kind.
+// check fails if an answer is another object. A typed object need not state its kind.
 func (a asked) check(obj client.Object) error {
 	says := obj.GetObjectKind().GroupVersionKind()
 	if !says.Empty() && says != a.gvk || client.ObjectKeyFromObject(obj) != a.key || obj.GetResourceVersion() == "" {

@@ -45,7 +45,7 @@ type Cluster struct {
 	served map[schema.GroupVersionKind]bool
 	// replaced: the apiserver serves another cluster than that, or an earlier state of it.
 	replaced atomic.Bool
-	// refused is why the tenant is to be disengaged; nil if it is not.
+	// refused is why an answer was refused, so that the tenant is disengaged; nil if none was.
 	refused  atomic.Pointer[error]
 	reopened *reopened
 	removal  removal
@@ -60,7 +60,7 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes. An untrusted apiserver
 // is one that the platform does not run.
 func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untrusted bool, changed func()) (*Cluster, error) {
-	// Whoever reads the syncer's log can do nothing about what a tenant's apiserver calls deprecated.
+	// Deprecation warnings of tenants' apiservers are of no use in the syncer's log.
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), changed: changed}
 	c.informers = informer.NewGroup(ctx, informer.GroupOptions{
@@ -167,8 +167,8 @@ func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
 // GetConfig returns a copy of the configuration of the connection.
 func (c *Cluster) GetConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// GetCache returns the cache of the tenant's objects. It holds the kinds that somebody watches; of the events only those that
-// were copied up from the super cluster, and of other kinds what the provider was told.
+// GetCache returns the cache of the tenant's objects. It holds the kinds that are watched; of events only those that were copied
+// up from the super cluster, and of other kinds what Options.Objects says.
 func (c *Cluster) GetCache() cache.Cache { return c.cache }
 
 // GetScheme returns the scheme that all tenants share.

@@ -30,7 +30,7 @@ func (c *Cluster) discover() error {
 	if lists == nil {
 		lists = map[schema.GroupVersion]*metav1.APIResourceList{}
 	}
-	// An apiserver that does not tell everything at once is asked for the versions that are built in, however many others it names.
+	// Without aggregated discovery, an apiserver is asked for the built-in versions alone, however many others it names.
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
 			if err := c.discoverVersion(client, version.GroupVersion, lists); err != nil {
@@ -49,7 +49,7 @@ func (c *Cluster) discover() error {
 	return nil
 }
 
-// discoverVersion asks for the kinds of a version that is built in and is not known yet. One that is gone has none.
+// discoverVersion discovers the kinds of a built-in version that is not known yet. A version that is gone has none.
 func (c *Cluster) discoverVersion(
 	client *discovery.DiscoveryClient, name string, known map[schema.GroupVersion]*metav1.APIResourceList,
 ) error {
@@ -71,8 +71,8 @@ func (c *Cluster) discoverVersion(
 	return nil
 }
 
-// unlessOthers returns the failure of a version that is built in. Behind others may stand apiservers of the tenant's own, which may be
-// down.
+// unlessOthers returns the failure of a version that is built in. Others may be served by the tenant's own aggregated apiservers,
+// which may be down.
 func (c *Cluster) unlessOthers(failed map[schema.GroupVersion]error) error {
 	for version := range failed {
 		if c.scheme.IsVersionRegistered(version) {

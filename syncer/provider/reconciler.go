@@ -27,7 +27,7 @@ import (
 )
 
 // connecting is how many tenants are connected to at a time. One that does not answer holds one of these places for as long as
-// the probe's timeout, and then waits for its backoff: it takes several hundred to keep another one waiting.
+// the probe's timeout, and then waits for its backoff: it takes several hundred to delay another tenant.
 const connecting = 128
 
 // A tenant that cannot be connected to is tried again after retryFirst, then after twice as long each time, up to retryMost.
@@ -94,8 +94,8 @@ func (p *Provider) leave(vc types.NamespacedName) {
 	p.metrics.forget(vc)
 }
 
-// follow brings the engagement of a VirtualCluster to what it says, and its condition to what stands. It returns when to look again; zero
-// if a change leads here.
+// follow engages or disengages the tenant of a VirtualCluster, and writes the condition. It returns when to reconcile again; zero
+// to wait for an event.
 func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (time.Duration, error) {
 	err := p.connect(ctx, vc)
 	if why, ok := errors.AsType[*refusal](err); ok {

@@ -11,14 +11,14 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// A tenant whose apiserver answers with what is not read is disengaged for refusalFirst, then for twice as long each time, up to
+// A tenant whose apiserver's answer was refused is disengaged for refusalFirst, then for twice as long each time, up to
 // refusalMost.
 const refusalFirst, refusalMost = 10 * time.Second, 10 * time.Minute
 
-// refusal is that an answer of a tenant's apiserver was not read.
+// refusal records that an answer of a tenant's apiserver was refused.
 type refusal struct {
 	problem
-	// of is the kubeconfig and the VirtualCluster that it is about.
+	// uid and kubeconfig are those of the VirtualCluster at the time.
 	uid        types.UID
 	kubeconfig [sha256.Size]byte
 	// until is when the tenant is engaged again, and delay how long that is.
@@ -26,7 +26,8 @@ type refusal struct {
 	delay time.Duration
 }
 
-// refuse notes that an answer of the tenant's apiserver is not read. The tenant is disengaged, with all that it has in memory.
+// refuse records that an answer of the tenant's apiserver was refused. The tenant is disengaged, which frees the memory that it
+// takes.
 func (c *Cluster) refuse(cause error) {
 	if c.refused.CompareAndSwap(nil, &cause) {
 		c.changed()
@@ -60,7 +61,7 @@ func (p *Provider) refusal(vc *tenancyv1alpha1.VirtualCluster, key types.Namespa
 	return now
 }
 
-// newRefusal is a refusal, for longer than the one before if that was of late.
+// newRefusal returns a refusal, with a longer delay if the previous one was recent.
 func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, cause error, before *refusal) *refusal {
 	delay := refusalFirst
 	if before != nil && time.Since(before.until) < refusalMost {
@@ -77,7 +78,7 @@ func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, caus
 	}
 }
 
-// reportRefusal writes the condition of a tenant that is disengaged, and returns when it is looked at again.
+// reportRefusal writes the condition of a disengaged tenant, and returns when to reconcile it again.
 func (p *Provider) reportRefusal(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why *refusal) (time.Duration, error) {
 	return max(time.Until(why.until), time.Millisecond), p.report(ctx, vc, false, why.reason, why.message)
 }

@@ -89,7 +89,7 @@ func publicLabels(labels map[string]string) map[string]string {
 	return out
 }
 
-// fieldsOf is a copy of an object without its metadata. It is of the kind that is synced, whatever the object says of itself.
+// fieldsOf is a copy of an object without its metadata. It is of the kind that is synced, not of the kind that the object states.
 func fieldsOf(obj *unstructured.Unstructured, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	delete(out.Object, "metadata")

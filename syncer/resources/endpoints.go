@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// endpoints are deprecated for EndpointSlices, which not everybody writes yet.
+// endpoints are deprecated in favor of EndpointSlices, and old clients still write them.
 type (
 	endpoints      = corev1.Endpoints      //nolint:staticcheck // see above
 	endpointsList  = corev1.EndpointsList  //nolint:staticcheck // see above
@@ -41,7 +41,7 @@ func Endpoints() engine.Kind {
 			return err
 		},
 		References: func(tenant *endpoints) []engine.Reference {
-			// They are its endpoints, whoever made it.
+			// Endpoints belong to the Service of their name, also to one that the platform made.
 			return []engine.Reference{{Kind: serviceKind, Name: tenant.Name}}
 		},
 		Skip:  skipEndpoints,
@@ -49,8 +49,8 @@ func Endpoints() engine.Kind {
 	}
 }
 
-// skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: of a service without
-// pods, it wrote Endpoints without an address, which nobody needs.
+// skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: for a service
+// without pods, it wrote Endpoints without an address, which are of no use.
 func skipEndpoints(_ engine.View, tenant *endpoints) bool {
 	_, made := tenant.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	return made || len(tenant.Subsets) == 0
@@ -72,7 +72,7 @@ func desiredEndpoints(v engine.View, tenant *endpoints) (*endpoints, error) {
 	return &endpoints{Subsets: subsets}, nil
 }
 
-// admitEndpoints rejects endpoints of which none may be led to.
+// admitEndpoints rejects Endpoints without any allowed address.
 func admitEndpoints(v engine.View, tenant *endpoints) error {
 	if subsets, err := allowedSubsets(v, tenant); len(subsets) == 0 {
 		return err
@@ -80,7 +80,7 @@ func admitEndpoints(v engine.View, tenant *endpoints) error {
 	return nil
 }
 
-// allowedSubsets returns a copy of the subsets with the addresses that the tenant may lead to, and says which others there are.
+// allowedSubsets returns a copy of the subsets with the allowed addresses, and an error that names the others.
 func allowedSubsets(v engine.View, tenant *endpoints) ([]endpointSubset, error) {
 	may := targets{view: v}
 	var kept []endpointSubset

@@ -62,7 +62,7 @@ func desiredEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) (*di
 	return &discoveryv1.EndpointSlice{AddressType: tenant.AddressType, Endpoints: own, Ports: tenant.DeepCopy().Ports}, nil
 }
 
-// admitEndpointSlice rejects endpoints of which none may be led to.
+// admitEndpointSlice rejects a slice without any allowed address.
 func admitEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) error {
 	if own, err := allowedEndpoints(v, tenant); len(own) == 0 {
 		return err
@@ -70,7 +70,7 @@ func admitEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) error 
 	return nil
 }
 
-// allowedEndpoints returns copies of the endpoints that the tenant may lead to, and says which addresses others have.
+// allowedEndpoints returns copies of the endpoints with the allowed addresses, and an error that names the others.
 func allowedEndpoints(v engine.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
 	may := targets{view: v}
 	ports := make([]port, len(tenant.Ports))

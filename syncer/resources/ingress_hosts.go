@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// everyHost is the host of an ingress that is for all requests that no other is for. In a policy it allows all hosts.
+	// everyHost is the host of an ingress that gets the requests which match no other. In a policy it allows all hosts.
 	everyHost = "*"
-	// below begins the claim of whatever has a host below a domain.
+	// below is the prefix of the claim of an ingress that has a host below a domain.
 	below = "below "
-	// maxClaims bounds what is kept in memory of one ingress: hosts, and domains that they are below.
+	// maxClaims bounds the claims of one ingress, which are kept in memory.
 	maxClaims = 2000
 )
 
-// ingressHosts returns the hosts that an ingress serves or shows a certificate for. The specification says that * is one label, and some
-// controllers take it for several, so it is.
+// ingressHosts returns the hosts that an ingress serves or shows a certificate for. A * stands for any number of labels: the
+// specification says one, and some controllers match several.
 func ingressHosts(spec *networkingv1.IngressSpec) []string {
 	var hosts []string
 	seen := sets.New[string]()
@@ -66,8 +66,8 @@ func ingressClaims(ingress *networkingv1.Ingress) []string {
 	return claims
 }
 
-// overlapping returns the claims of which one is had by every ingress with a host that overlaps this one. All hosts together overlap
-// none: a host of its own always comes first.
+// overlapping returns claims of which every ingress with a host that overlaps this one has at least one. The host * overlaps
+// none, since every other host takes precedence over it.
 func overlapping(host string) []string {
 	claims := []string{host}
 	domain, wildcard := strings.CutPrefix(host, everyHost+".")
@@ -90,8 +90,8 @@ func parent(domain string) string {
 	return rest
 }
 
-// checkHosts rejects hosts that are not the tenant's to serve: those that its policy names are, or else those that no ingress of others
-// has.
+// checkHosts rejects hosts that the tenant may not serve. It may serve those that its policy names or, if it names none, those
+// that no ingress of others has.
 func checkHosts(v engine.View, tenant *networkingv1.Ingress) error {
 	allowed := v.Tenant.Policy.IngressHosts
 	if len(ingressClaims(tenant)) > maxClaims {
@@ -128,7 +128,8 @@ func coversHost(pattern, host string) bool {
 	return wildcard && strings.HasSuffix(host, domain)
 }
 
-// checkRivals rejects a host that an ingress of others has. Two that took it at the same time both have copies: one of these is evicted.
+// checkRivals rejects a host that an ingress of others has. If two tenants took it at the same time, both have copies, and one of
+// the copies is evicted.
 func checkRivals(v engine.View, tenant *networkingv1.Ingress, host string) error {
 	own, _ := v.Copy(ingressKind, tenant.Name).(*networkingv1.Ingress)
 	has := own != nil && slices.Contains(ingressHosts(&own.Spec), host)
@@ -146,7 +147,8 @@ func checkRivals(v engine.View, tenant *networkingv1.Ingress, host string) error
 	return nil
 }
 
-// precedes reports whether a copy may keep a host that a rival has, too. What is no tenant's comes first, then what is older.
+// precedes reports whether a copy may keep a host that a rival has as well. An ingress of the platform precedes all copies, and
+// an older copy a newer one.
 func precedes(own, rival *networkingv1.Ingress) bool {
 	switch {
 	case translate.OriginOf(rival).Cluster == "":

@@ -13,9 +13,9 @@ import (
 
 const networkPolicyKind = "NetworkPolicy"
 
-// NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and who is
-// let in is never another tenant's pod. Each namespace has policies of the syncer's besides: nobody comes in, but for whom the tenant
-// names and, where it says nothing, who is no other tenant's pod.
+// NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and
+// who is let in is never another tenant's pod. Each namespace has policies of the syncer's besides: they let in only the peers
+// that the tenant names and, where it names none, all but other tenants' pods.
 func NetworkPolicy(pods PodRanges) engine.Kind {
 	return engine.Down[*networkingv1.NetworkPolicy]{
 		Name:    networkPolicyKind,

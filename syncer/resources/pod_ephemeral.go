@@ -35,7 +35,7 @@ func newEphemeralContainers(super, tenant *corev1.Pod) iter.Seq[int] {
 	}
 }
 
-// admitEphemeralContainers rejects containers that are added to a pod and that it could not have been made with. Others go down.
+// admitEphemeralContainers rejects added containers that a new pod could not have either. Others go down.
 func admitEphemeralContainers(v engine.View, super, tenant *corev1.Pod) error {
 	for i := range newEphemeralContainers(super, tenant) {
 		if why := admitEphemeralContainer(v, tenant, i); why != nil {
@@ -52,8 +52,8 @@ func admitEphemeralContainer(v engine.View, tenant *corev1.Pod, i int) error {
 	return admitContainerProfiles(ephemeralPath(i), (*corev1.Container)(&tenant.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 }
 
-// eachEphemeralContainer are copies of a pod with one each of the containers that were added to it. One that is refused stays in the
-// tenant's pod for good, since nobody can take it away there, and must not keep out those that come after it.
+// eachEphemeralContainer are copies of a pod with one each of the containers that were added to it. A rejected one stays in the
+// tenant's pod for good, since it cannot be removed there, and must not keep out those that come after it.
 func eachEphemeralContainer(super, merged *corev1.Pod) []*corev1.Pod {
 	var each []*corev1.Pod
 	for i := len(super.Spec.EphemeralContainers); i < len(merged.Spec.EphemeralContainers); i++ {

@@ -7,8 +7,8 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// admitProfiles rejects pods that choose what an admin has installed on the nodes, perhaps for pods of its own that may do more. The
-// Pod Security level baseline lets such profiles pass.
+// admitProfiles rejects pods that choose profiles which an admin has installed on the nodes, perhaps for the platform's own pods.
+// The Pod Security level baseline lets such profiles pass.
 func admitProfiles(policy tenancyv1alpha1.TenantPolicy, pod *corev1.Pod) error {
 	if mayUseNodeProfiles(policy) {
 		return nil

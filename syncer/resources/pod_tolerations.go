@@ -25,8 +25,8 @@ var conditionTaints = []string{
 	corev1.TaintNodePIDPressure,
 }
 
-// tolerations returns those of a tenant's pod that go down, in the slice that is given. A taint keeps nodes for somebody, such as the
-// super cluster or another tenant, so the policy has to name it. A pod runs without its other tolerations.
+// tolerations returns those of a tenant's pod that go down, in the slice that is given. A taint reserves nodes, for example for
+// the super cluster or for another tenant, so the policy has to name it. A pod runs without its other tolerations.
 func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []corev1.Toleration {
 	if policy.AllowSystemTolerations {
 		return of
@@ -34,7 +34,7 @@ func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []
 	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return !mayTolerate(policy.AllowTolerations, t) })
 }
 
-// mayTolerate reports whether a toleration is of a node's condition, or of what one of the patterns names. One without a key is of all
+// mayTolerate reports whether a toleration is of a node's condition or matches a pattern. A toleration without a key matches all
 // taints.
 func mayTolerate(patterns []string, t corev1.Toleration) bool {
 	switch {

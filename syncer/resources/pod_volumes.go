@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 )
 
-// openVolumeTypes are the sources that every tenant's pods may mount: they hold what belongs to the pod or to the tenant. All others,
+// openVolumeTypes are the sources that every tenant's pods may mount: they hold data of the pod or of the tenant. All others,
 // those of later Kubernetes releases included, have to be allowed by the policy.
 var openVolumeTypes = []string{
 	"configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",

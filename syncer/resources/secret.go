@@ -16,7 +16,7 @@ func Secret() engine.Kind {
 		Object:   &corev1.Secret{},
 		List:     &corev1.SecretList{},
 		OnDemand: true,
-		// What the engine keeps for pods is nobody's copy.
+		// The engine's own Secrets for pods are no copies.
 		Selector: without(names.Tokens, selection.DoesNotExist),
 		Reserved: names.IsTokenSecret,
 		Desired:  desiredSecret,

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxSelected is how many labels and values the selectors of one object may name together. The super cluster's scheduler and
+// maxSelected bounds the labels and values that the selectors of one object name together. The super cluster's scheduler and
 // controllers, which all tenants share, compare each of them with each pod or node.
 const maxSelected = 1000
 

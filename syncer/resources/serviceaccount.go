@@ -13,7 +13,7 @@ import (
 
 // ServiceAccount flows down as a name that pods can run under, with the secrets for registries. It has no rights in the super
 // cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver, with tokens of that. The one that the
-// super cluster makes in every namespace is adopted. Any other that is there is the platform's, with whatever rights it gives.
+// super cluster makes in every namespace is adopted. Any other existing account is the platform's, and may have rights.
 func ServiceAccount() engine.Kind {
 	return engine.Down[*corev1.ServiceAccount]{
 		Name:       "ServiceAccount",

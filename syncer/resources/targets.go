@@ -13,12 +13,12 @@ import (
 // maxNamedTargets is how many addresses a rejection names.
 const maxNamedTargets = 5
 
-// targets decides to which addresses the endpoints that a tenant writes may lead: to the tenant's own pods, to its own apiserver, and to
-// the networks that its policy allows. Whatever else the super cluster's nodes, load balancers and Ingress controllers reach is not for a
-// tenant to open (CVE-2021-25740).
+// targets decides to which addresses the endpoints that a tenant writes may lead: to the tenant's own pods, to its own apiserver,
+// and to the networks that its policy allows. Nodes, load balancers and Ingress controllers of the super cluster reach more than
+// that, which a tenant must not open to others (CVE-2021-25740).
 type targets struct {
 	view engine.View
-	// omitted are the addresses that may not be led to.
+	// omitted are the addresses that are not allowed.
 	omitted []string
 }
 
@@ -28,7 +28,7 @@ type port struct {
 	number   *int32
 }
 
-// allows reports whether endpoints with these ports may lead to an address, and notes one to which they may not.
+// allows reports whether endpoints with these ports may lead to an address, and records the address if not.
 func (t *targets) allows(address string, ports []port) bool {
 	if t.view.RunsAt(address) || inCIDRs(t.view.Tenant.Policy.EndpointCIDRs, address) || t.isApiserver(address, ports) {
 		return true
@@ -52,7 +52,7 @@ func (t *targets) isApiserver(address string, ports []port) bool {
 	return true
 }
 
-// err says to which addresses endpoints may not lead; nil if to all.
+// err returns an error that names the addresses which are not allowed; nil if all are.
 func (t *targets) err() error {
 	if len(t.omitted) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Kinds whose labels are selected by.
+// Kinds whose labels selectors name.
 const (
 	podKind       = "Pod"
 	namespaceKind = "Namespace"

@@ -71,8 +71,8 @@ func (t Tenant) Labels(kind string, of map[string]string) map[string]string {
 	return out
 }
 
-// LabelKey returns the key under which the super cluster knows a label of a tenant's object; empty if the label stays in the tenant.
-// Labels that selectors need and that are not carried have a key of ours there, which means nothing to others.
+// LabelKey returns the key under which the super cluster knows a label of a tenant's object; empty if the label stays in the
+// tenant. Labels that selectors need and that are not carried have a key of ours there, which no other controller interprets.
 func (t Tenant) LabelKey(kind, key string) string {
 	switch {
 	case hasPrefix(key, t.Opaque):

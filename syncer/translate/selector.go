@@ -70,7 +70,8 @@ func (t Tenant) selector(kind string, selector *metav1.LabelSelector) *metav1.La
 	return super
 }
 
-// selected returns the key by which the copies of a kind are selected. One that stays in the tenant selects by a label that no copy has.
+// selected returns the key by which the copies of a kind are selected. For a label that stays in the tenant, it is a key that no
+// copy has.
 func (t Tenant) selected(kind, key string) string {
 	if superKey := t.LabelKey(kind, key); superKey != "" {
 		return superKey
@@ -83,7 +84,7 @@ func (t Tenant) UnselectablePods(selector *metav1.LabelSelector) []string {
 	return t.unselectable(podKind, selector)
 }
 
-// UnselectableNamespaces returns the like of a selector of namespaces.
+// UnselectableNamespaces does the same for a selector of namespaces.
 func (t Tenant) UnselectableNamespaces(selector *metav1.LabelSelector) []string {
 	return t.unselectable(namespaceKind, selector)
 }

@@ -90,8 +90,8 @@ func (t Tenant) Text(text, namespace string) string {
 // ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none.
 func (t Tenant) ServiceAddress(number int) netip.Addr { return addresses.In(t.ServiceCIDR, number) }
 
-// defaultGracePeriod is the longest that a pod may take to end where the policy says nothing, in seconds: longer than what is
-// drained by hand, and short enough for what a tenant deletes to be gone on the same day.
+// defaultGracePeriod is the longest grace period of a pod, in seconds, unless the policy says otherwise: an admin can still wait
+// for it when draining a node.
 const defaultGracePeriod = 3600
 
 // GracePeriod returns a grace period in seconds within what the tenant's policy allows; nil stays nil. One that is negative counts as one

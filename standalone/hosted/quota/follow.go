@@ -21,7 +21,7 @@ var ErrLagging = errors.New("the revisions that the ledger has not seen are comp
 func Follow(ledger *Ledger, kv mvcc.WatchableKV, store backend.Backend) (run func(context.Context) error, err error) {
 	stream := kv.NewWatchStream()
 	begin := stream.Rev()
-	// What happens while the records are read is noted again, which changes nothing.
+	// Changes during the replay are noted twice, which is harmless.
 	if _, err := stream.Watch(mvcc.WatchID(1), []byte(ledger.root), end(ledger.root), begin+1); err != nil {
 		stream.Close()
 		return nil, fmt.Errorf("watch etcd: %w", err)

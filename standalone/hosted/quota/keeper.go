@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// keepInterval is how often a keeper looks at its etcd. Revisions younger
-	// than that are not compacted, for watches that lag a little.
+	// keepInterval is how often a keeper checks its etcd. Younger revisions are
+	// not compacted, for watches that lag a little.
 	keepInterval = 5 * time.Second
 	keepTimeout  = 2 * time.Minute
 	// lowWater is the part of etcd's quota, in percent, below which etcd is
@@ -66,7 +66,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return k.Recover(ctx)
 }
 
-// compact drops the revisions before the last look if they amount to much.
+// compact drops the revisions before the previous check if they amount to much.
 func (k *Keeper) compact(ctx context.Context) error {
 	ready := k.last
 	k.last.superseded, k.last.revision = k.Ledger.Superseded()
