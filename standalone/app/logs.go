@@ -14,6 +14,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
 // logs is the file that all libraries of the process log to, so that the terminal is left to what people want to know.
@@ -39,7 +41,7 @@ func openLogs(path string, verbosity int) (*logs, error) {
 	l := &logs{file: file, stderr: stderr}
 	l.Logger = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file), textlogger.Verbosity(verbosity)))
 	klog.SetLogger(l.Logger)
-	klog.OsExit = exitWithHint(path, stderr, klog.OsExit)
+	klog.OsExit = hosted.ContainExit(exitWithHint(path, stderr, klog.OsExit))
 	ctrl.SetLogger(l.Logger)
 	log.SetOutput(file)
 	// A crash belongs on the terminal too.

@@ -13,9 +13,9 @@ import (
 )
 
 // bootstrap makes the RBAC roles and priority classes that every cluster has.
-// The apiserver would do it in start-up hooks, which end the process when they
-// fail; here a failure ends the one control plane. The hooks heed no context,
-// but give up after half a minute.
+// The apiserver would do it in start-up hooks, whose failure shows only in that
+// the apiserver does not become healthy; here it is told. The hooks heed no
+// context, but give up after half a minute.
 type bootstrap struct {
 	hooks map[string]genericapiserver.PostStartHookFunc
 	done  chan struct{}

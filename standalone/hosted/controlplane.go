@@ -161,7 +161,15 @@ func (c *ControlPlane) run(ctx context.Context) error {
 	return nil
 }
 
+// serve starts the control plane and serves. Upstream panics where it cannot
+// build a part, as a storage without etcd; that is the end of this control
+// plane and not of the process.
 func (c *ControlPlane) serve(ctx context.Context) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("build the control plane: %v", reason)
+		}
+	}()
 	endTurn, err := c.turns.take(ctx, c.attempts.count())
 	if err != nil {
 		return err

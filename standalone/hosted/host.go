@@ -85,7 +85,8 @@ type Host struct {
 // are added with Run. Everything ends when ctx does, or with Stop.
 //
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
-// in a goroutine of one control plane does not end the others.
+// in a goroutine of one control plane does not end the others; the process sets
+// klog.OsExit to the same end, with [ContainExit].
 func Start(ctx context.Context, opts Options) (*Host, error) {
 	listen, err := opts.complete()
 	if err != nil {

@@ -32,6 +32,7 @@ var (
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
+	klog.OsExit = hosted.ContainExit(os.Exit)
 	os.Exit(run(m))
 }
 

@@ -27,11 +27,11 @@ var sources = map[string]string{}
 // attack declares one attempt of a hostile tenant. The text says what is attempted; no two attacks have the same. The source is where
 // the idea is from: a CVE, a peer's issue or behaviour, a Kubernetes document, or a review of ours. The body passes if the attempt is
 // refused.
-func attack(text, source string, body func(ctx SpecContext)) {
+func attack(text, source string, body func(ctx SpecContext), decorators ...any) {
 	GinkgoHelper()
 	Expect(sources).NotTo(HaveKey(text), "an attack of this text exists")
 	sources[text] = source
-	It(text, Label(attackLabel), body)
+	It(text, append([]any{Label(attackLabel), body}, decorators...)...)
 }
 
 // attacks are the specs of a report that are attacks.
