@@ -47,7 +47,7 @@ func TestPolicy(t *testing.T) {
 		"VolumeTypes":             {`{allowVolumeTypes: [nfs, iscsi, fc, cephfs, rbd, azureFile]}`, ""},
 		"NoSuchVolumeType":        {`{allowVolumeTypes: [floppy]}`, `Unsupported value: "floppy"`},
 		"HostPathIsNoVolumeType":  {`{allowVolumeTypes: [hostPath]}`, `Unsupported value: "hostPath"`},
-		"GitRepoIsForNobody":      {`{allowVolumeTypes: [gitRepo]}`, `Unsupported value: "gitRepo"`},
+		"GitRepoIsNeverAllowed":   {`{allowVolumeTypes: [gitRepo]}`, `Unsupported value: "gitRepo"`},
 		"CSIIsOffered":            {`{allowVolumeTypes: [csi]}`, `Unsupported value: "csi"`},
 		"Tolerations":             {`{allowTolerations: ["gpu", "example.com/*", "dedicated=red", "empty=", "*"]}`, ""},
 		"EmptyToleration":         {`{allowTolerations: [""]}`, "should match"},

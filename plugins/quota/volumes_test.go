@@ -98,8 +98,8 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	given.Spec.ClaimRef.UID = "another"
 	q.showVolume(ctx, given)
 	counts("given to the other claim", "10Gi")
-	nobodys := volume.DeepCopy()
-	nobodys.Name, nobodys.Spec.ClaimRef.Namespace = "other", "platform"
-	q.showVolume(ctx, nobodys)
+	foreign := volume.DeepCopy()
+	foreign.Name, foreign.Spec.ClaimRef.Namespace = "other", "platform"
+	q.showVolume(ctx, foreign)
 	counts("beside a volume of the platform", "10Gi")
 }

@@ -111,7 +111,7 @@ func TestTrimmed(t *testing.T) {
 			}
 			full, err := held.Transform(&corev1.ConfigMap{ObjectMeta: large().ObjectMeta, Data: map[string]string{"a": "b"}})
 			if cm, ok := full.(*corev1.ConfigMap); err != nil || !ok || cm.Data["a"] != "b" || cm.Labels["app"] != "web" || cm.ManagedFields != nil {
-				t.Errorf("%s %T: a watch of whole objects by somebody else gets %v, %v", side, of, full, err)
+				t.Errorf("%s %T: a watch of whole objects by another client gets %v, %v", side, of, full, err)
 			}
 		}
 		answer := tc.answer(&corev1.ConfigMap{ObjectMeta: large().ObjectMeta, Data: map[string]string{"a": "b"}})

@@ -288,7 +288,7 @@ func holdValue(t *testing.T, decisions map[string]decided, path string, from, to
 	}
 }
 
-// TestMetadataOfCustomResourcesStays: of an object whose fields nobody knows, the metadata is known, and goes down by the same list.
+// TestMetadataOfCustomResourcesStays: the metadata of custom resources goes down by the same list.
 func TestMetadataOfCustomResourcesStays(t *testing.T) {
 	tenant := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"a": "1"}}}
 	tenant.SetLabels(map[string]string{"app": "web", "example.com/a": "1"})

@@ -91,7 +91,7 @@ var securityFates = map[string]string{
 
 const (
 	byLevel  = "the Pod Security level"
-	harmless = "nobody: it is about the container's own"
+	harmless = "none: it is about the container's own"
 	ours     = "admitProfiles"
 )
 

@@ -19,7 +19,7 @@ const (
 	byPolicy  access = "a tenant whose policy lists it in allowVolumeTypes"
 	hostPaths access = "a tenant whose policy has allowHostPath"
 	offered   access = "a tenant that is offered the driver"
-	nobody    access = "no tenant"
+	noTenant  access = "no tenant"
 )
 
 // volumeAccess says of every source of a volume that the API has who may mount it. A new one fails the test until it is decided.
@@ -27,7 +27,7 @@ var volumeAccess = map[string]access{
 	"emptyDir": everyone, "configMap": everyone, "secret": everyone, "projected": everyone, "downwardAPI": everyone,
 	"persistentVolumeClaim": everyone, "ephemeral": everyone, "image": everyone,
 	"hostPath": hostPaths, "csi": offered,
-	"gitRepo": nobody, // runs git as root on the node (CVE-2024-10220)
+	"gitRepo": noTenant, // runs git as root on the node (CVE-2024-10220)
 	"nfs":     byPolicy, "iscsi": byPolicy, "fc": byPolicy, "flexVolume": byPolicy, "gcePersistentDisk": byPolicy,
 	"awsElasticBlockStore": byPolicy, "azureDisk": byPolicy, "azureFile": byPolicy, "cinder": byPolicy, "cephfs": byPolicy, "rbd": byPolicy,
 	"glusterfs": byPolicy, "vsphereVolume": byPolicy, "portworxVolume": byPolicy, "quobyte": byPolicy, "flocker": byPolicy,
@@ -77,7 +77,7 @@ func whoMayMount(t *testing.T, name string, source corev1.VolumeSource) {
 			}
 		case hostPaths:
 			v.Tenant.Policy.AllowHostPath = true
-		case everyone, offered, nobody:
+		case everyone, offered, noTenant:
 		}
 		want := volumeAccess[name] == everyone || volumeAccess[name] == who
 		err := k.Admit(v, pod)

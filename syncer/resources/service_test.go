@@ -187,12 +187,12 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 		want string // the copy's, or what is in the error
 		ok   bool
 	}{
-		"its own":                     {[]string{"10.104.16.7"}, "10.104.16.7", true},
-		"the last of its own":         {[]string{"10.104.31.255"}, "10.104.31.255", true},
-		"another tenant's":            {[]string{"10.104.32.1"}, "10.104.16.0/20", false},
-		"the super cluster's":         {[]string{"10.96.0.1"}, "10.104.16.0/20", false},
-		"its own and one of nobody's": {[]string{"10.104.16.7", "fd00::7"}, "fd00::7", false},
-		"none, since it wants none":   {[]string{"None"}, "None", true},
+		"its own":                       {[]string{"10.104.16.7"}, "10.104.16.7", true},
+		"the last of its own":           {[]string{"10.104.31.255"}, "10.104.31.255", true},
+		"another tenant's":              {[]string{"10.104.32.1"}, "10.104.16.0/20", false},
+		"the super cluster's":           {[]string{"10.96.0.1"}, "10.104.16.0/20", false},
+		"its own and an unassigned one": {[]string{"10.104.16.7", "fd00::7"}, "fd00::7", false},
+		"none, since it wants none":     {[]string{"None"}, "None", true},
 		"none, so that the super cluster would choose one": {nil, "no address yet", false},
 	}
 	for name, tt := range tests {

@@ -163,7 +163,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.Pod("kube-system", "x"))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
-	attack("pods without a namespace, or in one whose name is a path", "own idea: keys of another scope", func(ctx SpecContext) {
+	attack("pods without a namespace, or in one whose name is a path", "idea: keys of another scope", func(ctx SpecContext) {
 		for _, name := range []string{"", "a/../kube-system"} {
 			before := countOf(rejected("Namespace"))
 			undo := hostile.On(local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
@@ -178,7 +178,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		Expect(pods.Items).To(BeEmpty())
 	})
 
-	attack("pods without a UID", "own idea: a copy that belongs to no object", func(SpecContext) {
+	attack("pods without a UID", "idea: a copy that belongs to no object", func(SpecContext) {
 		before := countOf(rejected("Identity"))
 		answering(hostile, local.Lists("pods"), local.NoStream(local.RewriteItems(func(object map[string]any) {
 			delete(object["metadata"].(map[string]any), "uid")

@@ -39,7 +39,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 	const (
 		ns        = "honest"
 		manyBytes = "review: 6 GiB in two minutes"
-		manyItems = "own idea: JSON as an archive bomb"
+		manyItems = "idea: JSON as an archive bomb"
 	)
 	var (
 		// platform is what a tenant's apiserver must not lead to: it reaches the super cluster as an admin, and is trusted.
@@ -163,7 +163,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		shouldSync(ctx, honest, ns, "drip")
 	})
 
-	attack("another UID for who the tenant is, made to be shown to an admin", "own idea: text in conditions", func(ctx SpecContext) {
+	attack("another UID for who the tenant is, made to be shown to an admin", "idea: text in conditions", func(ctx SpecContext) {
 		vc := attempt(ctx, local.Path("/api/v1/namespaces"), local.RewriteItems(func(object map[string]any) {
 			object["metadata"].(map[string]any)["uid"] = "x\nAll is well. Run: kubectl delete vc --all"
 		}))
@@ -171,7 +171,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		Expect(kit.Read(ctx, super.Client, vc)()).NotTo(haveSyncing(tenancyv1alpha1.ReasonUnreachable, "All is well"))
 	})
 
-	attack("discovery that names 20,000 API groups", "own idea: discovery asks for each", func(ctx SpecContext) {
+	attack("discovery that names 20,000 API groups", "idea: discovery asks for each", func(ctx SpecContext) {
 		hostile := kit.Hostile(there.Config)
 		groups := make([]string, 20_000)
 		for i := range groups {

@@ -24,9 +24,9 @@ const (
 // sources are the sources of the attacks by their text. The tree of specs is built once, before any spec runs.
 var sources = map[string]string{}
 
-// attack declares one attempt of a hostile tenant. The text says what is attempted; no two attacks have the same. The source is where
-// the idea is from: a CVE, a peer's issue or behaviour, a Kubernetes document, or a review of ours. The body passes if the attempt is
-// refused.
+// attack declares one attempt of a hostile tenant. The text says what is attempted; no two attacks have the same. The source is
+// where the idea is from: a CVE, a peer's issue or behaviour, a document, a review, or an idea of our own. The body passes if the
+// attempt is refused.
 func attack(text, source string, body func(ctx SpecContext), decorators ...any) {
 	GinkgoHelper()
 	Expect(sources).NotTo(HaveKey(text), "an attack of this text exists")

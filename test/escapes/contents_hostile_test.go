@@ -29,7 +29,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a ConfigMap that is another state at each read", "our own: what is newer than the watch is read again", func(ctx SpecContext) {
+	attack("a ConfigMap that is another state at each read", "idea: what is newer than the watch is read again", func(ctx SpecContext) {
 		var reads atomic.Int64
 		answering(hostile, reading("configmaps/moody"), local.Rewrite(func(answer map[string]any) {
 			n := reads.Add(1)
@@ -49,7 +49,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		Consistently(reads.Load, 2*patrol).Should(Equal(settled))
 	})
 
-	attack("a read that is answered with an object of another name", "our own: the copy would be another object's", func(ctx SpecContext) {
+	attack("a read that is answered with an object of another name", "idea: the copy would be another object's", func(ctx SpecContext) {
 		undo := hostile.On(reading("configmaps/asked"), local.Rewrite(func(answer map[string]any) {
 			metadataOf(answer)["name"], metadataOf(answer)["namespace"] = "answered", "default"
 		}))
@@ -62,7 +62,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
 	})
 
-	attack("a read that is answered with an older state than the watch has shown", "our own: a Secret that was withdrawn comes back",
+	attack("a read that is answered with an older state than the watch has shown", "idea: a Secret that was withdrawn comes back",
 		func(ctx SpecContext) {
 			undo := hostile.On(reading("configmaps/old"), local.Rewrite(func(answer map[string]any) {
 				metadataOf(answer)["resourceVersion"] = "1"

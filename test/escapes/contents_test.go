@@ -59,7 +59,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 		Expect(requests().Since(sent)).NotTo(HaveKey("tenant get secrets"))
 	})
 
-	attack("metadata as large as it may be, on objects that nothing refers to", "our own: what is watched by metadata alone has metadata",
+	attack("metadata as large as it may be, on objects that nothing refers to", "idea: what is watched by metadata alone has metadata",
 		func(ctx SpecContext) {
 			before := liveHeap()
 			for i := range 2 * hoard {
@@ -78,7 +78,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 			shouldBeFlat(before)
 		})
 
-	attack("a megabyte to which pods refer and soon no more, again and again", "our own: references that come and go", func(ctx SpecContext) {
+	attack("a megabyte to which pods refer and soon no more, again and again", "idea: references that come and go", func(ctx SpecContext) {
 		const times = 10
 		kit.Create(ctx, mallory.Client, configMap(ns, "flip-flop", large))
 		before, sent := liveHeap(), requests()
@@ -95,7 +95,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 		Expect(requests().Since(sent)["tenant get configmaps"]).To(BeNumerically("<=", times))
 	})
 
-	attack("all megabytes referred to at once", "our own: what goes down is in no cache either", func(ctx SpecContext) {
+	attack("all megabytes referred to at once", "idea: what goes down is in no cache either", func(ctx SpecContext) {
 		before := liveHeap()
 		p := kit.Pod(ns, "all")
 		for i := range hoard {

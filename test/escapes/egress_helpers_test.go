@@ -112,7 +112,7 @@ func (l *listener) connected() int { return int(l.connections.Load()) }
 // port is the number of the port.
 func (l *listener) port() int32 { return int32(l.Port()) }
 
-// shouldBeUntouched asserts that nobody connects.
+// shouldBeUntouched asserts that there was no connection.
 func (l *listener) shouldBeUntouched() {
 	GinkgoHelper()
 	Consistently(l.connected).WithTimeout(kit.Quiet / 5).Should(BeZero())

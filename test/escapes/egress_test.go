@@ -156,7 +156,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 
 	Context("by pods and Services", func() {
 		BeforeAll(func(ctx SpecContext) {
-			p := kit.Pod(egressNamespace, "addressed", func(p *corev1.Pod) { p.Spec.NodeName = "none" }) // not synced down, so nobody corrects it
+			p := kit.Pod(egressNamespace, "addressed", func(p *corev1.Pod) { p.Spec.NodeName = "none" }) // not synced down, so its status stays
 			kit.Create(ctx, mallory.Client, p)
 			was := p.DeepCopy()
 			p.Status.PodIP, p.Status.PodIPs = machine.Addr().String(), []corev1.PodIP{{IP: machine.Addr().String()}}

@@ -20,8 +20,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// A tenant may do in its own control plane whatever it wants, as often as it wants. Others must get on meanwhile, and the super
-// cluster must not feel what has no copy.
+// A tenant may send any requests to its own control plane, at any rate. Others must be served meanwhile, and objects without a
+// copy must not cause requests to the super cluster.
 var _ = Describe("The time of others", Ordered, func() {
 	const ns = "floods"
 	var mallory, honest *local.Tenant

@@ -72,9 +72,9 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 	rejected("a default backend for all hosts", source, "requests for all hosts", everything)
 	certificate := ingress(ns, "certificate", "mallory.example.org")
 	certificate.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"shop.example.com"}, SecretName: "mine"}}
-	rejected("a certificate for another tenant's host", "own review: spec.tls names hosts of its own", inUse, certificate)
+	rejected("a certificate for another tenant's host", "review: spec.tls names hosts of its own", inUse, certificate)
 
-	attack("a host of another tenant, by an older ingress that changes", "own review: older is not first", func(ctx SpecContext) {
+	attack("a host of another tenant, by an older ingress that changes", "review: older is not first", func(ctx SpecContext) {
 		i := ingress(ns, "patient", "patient.example.org")
 		kit.Create(ctx, mallory.Client, i)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))
@@ -85,7 +85,7 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 		Consistently(hostsOf(ctx, kit.SuperOf(mallory, i))).Should(ConsistOf("patient.example.org"))
 	})
 
-	attack("a host that the platform takes back", "own review: first come, but for the platform", func(ctx SpecContext) {
+	attack("a host that the platform takes back", "review: first come, but for the platform", func(ctx SpecContext) {
 		i := ingress(ns, "squatter", "status.example.com")
 		kit.Create(ctx, mallory.Client, i)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))
@@ -97,7 +97,7 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 		shouldBeRejected(ctx, mallory, i, inUse)
 	})
 
-	attack("a host that the policy does not give", "own review: spec.policy.ingressHosts", func(ctx SpecContext) {
+	attack("a host that the policy does not give", "review: spec.policy.ingressHosts", func(ctx SpecContext) {
 		bob := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{IngressHosts: []string{"*.bob.example.com"}}
 		})
@@ -141,7 +141,7 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, web))
 	})
 
-	attack("a Service that becomes a name", "own review: the neighbour of ExternalName", func(ctx SpecContext) {
+	attack("a Service that becomes a name", "review: the neighbour of ExternalName", func(ctx SpecContext) {
 		svc := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "turncoat"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
@@ -156,7 +156,7 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, svc))
 	})
 
-	attack("endpoints that are names", "own review: EndpointSlices of FQDN are ExternalNames of another kind", func(ctx SpecContext) {
+	attack("endpoints that are names", "review: EndpointSlices of FQDN are ExternalNames of another kind", func(ctx SpecContext) {
 		slice := &discoveryv1.EndpointSlice{
 			ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: "names", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 			AddressType: discoveryv1.AddressTypeFQDN,

@@ -17,7 +17,7 @@ import (
 var _ = Describe("What all tenants share, without a quota", Ordered, func() {
 	const (
 		ns     = "limits"
-		review = "a review of ours: 2,600 node ports of one tenant"
+		review = "review: 2,600 node ports of one tenant"
 	)
 	var mallory *local.Tenant
 

@@ -50,7 +50,7 @@ var _ = Describe("The volumes of a pod", Ordered, func() {
 		"csi", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets-store.csi.k8s.io"}},
 		`spec.volumes[0].csi.driver is "secrets-store.csi.k8s.io", which the super cluster does not offer`)
 
-	attack("an ephemeral volume of a class that is not offered", "own review: the claim is made past the tenant's hands", func(ctx SpecContext) {
+	attack("an ephemeral volume of a class that is not offered", "review: the claim is made past the tenant's hands", func(ctx SpecContext) {
 		p := kit.Pod(ns, "scratch", withVolume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec("platform-only")},
 		}}))
@@ -84,7 +84,7 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 		shouldBeRejected(ctx, mallory, p, "spec.containers[0].livenessProbe.httpGet.host: Forbidden")
 	})
 
-	attack("a hook that has the kubelet ask the node's loopback", "own review: the neighbour of probes with a host", func(ctx SpecContext) {
+	attack("a hook that has the kubelet ask the node's loopback", "review: the neighbour of probes with a host", func(ctx SpecContext) {
 		p := kit.Pod(ns, "hook", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{
 				HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(10248), Path: "/healthz"},
@@ -94,7 +94,7 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 		shouldBeRejected(ctx, mallory, p, "spec.containers[0].lifecycle.postStart.httpGet.host: Forbidden")
 	})
 
-	attack("a scan of the node's network by probes of a sidecar", "own review: the neighbour of probes with a host", func(ctx SpecContext) {
+	attack("a scan of the node's network by probes of a sidecar", "review: the neighbour of probes with a host", func(ctx SpecContext) {
 		p := kit.Pod(ns, "scan", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{
 				Name: "side", Image: "example/side:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
@@ -156,13 +156,13 @@ var _ = Describe("The place of a pod", Ordered, func() {
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a scheduler of the platform's own", "own review: schedulerName went down", func(ctx SpecContext) {
+	attack("a scheduler of the platform's own", "review: schedulerName went down", func(ctx SpecContext) {
 		p := kit.Pod(ns, "scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "platform-scheduler" })
 		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, `spec.schedulerName: Unsupported value: "platform-scheduler"`)
 	})
 
-	attack("nodes that a taint keeps for another tenant", "own review: tolerations of any key went down", func(ctx SpecContext) {
+	attack("nodes that a taint keeps for another tenant", "review: tolerations of any key went down", func(ctx SpecContext) {
 		p := kit.Pod(ns, "tolerant", func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{
 				{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "blue"}, {Operator: corev1.TolerationOpExists},

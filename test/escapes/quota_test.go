@@ -49,7 +49,7 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace("again"))
 	}
 
-	attack("storage beyond the quota, claim after claim whose volumes stay", "own review: a volume without a claim counted for nothing", func(ctx SpecContext) {
+	attack("storage beyond the quota, claim after claim whose volumes stay", "review: a volume without a claim counted for nothing", func(ctx SpecContext) {
 		volume, second := hoards(ctx, func(first *corev1.PersistentVolumeClaim) {
 			Expect(mallory.Client.Delete(ctx, first)).To(Succeed())
 		})
@@ -58,7 +58,7 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("storage beyond the quota, namespace after namespace", "own review: a volume whose namespace is gone is nobody's", func(ctx SpecContext) {
+	attack("storage beyond the quota, namespace after namespace", "review: a volume whose namespace was gone counted for nothing", func(ctx SpecContext) {
 		volume, second := hoards(ctx, func(*corev1.PersistentVolumeClaim) {
 			Expect(mallory.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 			kit.ShouldVanish(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
@@ -66,7 +66,7 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		tooMuch(ctx, volume, second)
 	})
 
-	attack("any number of endpoints", "own review: Endpoints, slices and resource claims counted for nothing", func(ctx SpecContext) {
+	attack("any number of endpoints", "review: Endpoints, slices and resource claims counted for nothing", func(ctx SpecContext) {
 		const ns = "many"
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns), endpoints(ns, "first"))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, endpoints(ns, "first")))

@@ -22,7 +22,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		ns     = "references"
 		own    = "platform" // what the platform's objects are called
 		theirs = "not this cluster's"
-		review = "a review of ours: a pod names what the platform put into the super namespace"
+		review = "review: a pod names what the platform put into the super namespace"
 	)
 	var mallory *local.Tenant
 
@@ -212,7 +212,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 	})
 
 	attack("claims that are filled from each other, to have the syncer's workers wait for each other for ever",
-		"a review of ours: locks that are taken in the order that a tenant says", func(ctx SpecContext) {
+		"review: locks that are taken in the order that a tenant says", func(ctx SpecContext) {
 			for _, pair := range [][2]string{{"first", "other"}, {"other", "first"}, {"itself", "itself"}} {
 				c := claim(pair[0])
 				c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: pair[1]}
@@ -231,7 +231,7 @@ var _ = Describe("The tokens of another pod", Ordered, func() {
 	const (
 		ns       = "tokens"
 		reserved = "the name is reserved"
-		review   = "a review of ours: the Secrets that the syncer keeps beside pods"
+		review   = "review: the Secrets that the syncer keeps beside pods"
 	)
 	var mallory *local.Tenant
 	tokens := names.TokenSecret("victim")

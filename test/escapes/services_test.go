@@ -34,7 +34,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 	const (
 		ns     = "services"
 		cve    = "CVE-2020-8554: man in the middle by addresses of Services"
-		review = "a review of ours: clusterIP without clusterIPs took another tenant's DNS"
+		review = "review: clusterIP without clusterIPs took another tenant's DNS"
 	)
 	var (
 		mallory *local.Tenant
@@ -92,7 +92,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 	})
 
 	attack("no address, for the super cluster to choose one of another tenant's",
-		"a review of ours: the super cluster's allocator chooses out of all ranges", func(ctx SpecContext) {
+		"review: the super cluster's allocator chooses out of all ranges", func(ctx SpecContext) {
 			says("any", map[string]any{"clusterIP": "", "clusterIPs": nil})
 			svc := service(ns, "any")
 			kit.Create(ctx, mallory.Client, svc)
@@ -239,7 +239,7 @@ var _ = Describe("The time that a pod takes to end", Ordered, func() {
 		ns     = "grace"
 		years  = int64(63 * 365 * 24 * 3600)
 		most   = int64(3600)
-		review = "a review of ours: a grace period of 63 years kept a tenant from being deleted"
+		review = "review: a grace period of 63 years kept a tenant from being deleted"
 	)
 	var mallory *local.Tenant
 

@@ -17,10 +17,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// An apiserver that loses a write that it has acknowledged is a fault that no event tells of: the syncer believes that the copy is up to
-// date, and neither side changes any more.
+// An apiserver that loses an acknowledged write sends no event of that: the syncer believes that the copy is up to date, and
+// neither side changes any more.
 var _ = Describe("The patrol", func() {
-	It("mends what no event told of", func(ctx SpecContext) {
+	It("mends a difference without an event", func(ctx SpecContext) {
 		const ns = "patrolled"
 		havePort := func(port int32) gomegatypes.GomegaMatcher {
 			return HaveField("Spec.Ports", ConsistOf(HaveField("Port", port)))

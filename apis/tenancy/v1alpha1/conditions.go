@@ -40,7 +40,7 @@ const (
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable: the tenant's apiserver does not answer.
 	ReasonUnreachable = "Unreachable"
-	// ReasonAnswerRefused: the tenant's apiserver answers with what is not read of it: too much, a redirect, or another format.
+	// ReasonAnswerRefused: an answer of the tenant's apiserver was refused: it is too large, a redirect, or in another format.
 	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
 	ReasonIdentityChanged = "IdentityChanged"

@@ -110,7 +110,7 @@ type TenantPolicy struct {
 	AllowExternalNames bool `json:"allowExternalNames,omitempty"`
 
 	// ingressHosts are the only hosts that Ingresses may serve: a name, all names below one such as *.red.example.com, or * for all
-	// hosts and for what comes for none of them. Default: every name that no Ingress of others serves, and none for all.
+	// hosts and for rules without a host. Default: every name that no Ingress of the platform or of another tenant serves.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -155,7 +155,7 @@ type TenantPolicy struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	LoadBalancerClasses []string `json:"loadBalancerClasses,omitempty"`
 
-	// maxGracePeriodSeconds is the longest that a pod may take to end after it was deleted. What asks for more gets this much.
+	// maxGracePeriodSeconds is the longest grace period of a pod. A longer one is shortened to this.
 	// Default: 3600.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -163,7 +163,7 @@ type TenantPolicy struct {
 	MaxGracePeriodSeconds *int64 `json:"maxGracePeriodSeconds,omitempty"`
 
 	// limits are how many objects the tenant may have in the super cluster, by resource, such as pods, services.nodeports or
-	// gears.example.com. "*" is every resource that is not named, and a negative number no limit. Default: what vc-syncer was started with
+	// gears.example.com. "*" is every resource that is not named, and a negative number no limit. Default: the limits of vc-syncer
 	// (--default-limits).
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
