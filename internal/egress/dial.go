@@ -134,7 +134,7 @@ func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAliv
 type RefusedError struct {
 	// Address is what was asked for, a name or an IP address with a port.
 	Address string
-	// Reason is for admins: it tells what is at the address.
+	// Reason is for admins: it reveals what is at the address.
 	Reason Reason
 }
 

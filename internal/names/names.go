@@ -144,7 +144,7 @@ func SuperNamespace(clusterKey, tenantNamespace string) string {
 	return shorten(clusterKey + "-" + tenantNamespace)
 }
 
-// BeginsNamespace reports whether a namespace of the super cluster is one of a cluster key's, as far as its name tells.
+// BeginsNamespace reports whether the name of a namespace in the super cluster begins with a cluster key.
 func BeginsNamespace(clusterKey, superNamespace string) bool {
 	const head = maxLabel - hashDigits - 1
 	beginning := clusterKey + "-"

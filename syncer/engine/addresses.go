@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// addressValue finds by indexAddresses what a tenant runs at an address. Addresses that are one have one spelling.
+// addressValue is the value of an address in indexAddresses and indexTargets. Equal addresses have one spelling.
 func addressValue(cluster, address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil {
 		address = ip.Unmap().String()
@@ -15,7 +15,7 @@ func addressValue(cluster, address string) string {
 	return cluster + "/" + address
 }
 
-// runsAt reports whether a copy of the tenant's runs at an address that is its own.
+// runsAt returns a function that reports whether a copy of the tenant has an address to itself.
 func (s *session) runsAt(ctx context.Context) func(address string) bool {
 	return func(address string) bool {
 		for _, k := range s.builtin {
@@ -30,11 +30,11 @@ func (s *session) runsAt(ctx context.Context) func(address string) bool {
 	}
 }
 
-// retarget enqueues the tenant's objects that lead to an address which a copy has begun or ceased to have. One of the two states is nil
-// for a copy that is new or gone.
+// retarget enqueues the tenant's objects that lead to an address which a copy got or lost. was is nil for a new copy, now for a
+// deleted one.
 func (s *session) retarget(k *kind, was, now client.Object) {
 	if k.down.mirror == nil || !s.begun.Load() {
-		return // all is looked at when the tenant begins
+		return // everything is reconciled when the tenant begins
 	}
 	before, after := k.down.mirror.addressesOf(was), k.down.mirror.addressesOf(now)
 	for address := range before {

@@ -9,7 +9,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// EvictionError is an error of Desired about a copy that may not stay as it is either: it is deleted.
+// EvictionError is an error of Desired that also deletes the existing copy.
 type EvictionError struct{ Err error }
 
 // Error says why the copy is deleted.
@@ -18,7 +18,7 @@ func (e EvictionError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e EvictionError) Unwrap() error { return e.Err }
 
-// evict deletes a copy that may not stay, and clears what the tenant's object says of it.
+// evict deletes a copy and clears the status of the tenant's object.
 func (s *session) evict(ctx context.Context, k *kind, o objects, why error) error {
 	if err := s.showStatus(ctx, k, o.tenant, k.fresh()); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *session) rivals(ctx context.Context) func(kind, claim string) []client.
 			return nil
 		}
 		var keys []client.ObjectKey
-		// Reading a cache that has synced does not fail; were it to, the patrol would look again.
+		// Reading a cache that has synced does not fail; were it to, the patrol would find the difference.
 		_ = k.cache.eachKeyBy(ctx, k, indexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
 		for _, key := range keys {

@@ -109,13 +109,13 @@ type agreements struct {
 	noted map[objectKey]agreement
 }
 
-// agreement is what was compared: both sides, for a tenant as it was then.
+// agreement is what was compared: the states of both sides, and the tenant's identity.
 type agreement struct {
 	identity      *translate.Tenant
 	tenant, super state
 }
 
-// comparison is how an object stands with its agreement.
+// comparison is the result of comparing an object with its agreement.
 type comparison int
 
 const (
@@ -127,7 +127,7 @@ const (
 	changed
 )
 
-// stand reports how the two sides of an object stand, as they are now.
+// stand compares both sides of an object with their agreement.
 func (a *agreements) stand(k *kind, o objects) comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,14 +151,14 @@ func (a *agreements) note(k *kind, o objects) {
 	a.noted[objectKey{k.name, o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
 }
 
-// forget forgets an object that does not have two sides any more.
+// forget drops the agreement of an object that no longer has two sides.
 func (a *agreements) forget(k *kind, key client.ObjectKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.noted, objectKey{k.name, key})
 }
 
-// state is which object it is, and in what state.
+// state identifies a version of an object.
 type state struct {
 	uid             types.UID
 	resourceVersion string

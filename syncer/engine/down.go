@@ -349,7 +349,7 @@ func (s *session) update(ctx context.Context, k *kind, o objects) (objects, erro
 	return o, cmp.Or(why, err, s.ensureTokens(ctx, k, o), s.furnish(ctx, k, o), s.omitted(ctx, k, o))
 }
 
-// bringResolved changes the copy where it differs, if all that it would refer to is the tenant's, and returns it as it is then.
+// bringResolved changes the copy where it differs, if it refers only to copies of the tenant, and returns the changed copy.
 func (s *session) bringResolved(ctx context.Context, k *kind, o objects, desired client.Object) (client.Object, error) {
 	if _, err := s.resolve(ctx, k, o.tenant); err != nil {
 		return o.super, err

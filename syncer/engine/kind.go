@@ -69,8 +69,8 @@ type Down[T client.Object] struct {
 	OnDemand bool
 	// References are the objects that have to go down with this one.
 	References func(tenant T) []Reference
-	// Targets are the addresses that an object leads to. The copy is looked at again when one of the tenant's mirrored objects gets or
-	// loses one of them.
+	// Targets are the addresses that an object leads to. It is reconciled when one of the tenant's mirrored objects gets or loses
+	// one of them.
 	Targets func(tenant T) []string
 	// Omitted returns which part of an object its copy lacks, and why; nil if it lacks nothing. The text becomes an event.
 	Omitted func(v View, tenant T) error
@@ -130,7 +130,7 @@ type Mirror[T client.Object] struct {
 	Bound func(tenant T, node string) T
 	// GracePeriodSeconds is how long the deletion of the object may take.
 	GracePeriodSeconds func(obj T) *int64
-	// Addresses are those that a copy has to itself while it runs.
+	// Addresses are those that a running copy has to itself.
 	Addresses func(super T) []string
 }
 

@@ -48,10 +48,10 @@ func (b *budget) take(kind string, size int64) bool {
 	return false
 }
 
-// overhead is what an object takes in an index beside what it holds.
+// overhead is the memory of an index for each object.
 const overhead = 256
 
-// sizeOf is about how much memory an object takes as it is kept.
+// sizeOf estimates the memory that a kept object takes.
 func sizeOf(kept any) int64 {
 	switch kept := kept.(type) {
 	case *packed:
@@ -67,7 +67,7 @@ func sizeOf(kept any) int64 {
 // unpackedFactor is how much more an object takes that is not packed.
 const unpackedFactor = 5
 
-// sizeOfValue is about how much memory a value of JSON takes.
+// sizeOfValue estimates the memory that a value of JSON takes.
 func sizeOfValue(value any) int64 {
 	const word = 16
 	size := int64(word)

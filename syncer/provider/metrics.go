@@ -19,7 +19,7 @@ type Metrics struct {
 	reasons map[types.NamespacedName]string
 }
 
-// reasonLabel tells why.
+// reasonLabel is the label of a reason.
 const reasonLabel = "reason"
 
 // NewMetrics makes the metrics of a provider and registers them.

@@ -2,7 +2,7 @@ package resources
 
 import "net/netip"
 
-// inCIDRs reports whether one of these networks has an address. A text that is none is in no network.
+// inCIDRs reports whether one of these networks contains an address. A text that is no address is in no network.
 func inCIDRs[T ~string](cidrs []T, address string) bool {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -62,7 +62,7 @@ func (r PodRanges) byDefault(v engine.View) *networkingv1.NetworkPolicy {
 // policies are the copies of a tenant's NetworkPolicies in a namespace, as far as pods and other policies depend on them.
 type policies struct {
 	count int
-	// ingress selects the pods about which a policy says who comes in, each selector compiled.
+	// ingress has the compiled pod selectors of policies for ingress.
 	ingress []labels.Selector
 }
 
@@ -86,7 +86,7 @@ func policiesOf(v engine.View) policies {
 	return digest
 }
 
-// saysWhoComesIn reports whether one of the tenant's policies does, for a pod with these labels. Policies that have no copy say nothing.
+// saysWhoComesIn reports whether a copy of the tenant's policies limits ingress to a pod with these labels.
 func saysWhoComesIn(v engine.View, pod map[string]string) bool {
 	copied := labels.Set(v.Tenant.PodLabels(pod))
 	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })

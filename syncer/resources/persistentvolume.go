@@ -21,8 +21,8 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 const otherDriver = "super." + names.Domain
 
 // PersistentVolume is shown to the tenant whose claim it is bound to, until it is gone: also when the claim is deleted, since
-// what is in the volume then depends on its reclaim policy. That policy is the tenant's to change where spec.policy says so: a volume
-// that is kept takes the platform's storage, and one that is deleted may be what the platform wants kept.
+// what is in the volume then depends on its reclaim policy. The tenant may change it only if spec.policy allows that: a retained
+// volume takes the platform's storage, and the platform may want to retain one that the tenant would delete.
 //
 // A volume has to have a source, which says where the super cluster keeps it and with which secrets. The tenant sees that of
 // a CSI driver with the driver's name, and the volume's own name as the handle. Mount options, which can hold passwords, and the

@@ -48,8 +48,8 @@ func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podAddresses are the addresses that a pod has to itself: one in the network of its node shares that of the node, and those of a pod that
-// has ended are given to others.
+// podAddresses are the addresses that a pod has to itself: a pod in the network of its node shares the node's, and the addresses
+// of a pod that has ended may be reused.
 func podAddresses(super *corev1.Pod) []string {
 	if super.Spec.HostNetwork || podEnded(super) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives others. A
-// tenant's apiserver may say anything, also what no apiserver would store.
+// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives
+// others. A tenant's apiserver may return anything, including fields that no apiserver would store.
 func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	switch {
 	case spec.Type == corev1.ServiceTypeExternalName:
@@ -40,7 +40,7 @@ func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	return nil
 }
 
-// checkHeadless reports what is wrong with the addresses of a service that says it has none.
+// checkHeadless rejects addresses of a headless service.
 func checkHeadless(spec *corev1.ServiceSpec) error {
 	for _, text := range spec.ClusterIPs {
 		if text != corev1.ClusterIPNone {
@@ -50,8 +50,8 @@ func checkHeadless(spec *corev1.ServiceSpec) error {
 	return nil
 }
 
-// ownAddresses returns addresses in their one spelling if all are of a tenant's own. A ServiceCIDR that the tenant made itself can have
-// any address, also one that is another tenant's.
+// ownAddresses returns addresses in canonical form if all are in the tenant's part. A ServiceCIDR that the tenant made itself can
+// contain any address, including another tenant's.
 func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
 	addresses := slices.Clone(texts)
 	for i, text := range texts {

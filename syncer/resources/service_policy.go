@@ -14,7 +14,7 @@ import (
 var errExternalIPs = errors.New("spec.externalIPs is not allowed, since it could draw the traffic of others; " +
 	"use a Service of type LoadBalancer")
 
-// checkService reports what a service asks for that its tenant's policy does not allow.
+// checkService rejects a service that asks for what its tenant's policy does not allow.
 func checkService(policy tenancyv1alpha1.TenantPolicy, spec *corev1.ServiceSpec) error {
 	class := ptr.Deref(spec.LoadBalancerClass, "")
 	switch {

@@ -19,8 +19,8 @@ type keys struct{ labels, annotations []string }
 // familiar are the labels of workloads by which tools of a platform group what they show.
 var familiar = []string{"app.kubernetes.io/"}
 
-// carried are the keys that copies of a kind have like the tenant's object, besides plain ones of pods and services. All others stay in
-// the tenant, unless its policy says otherwise: too many of them tell a controller, a webhook or a node of the super cluster what to do.
+// carried are the keys that go down unchanged with objects of a kind, besides plain ones of pods and services. All others stay in
+// the tenant, unless its policy says otherwise: too many of them instruct a controller, a webhook or a node of the super cluster.
 var carried = map[string]keys{
 	podKind: {labels: append([]string{
 		"apps.kubernetes.io/pod-index", "batch.kubernetes.io/", "statefulset.kubernetes.io/pod-name",
@@ -43,11 +43,11 @@ var supers = map[string][]string{
 // component gives them a meaning.
 var plainLabels = []string{podKind, "Service"}
 
-// unconventional are labels without a domain that a component does give a meaning: it lends pods a cloud identity.
+// unconventional are labels without a domain that a component interprets: aadpodidbinding gives pods a cloud identity.
 var unconventional = []string{"aadpodidbinding"}
 
-// withheld are keys that no policy lets through: by which the super cluster's admins lower the guard of a namespace, which an apiserver
-// enforces or sets by itself, which name a class past the field that is checked, and which tell how far another control plane is.
+// withheld are keys that no policy allows: keys that weaken Pod Security admission or that an apiserver enforces or sets itself,
+// keys that name a class in place of the field that is checked, and the notes of other controllers.
 var withheld = []string{
 	"kubernetes.io/config.*",
 	"kubernetes.io/enforce-mountable-secrets",

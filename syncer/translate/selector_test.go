@@ -123,15 +123,7 @@ func FuzzNamespaceSelector(f *testing.F) {
 	neighbour := Tenant{Key: "team-bbbbbb-green", Name: "green", Namespace: "team"}
 
 	f.Fuzz(func(t *testing.T, key, value, expressionKey, operator, values, namespace, labelKey, labelValue string) {
-		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
-		}}}
-		if values != "" {
-			selector.MatchExpressions[0].Values = strings.Split(values, ",")
-		}
-		if key != "" {
-			selector.MatchLabels = pairs{key: value}
-		}
+		selector := selectorOf(key, value, expressionKey, operator, values)
 		tenants, err := metav1.LabelSelectorAsSelector(selector)
 		if err != nil || namespace == "" {
 			t.Skip("nothing that an apiserver would take")
@@ -231,7 +223,21 @@ func TestPodSelector(t *testing.T) {
 	}
 }
 
-// FuzzPodSelector: what a selector selects among a tenant's pods, its translation selects among their copies, whatever the policy.
+// selectorOf returns a selector with an expression, and with a label unless its key is empty. The values are separated by commas.
+func selectorOf(key, value, expressionKey, operator, values string) *metav1.LabelSelector {
+	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
+	}}}
+	if values != "" {
+		selector.MatchExpressions[0].Values = strings.Split(values, ",")
+	}
+	if key != "" {
+		selector.MatchLabels = pairs{key: value}
+	}
+	return selector
+}
+
+// FuzzPodSelector: what a selector selects among a tenant's pods, its translation selects among their copies, under any policy.
 func FuzzPodSelector(f *testing.F) {
 	f.Add("app", "web", "example.com/tier", "In", "front,back", "example.com/tier", "front", "")
 	f.Add("a_b", "1", "a/b", "DoesNotExist", "", "a_b", "1", "a")
@@ -241,15 +247,7 @@ func FuzzPodSelector(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value, expressionKey, operator, values, labelKey, labelValue, allowed string) {
 		tenant := blue
 		tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{"Pod"}, Labels: []string{allowed}}}
-		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
-		}}}
-		if values != "" {
-			selector.MatchExpressions[0].Values = strings.Split(values, ",")
-		}
-		if key != "" {
-			selector.MatchLabels = pairs{key: value}
-		}
+		selector := selectorOf(key, value, expressionKey, operator, values)
 		tenants, err := metav1.LabelSelectorAsSelector(selector)
 		own := pairs{labelKey: labelValue}
 		if err != nil || len(validation.IsQualifiedName(labelKey)) > 0 {

@@ -30,7 +30,7 @@ const (
 	direct = "direct"
 	// tenant is a tenant whose policy allows all that the suite's pods ask for.
 	tenant = "tenant"
-	// defaultPolicy is a tenant whose VirtualCluster says nothing of a policy.
+	// defaultPolicy is a tenant whose VirtualCluster has no policy.
 	defaultPolicy = "default-policy"
 )
 

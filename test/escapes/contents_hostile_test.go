@@ -49,31 +49,29 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		Consistently(reads.Load, 2*patrol).Should(Equal(settled))
 	})
 
-	attack("a read that is answered with an object of another name", "idea: the copy would be another object's", func(ctx SpecContext) {
-		undo := hostile.On(reading("configmaps/asked"), local.Rewrite(func(answer map[string]any) {
-			metadataOf(answer)["name"], metadataOf(answer)["namespace"] = "answered", "default"
-		}))
-		c, p := configMap(ns, "asked", 1), kit.Pod(ns, "asked", mounting("asked"))
+	// shouldBeRefused asserts that a ConfigMap has no copy while reads of it are answered with changes.
+	shouldBeRefused := func(ctx context.Context, name string, change func(answer map[string]any)) {
+		GinkgoHelper()
+		reads := reading("configmaps/" + name)
+		undo := hostile.On(reads, local.Rewrite(change))
+		c, p := configMap(ns, name, 1), kit.Pod(ns, name, mounting(name))
 		kit.Create(ctx, mallory.Client, c, p)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
 		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, c))
-		Expect(hostile.Seen(reading("configmaps/asked"))).To(BeNumerically(">", 0))
+		Expect(hostile.Seen(reads)).To(BeNumerically(">", 0))
 		undo()
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
+	}
+
+	attack("a read that is answered with an object of another name", "idea: the copy would be another object's", func(ctx SpecContext) {
+		shouldBeRefused(ctx, "asked", func(answer map[string]any) {
+			metadataOf(answer)["name"], metadataOf(answer)["namespace"] = "answered", "default"
+		})
 	})
 
 	attack("a read that is answered with an older state than the watch has shown", "idea: a Secret that was withdrawn comes back",
 		func(ctx SpecContext) {
-			undo := hostile.On(reading("configmaps/old"), local.Rewrite(func(answer map[string]any) {
-				metadataOf(answer)["resourceVersion"] = "1"
-			}))
-			c, p := configMap(ns, "old", 1), kit.Pod(ns, "old", mounting("old"))
-			kit.Create(ctx, mallory.Client, c, p)
-			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
-			kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, c))
-			Expect(hostile.Seen(reading("configmaps/old"))).To(BeNumerically(">", 0))
-			undo()
-			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
+			shouldBeRefused(ctx, "old", func(answer map[string]any) { metadataOf(answer)["resourceVersion"] = "1" })
 		})
 
 	attack("a token of 1 MB for a pod", "review: answers to TokenRequests", func(ctx SpecContext) {
