@@ -143,27 +143,38 @@ func (b *bounded) refused(kind string, err error) {
 func (b *bounded) meterOf(r *http.Request, kind string, protobuf bool) meter {
 	limits := b.opts.Limits
 	most, limit := limits.Object, "the bytes of an object"
-	var of *total
+	var pages *total
 	switch kind {
 	case aWatch:
 		most, limit = limits.Event, "the bytes of an event"
-		if protobuf {
-			return &frameMeter{most: most}
-		}
 	case aList:
-		of, most, limit = b.lists.page(r.URL, limits)
+		pages, most, limit = b.lists.page(r.URL, limits)
 	}
-	if protobuf {
-		return listMeter{total: of, meter: &wholeMeter{most: most, limit: limit}}
+	var m meter
+	switch {
+	case protobuf && kind == aWatch:
+		m = &frameMeter{most: most}
+	case protobuf:
+		m = &wholeMeter{most: most, limit: limit}
+	default:
+		m = b.jsonMeter(r, kind, most, limit)
 	}
+	if pages != nil {
+		m = listMeter{total: pages, meter: m}
+	}
+	return m
+}
+
+// jsonMeter returns the meter of an answer in JSON, of which an untrusted apiserver may send fewer elements and items.
+func (b *bounded) jsonMeter(r *http.Request, kind string, most int64, limit string) meter {
 	m := &jsonMeter{most: most, limit: limit, each: kind == aWatch}
 	if b.opts.Untrusted {
-		m.elements = limits.Elements
+		m.elements = b.opts.Limits.Elements
 		if kind == aList && r.URL.Query().Get("limit") != "" {
 			m.items = pageSize
 		}
 	}
-	return listMeter{total: of, meter: m}
+	return m
 }
 
 // body is an answer that is measured while it is read.

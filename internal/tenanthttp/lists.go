@@ -50,7 +50,7 @@ func (l *lists) page(u *url.URL, limits Limits) (of *total, most int64, limit st
 	return of, limits.Page, "the bytes of a page"
 }
 
-// listMeter measures a page of a list; without a total, anything else.
+// listMeter measures a page of a list, and adds it to the total of the list.
 type listMeter struct {
 	meter
 
@@ -58,10 +58,8 @@ type listMeter struct {
 }
 
 func (m listMeter) count(data []byte) string {
-	if m.total != nil {
-		m.total.mu.Lock()
-		m.total.bytes += int64(len(data))
-		m.total.mu.Unlock()
-	}
+	m.total.mu.Lock()
+	m.total.bytes += int64(len(data))
+	m.total.mu.Unlock()
 	return m.meter.count(data)
 }

@@ -1,11 +1,11 @@
 // Package hosted runs many Kubernetes control planes in one process.
 //
 // A [Host] owns embedded etcds, one for the super cluster and one for tenants,
-// and one TLS port. Every [ControlPlane] on it
-// is a complete, unmodified kube-apiserver with the usual controllers, a key
-// prefix of its own in etcd, and a PKI of its own on disk. Connections find
-// their control plane by the server name (SNI) that the client asks for, so a
-// kubeconfig of a hosted control plane always carries tls-server-name.
+// and one TLS port. Every [ControlPlane] on it is a complete, unmodified
+// kube-apiserver with the usual controllers, a key prefix of its own in etcd, and
+// a PKI of its own on disk. Connections find their control plane by the server
+// name (SNI) that the client asks for, so a kubeconfig of a hosted control plane
+// always carries tls-server-name.
 //
 // A control plane that fails ends alone: Done is closed and Err tells why. Two
 // hazards of the unmodified apiserver remain. A start-up hook that fails ends

@@ -25,7 +25,8 @@ const defaultListen = "127.0.0.1"
 // Options say how a Host is set up. Only Dir has no default.
 type Options struct {
 	// Dir holds everything that outlives the process: etcd's data under "etcd" (the
-	// tenants' under "etcd-tenants" if there is a super cluster) and each control plane's PKI under "controlplanes/<name>/pki".
+	// tenants' under "etcd-tenants" if there is a super cluster) and each control
+	// plane's PKI under "controlplanes/<name>/pki".
 	Dir string
 	// Listen is the IP address of the one TLS port; 127.0.0.1 by default.
 	Listen string

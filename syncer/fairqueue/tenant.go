@@ -57,8 +57,8 @@ func (q *Queue[T]) setPaused(tenant string, paused bool) {
 	q.lockedConfigure(tenant, c)
 }
 
-// Drop forgets a tenant: its weight, pause and slowness, its keys, delays and failures,
-// and what it owes. Keys in flight stay their workers' until Done and count
+// Drop forgets a tenant: its weight, pause and slowness, its keys, delays and
+// failures, and its debt. Keys in flight stay their workers' until Done and count
 // against the cap, so that a tenant that comes back has no key in two workers'
 // hands. The queue does not know that a tenant is gone: what is added after
 // Drop, by a worker that retries for instance, is handed out, and its reconcile

@@ -192,7 +192,7 @@ func (l *Ledger) reserve(writes []write, purpose Purpose, now time.Time) (settle
 	if a == nil {
 		return func(int64) {}, "", nil
 	}
-	if isUnlimited(writes, l.root+name+"/") {
+	if areAllocations(writes, l.root+name+"/") {
 		purpose = Vital
 	}
 	change, reason, err := l.lockedAdmit(a, writes, purpose, now)
@@ -220,9 +220,9 @@ func (l *Ledger) lockedAdmit(a *account, writes []write, purpose Purpose, now ti
 	return change, ReasonPace, a.checkPace(total, purpose, now)
 }
 
-// isUnlimited reports whether an apiserver writes its own allocations, which
+// areAllocations reports whether an apiserver writes its own allocations, which
 // are a few records of a fixed size that no client can name.
-func isUnlimited(writes []write, prefix string) bool {
+func areAllocations(writes []write, prefix string) bool {
 	for _, w := range writes {
 		if !strings.HasPrefix(string(w.key), prefix+"ranges/") {
 			return false

@@ -22,9 +22,9 @@ type Limits struct {
 const (
 	// WriteBurst is how many seconds of writes may come at once.
 	WriteBurst = 10
-	// reserve is the part of a limit that is kept for updates by a control plane's
-	// own controllers: one in reserve.
-	reserve = 8
+	// reserveDivisor divides a limit into what a control plane's own controllers
+	// may exceed it by with updates.
+	reserveDivisor = 8
 )
 
 // Purpose says why a control plane writes a record.
@@ -72,8 +72,8 @@ func (l Limits) check(used, change Usage, purpose Purpose) error {
 	}
 	ceiling := l
 	if purpose == Upkeep {
-		ceiling.Bytes += l.Bytes / reserve
-		ceiling.Objects += l.Objects / reserve
+		ceiling.Bytes += l.Bytes / reserveDivisor
+		ceiling.Objects += l.Objects / reserveDivisor
 	}
 	switch {
 	case l.Bytes > 0 && change.Bytes > 0 && used.Bytes+change.Bytes > ceiling.Bytes:
