@@ -46,5 +46,6 @@ func run(args []string) error {
 		}
 		write(out, p.name, families)
 	}
+	out.WriteString(hosted)
 	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a document that everybody reads
 }

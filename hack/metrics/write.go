@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	_ "embed" // the header
+	_ "embed" // the texts
 	"fmt"
 	"strings"
 
@@ -13,6 +13,11 @@ import (
 //
 //go:embed header.md
 var header string
+
+// hosted ends it: the metrics of the nested module, which this one cannot ask.
+//
+//go:embed hosted.md
+var hosted string
 
 // write adds the metrics of a program to the document.
 func write(out *bytes.Buffer, program string, families []*dto.MetricFamily) {
