@@ -54,7 +54,7 @@ func TestDecide(t *testing.T) {
 		"what the admin does not allow":               {"203.0.113.7", Outside},
 		"what the admin does not allow, behind NAT64": {"64:ff9b::cb00:7107", Outside},
 		"IPv6 that the admin does not allow":          {"2a00::1", Outside},
-		"loopback, whatever the admin allows":         {"127.0.0.1", Reserved},
+		"loopback, even if the admin allows it":       {"127.0.0.1", Reserved},
 		"loopback, another of its addresses":          {"127.8.9.10", Reserved},
 		"loopback in IPv6":                            {"::1", Reserved},
 		"loopback, mapped":                            {"::ffff:127.0.0.1", Reserved},

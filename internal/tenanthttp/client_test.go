@@ -212,7 +212,7 @@ func TestNothingCompressedIsTaken(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: neither to another server nor on the same one, whatever the status.
+// TestRedirectsAreNotFollowed: neither to another server nor on the same one, with any status.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, code := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
 		visits := 0

@@ -9,9 +9,9 @@
 //
 // A control plane that fails ends alone: Done is closed and Err tells why. Two
 // hazards of the unmodified apiserver remain. A start-up hook that fails ends
-// the process, which is why a stop waits for a start that is under way; and
-// what Kubernetes keeps per process (feature gates, klog, metrics) is one for
-// all.
+// the process unless [ContainExit] is in place, which is why a stop waits for a
+// start that is under way; and what Kubernetes keeps per process (feature
+// gates, klog, metrics) is one for all.
 //
 // Control planes of a host share the process: its memory, its version of
 // Kubernetes, its feature gates and its fate. What a tenant needs kept apart

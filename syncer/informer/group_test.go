@@ -135,7 +135,7 @@ func TestAGroupDropsWhatNoApiserverShows(t *testing.T) {
 		synctest.Wait()
 		expect(t, handler.taken(), "add d=1 with managed fields")
 		if got := told.all(); !slices.Equal(got, []string{ReasonIdentity, ReasonIdentity, ReasonIdentity}) {
-			t.Errorf("told of %q", got)
+			t.Errorf("rejections: %q", got)
 		}
 	})
 }
@@ -182,7 +182,7 @@ func TestAListThatIsNoneDeletesNothing(t *testing.T) {
 		synctest.Wait()
 		expect(t, handler.taken())
 		if got := told.all(); len(got) == 0 || got[0] != ReasonKind {
-			t.Errorf("told of %q", got)
+			t.Errorf("rejections: %q", got)
 		}
 		cancel()
 		group.Wait()
@@ -212,7 +212,7 @@ func TestAGroupHasABudget(t *testing.T) {
 			t.Errorf("%d objects are kept, want 2", len(got))
 		}
 		if memory, ok := errors.AsType[*MemoryError](errors.Join(exceeded...)); !ok || len(exceeded) != 1 || memory.Kind != "ConfigMap" {
-			t.Errorf("told of %v", exceeded)
+			t.Errorf("exceeded: %v", exceeded)
 		}
 		// What goes makes room, and an update counts once.
 		source.Delete(identified(configMap("a", large)))

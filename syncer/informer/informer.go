@@ -28,7 +28,8 @@ type Informer struct {
 	// mutations panics when a kept object is changed, in tests that ask for that.
 	mutations cache.MutationDetector
 
-	// group is what it lives with, if not with the context that it runs with; check says why an object is dropped, and is of the group.
+	// group is set for an informer that lives as long as its group, not as the context that it runs with. check returns why an
+	// object is dropped; it is nil without a group.
 	group *Group
 	check func(obj any) string
 	// account is what the objects take of the group's budget.

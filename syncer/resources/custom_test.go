@@ -86,7 +86,7 @@ func TestCustomDown(t *testing.T) {
 	}
 }
 
-// TestCustomIsOfItsKind: the kind is that of the custom resource, whatever the object says of itself.
+// TestCustomIsOfItsKind: the kind is that of the custom resource, not the one that the object states.
 func TestCustomIsOfItsKind(t *testing.T) {
 	tenant := aWidget(meta("w"), object{"roleRef": object{"name": "cluster-admin"}})
 	tenant.SetAPIVersion("rbac.authorization.k8s.io/v1")

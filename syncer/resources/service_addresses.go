@@ -10,8 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// setAddresses has the copy ask for the addresses that the tenant sees. Where they mean nothing in the super cluster, it gives
-// others. A tenant's apiserver may return anything, including fields that no apiserver would store.
+// setAddresses requests the addresses that the tenant sees. A tenant without a part of the super cluster's addresses gets others.
+// A tenant's apiserver may return anything, including fields that no apiserver would store.
 func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	switch {
 	case spec.Type == corev1.ServiceTypeExternalName:

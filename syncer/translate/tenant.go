@@ -94,8 +94,8 @@ func (t Tenant) ServiceAddress(number int) netip.Addr { return addresses.In(t.Se
 // for it when draining a node.
 const defaultGracePeriod = 3600
 
-// GracePeriod returns a grace period in seconds within what the tenant's policy allows; nil stays nil. One that is negative counts as one
-// second, as for an apiserver.
+// GracePeriod returns a grace period in seconds within what the tenant's policy allows; nil stays nil. A negative period counts
+// as one second, as for an apiserver.
 func (t Tenant) GracePeriod(seconds *int64) *int64 {
 	if seconds == nil {
 		return nil

@@ -191,7 +191,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 // relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
 const relisted = 90 * time.Second
 
-// expireWatches has the syncer list anew: its next watch of a resource is answered that the version it begins at is gone.
+// expireWatches makes the syncer list again: its next watch of a resource is answered with 410 Gone.
 func expireWatches(hostile *local.Hostile, resource string) {
 	var expired atomic.Bool
 	DeferCleanup(hostile.On(func(r *http.Request) bool {

@@ -128,7 +128,7 @@ func configMap(ns, name string, bytes int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string]string{"x": filler(bytes)}}
 }
 
-// mounting has a pod refer to a ConfigMap.
+// mounting returns a change by which a pod mounts a ConfigMap.
 func mounting(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{

@@ -132,7 +132,7 @@ func machineAddress() string {
 	return ""
 }
 
-// usePodNetwork has the addresses of the pod network lead to this machine until the container of specs ends.
+// usePodNetwork routes the addresses of the pod network to this machine until the container of specs ends.
 func usePodNetwork(ctx context.Context) {
 	GinkgoHelper()
 	if os.Geteuid() != 0 {
@@ -266,7 +266,7 @@ func ownNode(ctx context.Context, t *local.Tenant, name string, to *listener, ch
 	Expect(t.Client.Status().Patch(ctx, node, client.MergeFrom(was))).To(Succeed())
 }
 
-// setKubelet has the status of a node lead to a listener.
+// setKubelet sets the address of a node's kubelet to a listener.
 func setKubelet(node *corev1.Node, to *listener) {
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: to.Addr().String()}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = to.port()
@@ -281,7 +281,7 @@ func externalName(ctx context.Context, t *local.Tenant, name, host string) {
 	})
 }
 
-// aggregate has the API of a group be served by a Service.
+// aggregate registers a Service for an aggregated API group.
 func aggregate(ctx context.Context, t *local.Tenant, group, service string, port int32) *unstructured.Unstructured {
 	GinkgoHelper()
 	api := &unstructured.Unstructured{Object: map[string]any{
@@ -310,7 +310,7 @@ func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured
 	}).WithContext(ctx).Should(And(ContainSubstring(notAllowed), ContainSubstring("False")))
 }
 
-// callAvailable has a tenant write into the status of an aggregated API that it is available.
+// callAvailable writes into the status of a tenant's aggregated API that it is available.
 func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) error {
 	if err := kit.Get(ctx, t.Client, api); err != nil {
 		return err

@@ -65,7 +65,7 @@ var _ = Describe("The volumes of a pod", Ordered, func() {
 	})
 })
 
-var _ = Describe("What a pod has the node do", Ordered, func() {
+var _ = Describe("What a pod makes its node do", Ordered, func() {
 	const ns = "chores"
 	var mallory *local.Tenant
 
@@ -74,7 +74,7 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a probe that has the kubelet ask the metadata service", "CVE-2020-8555 and Kubernetes #99425: probes with a host", func(ctx SpecContext) {
+	attack("a probe that makes the kubelet request the metadata service", "CVE-2020-8555 and Kubernetes #99425: probes with a host", func(ctx SpecContext) {
 		p := kit.Pod(ns, "probe", func(p *corev1.Pod) {
 			p.Spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 				HTTPGet: &corev1.HTTPGetAction{Host: "169.254.169.254", Port: intstr.FromInt32(80), Path: "/latest/meta-data"},
@@ -84,7 +84,7 @@ var _ = Describe("What a pod has the node do", Ordered, func() {
 		shouldBeRejected(ctx, mallory, p, "spec.containers[0].livenessProbe.httpGet.host: Forbidden")
 	})
 
-	attack("a hook that has the kubelet ask the node's loopback", "review: the neighbour of probes with a host", func(ctx SpecContext) {
+	attack("a hook that makes the kubelet request the node's loopback", "review: the neighbour of probes with a host", func(ctx SpecContext) {
 		p := kit.Pod(ns, "hook", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{
 				HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(10248), Path: "/healthz"},

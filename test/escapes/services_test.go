@@ -42,7 +42,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		honest  *local.Tenant // of which the apiserver is not hostile
 		victim  string        // the address of its DNS
 	)
-	// says has the syncer read other fields of a service than the apiserver stores.
+	// says makes the syncer read other fields of a service than the apiserver stores.
 	says := func(name string, fields map[string]any) {
 		DeferCleanup(hostile.On(local.Reads("services"), local.RewriteItems(func(object map[string]any) {
 			if object["metadata"].(map[string]any)["name"] != name {
