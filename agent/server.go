@@ -48,8 +48,9 @@ type Options struct {
 
 // Server serves the kubelet API to tenants' apiservers. It is a Runnable of a manager, which starts it when the cache is filled.
 type Server struct {
-	options Options
-	handler *handler
+	options     Options
+	handler     *handler
+	connections *connections
 }
 
 // NewServer makes a server.
@@ -61,8 +62,9 @@ func NewServer(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{options: options, handler: &handler{
-		tenants: tenants{cache: options.Cache},
+	known := tenants{cache: options.Cache}
+	return &Server{options: options, connections: newConnections(known, connectionsPerStream*options.StreamsPerTenant), handler: &handler{
+		tenants: known,
 		pods:    pods{super: options.Live},
 		limit:   newLimit(options.StreamsPerTenant),
 		super:   way,
@@ -84,6 +86,7 @@ func (s *Server) Start(ctx context.Context) error {
 		ReadHeaderTimeout: headerPatience,
 		MaxHeaderBytes:    maxHeaders,
 		IdleTimeout:       idlePatience,
+		ConnState:         s.connections.follow(ctx),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          errorLog(s.options.Logger),
 	}

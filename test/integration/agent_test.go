@@ -318,4 +318,27 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			end()
 		}
 	}, SpecTimeout(2*kit.Soon))
+
+	It("has so many connections and no more, and others have theirs", func(ctx SpecContext) {
+		asks := func(c *http.Client) error {
+			_, err := local.Ask(ctx, c, agent.Address, "/healthz")
+			return err
+		}
+		var open []*http.Client
+		Eventually(func() error {
+			c := local.Showing(certificateOf(red)) // each has a connection of its own, which it keeps
+			open = append(open, c)
+			return asks(c)
+		}).Should(Not(Succeed()))
+		Expect(len(open)).To(BeNumerically("<=", 2*agentStreams+1))
+		others := local.Showing(certificateOf(blue))
+		defer others.CloseIdleConnections()
+		Expect(asks(others)).To(Succeed())
+		for _, c := range open {
+			c.CloseIdleConnections()
+		}
+		again := local.Showing(certificateOf(red))
+		defer again.CloseIdleConnections()
+		Eventually(asks).WithArguments(again).Should(Succeed())
+	}, SpecTimeout(2*kit.Soon))
 })
