@@ -28,6 +28,11 @@ const (
 	VCNamespace = Domain + "/vcnamespace"
 	// VCUID holds the UID of the VirtualCluster. Every write to a namespace checks it.
 	VCUID = Domain + "/vcuid"
+	// ServiceCIDR is an annotation on the copies of a tenant's namespaces. It holds the
+	// tenant's part of the pool of Service addresses, by which ServiceAddressPolicy decides.
+	ServiceCIDR = Domain + "/service-cidr"
+	// ServiceCIDRPool is a label on the super cluster's ServiceCIDRs of which tenants get parts, with the value true.
+	ServiceCIDRPool = Domain + "/service-cidr-pool"
 	// OwnerReferences holds the owner references of the tenant's object, as JSON.
 	OwnerReferences = Domain + "/ownerReferences"
 	// Labels and Annotations hold the keys of the labels and annotations that came from the tenant's object, separated by
@@ -74,6 +79,10 @@ const (
 	IsolationPolicy = "tenant-isolation." + Domain
 	DefaultPolicy   = "tenant-default." + Domain
 )
+
+// ServiceAddressPolicy is the super cluster's ValidatingAdmissionPolicy that keeps the
+// addresses of each tenant's part of the pool from the Services of others.
+const ServiceAddressPolicy = "service-addresses." + Domain
 
 // Unmanaged is the value of the annotations DNS and Metrics that opts out.
 const Unmanaged = "unmanaged"

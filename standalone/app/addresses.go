@@ -2,43 +2,71 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/config/servicecidr"
 )
 
-const (
-	// servicePool are the Service addresses of which tenants get parts: half a million, 4096 for each of 128 tenants.
-	servicePool = "10.104.0.0/13"
-	// serviceCIDRName names them in the super cluster.
-	serviceCIDRName = "virtualcluster-tenants"
-)
+// servicePool are the Service addresses of which tenants get parts: half a million, 4096 for each of 128 tenants.
+const servicePool = servicecidr.DefaultPool
 
-// serveTenantAddresses has the super cluster serve the tenants' Service addresses beside its own.
+// serveTenantAddresses has the super cluster serve the tenants' Service addresses beside its own, and keep them for tenants whose part they
+// are in.
 func serveTenantAddresses(ctx context.Context, super *rest.Config) error {
 	client, err := kubernetes.NewForConfig(super)
 	if err != nil {
 		return fmt.Errorf("make a client for Service addresses: %w", err)
 	}
-	cidrs := client.NetworkingV1().ServiceCIDRs()
-	want := networkingv1ac.ServiceCIDR(serviceCIDRName).WithSpec(networkingv1ac.ServiceCIDRSpec().WithCIDRs(servicePool))
-	if _, err := cidrs.Apply(ctx, want, metav1.ApplyOptions{FieldManager: name, Force: true}); err != nil {
-		return fmt.Errorf("add the Service addresses %s: %w", servicePool, err)
+	manifests, err := servicecidr.Read()
+	if err != nil {
+		return err
+	}
+	cidrs, policies := client.NetworkingV1().ServiceCIDRs(), client.AdmissionregistrationV1()
+	if err := applyManifest(ctx, cidrs, manifests.Pool); err != nil {
+		return err
+	}
+	if err := applyManifest(ctx, policies.ValidatingAdmissionPolicies(), manifests.Policy); err != nil {
+		return err
+	}
+	if err := applyManifest(ctx, policies.ValidatingAdmissionPolicyBindings(), manifests.Binding); err != nil {
+		return err
 	}
 	return wait.PollUntilContextCancel(ctx, establishedPoll, true, func(ctx context.Context) (bool, error) {
-		current, err := cidrs.Get(ctx, serviceCIDRName, metav1.GetOptions{})
-		return err == nil && isServed(current), err
+		current, err := cidrs.Get(ctx, manifests.Pool.Name, metav1.GetOptions{})
+		return err == nil && isServed(current, manifests.Pool.Spec.CIDRs), err
 	})
 }
 
-func isServed(cidr *networkingv1.ServiceCIDR) bool {
-	return slices.Equal(cidr.Spec.CIDRs, []string{servicePool}) &&
+// patcher is a client of objects of one type.
+type patcher[T any] interface {
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
+}
+
+// applyManifest brings an object of the super cluster to what a manifest says.
+func applyManifest[T metav1.Object](ctx context.Context, client patcher[T], manifest T) error {
+	data, err := json.Marshal(manifest)
+	if err != nil {
+		return err
+	}
+	options := metav1.PatchOptions{FieldManager: name, Force: new(true)}
+	if _, err := client.Patch(ctx, manifest.GetName(), types.ApplyPatchType, data, options); err != nil {
+		return fmt.Errorf("apply %T %s: %w", manifest, manifest.GetName(), err)
+	}
+	return nil
+}
+
+// isServed reports whether the super cluster allocates addresses of these ranges.
+func isServed(cidr *networkingv1.ServiceCIDR, ranges []string) bool {
+	return slices.Equal(cidr.Spec.CIDRs, ranges) &&
 		meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
 }

@@ -53,7 +53,9 @@ func (g *guard) create(ctx context.Context, k *kind, obj client.Object) error {
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
-	return g.write(ctx, obj, nil, func(ctx context.Context) error { return g.client.Create(ctx, obj) })
+	return g.write(ctx, obj, nil, func(ctx context.Context) error {
+		return untilChosen(k, func() error { return g.client.Create(ctx, obj) })
+	})
 }
 
 // patch changes an object from what it was to what it should be; obj becomes what the server made of it.
@@ -62,7 +64,7 @@ func (g *guard) patch(ctx context.Context, k *kind, obj, was client.Object) erro
 		return err
 	}
 	return g.write(ctx, obj, was, func(ctx context.Context) error {
-		return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was)))
+		return untilChosen(k, func() error { return g.client.Patch(ctx, obj, sameObject(was, client.MergeFrom(was))) })
 	})
 }
 

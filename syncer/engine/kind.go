@@ -59,6 +59,12 @@ type Down[T client.Object] struct {
 
 	// Replace says that the copy differs in what cannot be changed in place, so that it has to be made anew.
 	Replace func(super, desired T) bool
+	// Current reports whether a copy has what the copies in it, or that refer to it, rely on.
+	// One that has not is updated before they are created. Nil is always.
+	Current func(t translate.Tenant, super T) bool
+	// ByChance reports whether the super cluster rejected a copy for what it chose itself, at
+	// random, so that it may accept the same copy if that is sent again. Nil is never.
+	ByChance func(rejection error) bool
 	// Skip reports whether an object stays in the tenant.
 	Skip func(v View, tenant T) bool
 	// Claims returns what an object of the super cluster claims for itself, such as the name of a host; View.Rivals finds objects by
@@ -226,6 +232,8 @@ type down struct {
 	superKey     func(translate.Tenant, client.ObjectKey) client.ObjectKey
 	tenantKey    func(super client.Object) client.ObjectKey
 	replace      func(super, desired client.Object) bool
+	current      func(t translate.Tenant, super client.Object) bool
+	byChance     func(rejection error) bool
 	skip         func(View, client.Object) bool
 	claims       func(super client.Object) []string
 	references   func(client.Object) []Reference
@@ -297,6 +305,8 @@ func (d Down[T]) spec() *kind {
 		byMetadata: d.OnDemand && d.Skip == nil && d.References == nil && d.Back == nil && d.Status == nil && d.Mirror == nil,
 		adopt:      func(obj client.Object) bool { return d.Adopt != nil && d.Adopt(obj.(T)) },
 		reserved:   func(name string) bool { return d.Reserved != nil && d.Reserved(name) },
+		current:    func(t translate.Tenant, obj client.Object) bool { return d.Current == nil || d.Current(t, obj.(T)) },
+		byChance:   func(rejection error) bool { return d.ByChance != nil && d.ByChance(rejection) },
 	}
 	if d.SuperKey != nil {
 		e.superKey, e.tenantKey = d.SuperKey, d.TenantKey

@@ -187,15 +187,15 @@ func (s *session) superNamespace(ctx context.Context, name string) (*corev1.Name
 	return obj.(*corev1.Namespace), nil
 }
 
-// ensure makes sure that the copy of an object exists, and reports whether it does. One that is being deleted does not count. An object
-// of the super cluster that is not the tenant's is an error.
+// ensure makes sure that the copy of an object exists and is current, and reports whether it exists. One that is being deleted does not
+// count. An object of the super cluster that is not the tenant's is an error.
 func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
 	k := s.kind(name)
 	if k == nil {
 		return false, nil
 	}
 	superKey := k.down.superKey(s.identity(), key)
-	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) {
+	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) && s.isCurrent(k, super) {
 		return stand(super) == present, err
 	}
 	if err := s.syncDown(ctx, k, key); err != nil {
@@ -206,6 +206,11 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 		err = errForeign
 	}
 	return err == nil && stand(super) == present, err
+}
+
+// isCurrent reports whether a copy has what others rely on. One that is being deleted is left as it is.
+func (s *session) isCurrent(k *kind, super client.Object) bool {
+	return stand(super) != present || k.down.current(s.identity(), super)
 }
 
 // referred says whether an object of the tenant refers to this one.

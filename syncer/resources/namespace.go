@@ -33,13 +33,18 @@ func Namespace() engine.Kind {
 		},
 		Desired: desiredNamespace,
 		Merge:   mergeNamespace,
+		Current: enforcesCurrent,
 	}
 }
 
 func desiredNamespace(v engine.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
+	annotations := map[string]string{names.VCUID: string(v.Tenant.UID)}
+	if part := servicePart(v.Tenant); part != "" {
+		annotations[names.ServiceCIDR] = part
+	}
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Labels:      map[string]string{enforceLabel: string(podSecurity(v.Tenant.Policy))},
-		Annotations: map[string]string{names.VCUID: string(v.Tenant.UID)},
+		Annotations: annotations,
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Namespace", Name: v.Tenant.Key, UID: v.Tenant.RootUID,
 		}},
@@ -51,6 +56,22 @@ func podSecurity(policy tenancyv1alpha1.TenantPolicy) tenancyv1alpha1.PodSecurit
 	return cmp.Or(policy.PodSecurity, tenancyv1alpha1.PodSecurityBaseline)
 }
 
+// servicePart is the tenant's part of the Service addresses, which the super cluster's policy reads of the namespace; empty if it has none.
+func servicePart(t translate.Tenant) string {
+	if !t.ServiceCIDR.IsValid() {
+		return ""
+	}
+	return t.ServiceCIDR.String()
+}
+
 func mergeNamespace(super, desired *corev1.Namespace) {
 	super.OwnerReferences = desired.OwnerReferences
+	if _, wanted := desired.Annotations[names.ServiceCIDR]; !wanted {
+		delete(super.Annotations, names.ServiceCIDR)
+	}
+}
+
+// enforcesCurrent reports whether the super cluster's admission finds in a namespace what the tenant's objects there are to be admitted by.
+func enforcesCurrent(t translate.Tenant, super *corev1.Namespace) bool {
+	return super.Labels[enforceLabel] == string(podSecurity(t.Policy)) && super.Annotations[names.ServiceCIDR] == servicePart(t)
 }

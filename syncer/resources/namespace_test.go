@@ -12,6 +12,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 func TestNamespaceGoesDown(t *testing.T) {
@@ -66,6 +67,49 @@ func TestPodSecurityOfANamespace(t *testing.T) {
 				t.Errorf("the copy pins %s; the nodes' own version is what counts", key)
 			}
 		}
+	}
+}
+
+// TestServicePartOfANamespace: a namespace has the tenant's part, as the VirtualCluster says it, and nothing that the tenant says.
+func TestServicePartOfANamespace(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	with := func(part string) *corev1.Namespace {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{enforceLabel: "baseline"}}}
+		if part != "" {
+			ns.Annotations = map[string]string{names.ServiceCIDR: part}
+		}
+		return ns
+	}
+	for name, tt := range map[string]struct {
+		view    engine.View
+		super   *corev1.Namespace
+		want    string
+		current bool
+	}{
+		"it has the part":              {addressed(), with("10.104.16.0/20"), "10.104.16.0/20", true},
+		"it has none yet":              {addressed(), with(""), "10.104.16.0/20", false},
+		"it has another":               {addressed(), with("10.104.0.0/13"), "10.104.16.0/20", false},
+		"it has none, as it should":    {view, with(""), "", true},
+		"it has one and should not":    {view, with("10.104.16.0/20"), "", false},
+		"it has another level as well": {addressed(), &corev1.Namespace{}, "10.104.16.0/20", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := k.Current(tt.view.Tenant, tt.super); got != tt.current {
+				t.Errorf("current: %t, want %t", got, tt.current)
+			}
+			tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				Name: "default", Annotations: map[string]string{names.ServiceCIDR: "10.96.0.0/12"},
+			}}
+			desired := downIn(t, tt.view, k, tenant)
+			k.Merge(tt.super, desired)
+			translate.Merge(tt.super, desired.ObjectMeta)
+			if got := tt.super.Annotations[names.ServiceCIDR]; got != tt.want {
+				t.Errorf("the copy has the part %q, want %q", got, tt.want)
+			}
+			if !k.Current(tt.view.Tenant, tt.super) {
+				t.Error("a copy that was updated is not current")
+			}
+		})
 	}
 }
 

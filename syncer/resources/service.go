@@ -35,6 +35,7 @@ func Service() engine.Kind {
 		Replace: func(super, desired *corev1.Service) bool {
 			return headless(super) != headless(desired) || movedAway(super, desired)
 		},
+		ByChance: givenReserved,
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -63,4 +66,13 @@ func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
 		addresses[i] = ip.String()
 	}
 	return addresses, nil
+}
+
+// givenReserved reports whether the super cluster chose an address for a copy that its
+// policy keeps for others. A copy that names an address of the tenant's part meets this
+// only in the moment after its namespace was told of the part. A policy that failed,
+// instead of deciding, gives another reason than Forbidden.
+func givenReserved(rejection error) bool {
+	const denied = "ValidatingAdmissionPolicy '" + names.ServiceAddressPolicy + "'"
+	return apierrors.IsForbidden(rejection) && strings.Contains(rejection.Error(), denied)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -207,6 +208,31 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 				t.Errorf("got %v (%v), want %s", got, err, tt.want)
 			case !tt.ok && (err == nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("got %v (%v), want an error with %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestServiceRejectedByChance: the super cluster's own choice is tried again at once, and nothing else is.
+func TestServiceRejectedByChance(t *testing.T) {
+	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	services := corev1.Resource("services")
+	denied := errors.New("ValidatingAdmissionPolicy 'service-addresses.tenancy.x-k8s.io' with binding 'b' denied request: reserved")
+	tests := map[string]struct {
+		rejection error
+		want      bool
+	}{
+		"by the policy":           {apierrors.NewForbidden(services, "web", denied), true},
+		"by another policy":       {apierrors.NewForbidden(services, "web", errors.New("ValidatingAdmissionPolicy 'other' denied request")), false},
+		"by a policy that failed": {apierrors.NewGenericServerResponse(422, "post", services, "web", denied.Error(), 0, true), false},
+		"over a quota":            {apierrors.NewForbidden(services, "web", errors.New("exceeded quota")), false},
+		"taken":                   {apierrors.NewAlreadyExists(services, "web"), false},
+		"no answer":               {denied, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k.ByChance(tt.rejection); got != tt.want {
+				t.Errorf("ByChance = %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -172,6 +173,17 @@ var _ = Describe("A Service", Ordered, func() {
 		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
 		Expect(super.Client.Delete(ctx, kit.SuperOf(red, svc))).To(Succeed())
 		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
+	})
+
+	It("has its address also where the super cluster's namespace did not know the tenant's part", func(ctx SpecContext) {
+		down := kit.SuperOf(red, kit.Namespace(ns))
+		kit.Edit(ctx, super.Client, down, func(n *corev1.Namespace) { delete(n.Annotations, names.ServiceCIDR) })
+		svc := service(ns, "upgraded")
+		kit.Create(ctx, red.Client, svc)
+		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
+		Expect(kit.Rejections(ctx, red, svc)()).To(BeEmpty())
+		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
+		Expect(down.Annotations).To(HaveKeyWithValue(names.ServiceCIDR, red.VC.Status.ServiceCIDR))
 	})
 
 	It("is told that its address is taken, and gets it when it is free", func(ctx SpecContext) {

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+func TestUntilChosen(t *testing.T) {
+	errChosen, errFinal := errors.New("chosen by chance"), errors.New("final")
+	chancy := Down[*corev1.Service]{ByChance: func(err error) bool { return errors.Is(err, errChosen) }}.spec()
+	tests := map[string]struct {
+		kind    *kind
+		answers []error // the last is the answer to all that follow
+		want    error
+		writes  int
+	}{
+		"accepted at once":             {chancy, []error{nil}, nil, 1},
+		"accepted in the end":          {chancy, []error{errChosen, errChosen, nil}, nil, 3},
+		"rejected for something else":  {chancy, []error{errChosen, errFinal}, errFinal, 2},
+		"never accepted":               {chancy, []error{errChosen}, errChosen, chances},
+		"a kind without chance":        {Down[*corev1.Service]{}.spec(), []error{errChosen}, errChosen, 1},
+		"a kind that does not go down": {&kind{}, []error{errChosen}, errChosen, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			writes := 0
+			err := untilChosen(tt.kind, func() error {
+				writes++
+				return tt.answers[min(writes, len(tt.answers))-1]
+			})
+			if !errors.Is(err, tt.want) || writes != tt.writes {
+				t.Errorf("%d writes end with %v, want %d and %v", writes, err, tt.writes, tt.want)
+			}
+		})
+	}
+}
+
+// TestCurrentByDefault: a kind that says nothing of what others rely on has copies that are current.
+func TestCurrentByDefault(t *testing.T) {
+	if k := (Down[*corev1.Service]{}).spec(); !k.down.current(translate.Tenant{}, &corev1.Service{}) {
+		t.Error("a copy of a kind without Current is not current")
+	}
+}
