@@ -37,7 +37,9 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		}}
 	}
 	web := func(name string) *corev1.Service {
-		return &corev1.Service{ObjectMeta: meta(name), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		return &corev1.Service{ObjectMeta: meta(name), Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}},
+		}}
 	}
 	// named is a pod that is rejected for a reference.
 	named := func(ctx context.Context, name string, change func(*corev1.PodSpec)) {

@@ -227,7 +227,8 @@ var _ = Describe("Endpoints of a tenant's making", Ordered, func() {
 	})
 
 	attack("a slice that draws the traffic of a Service of the platform's", cve, func(ctx SpecContext) {
-		kit.Create(ctx, super.Client, service(mallory.Super(ns), "platform"))
+		headless := func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone }
+		kit.Create(ctx, super.Client, service(mallory.Super(ns), "platform", headless))
 		s := kit.EndpointSlice(ns, "draws", "platform", own.Status.PodIP)
 		kit.Create(ctx, mallory.Client, s)
 		shouldBeRejected(ctx, mallory, s, "not this cluster's")

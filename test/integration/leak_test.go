@@ -99,7 +99,9 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(long), Name: "few"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
 		}
-		kit.Create(ctx, super.Client, quota, kit.SuperOf(red, service(ns, "taken")))
+		taken := kit.SuperOf(red, service(ns, "taken"))
+		taken.Spec.ClusterIP = corev1.ClusterIPNone // a chosen address may be one that tenants may not have
+		kit.Create(ctx, super.Client, quota, taken)
 		Eventually(kit.Read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
 		external := service(ns, "external")
 		external.Spec.ExternalIPs = []string{"192.0.2.1"}
