@@ -52,7 +52,7 @@ func (v *byName) Validate(ctx context.Context, r plugins.Request) error {
 	case how == "panic":
 		panic("no such pod")
 	case how == "hang":
-		time.Sleep(kit.Soon)
+		time.Sleep(kit.Soon) // a validator that ignores its context
 	case how == "wait":
 		select {
 		case <-v.gate:
