@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -63,6 +65,7 @@ func NewHostile(behind *rest.Config) (*Hostile, error) {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
 	}}
 	h.server = httptest.NewUnstartedServer(h)
+	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that the syncer gives up
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
 	return h, nil
