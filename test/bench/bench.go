@@ -36,6 +36,7 @@ func scenarios() []scenario {
 		{"greedy", (*world).greedy, (*Sizes).mostGreedy},
 		{"hung", (*world).hung, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + s.HungPods} }},
 		{"sleepy", (*world).sleepy, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods} }},
+		{"hostile", (*world).hostile, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + attackPods} }},
 		{"restart", (*world).restart, func(s *Sizes) demand { return demand{s.Tenants, s.RestartPods} }},
 		{"validation", (*world).validation, func(s *Sizes) demand { return demand{s.Tenants, s.Tenants * s.ValidationPods} }},
 	}

@@ -107,9 +107,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.Throughput, "throughput", s.Throughput, "throughput: sizes as pods/tenants, such as 1250/20,5000/50,10000/100")
-	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, sleepy, restart and validation: how many tenants there are; beside the hung one and the sleepy ones")
-	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy, hung and sleepy: pods a second, of all tenants together, that are a light load")
-	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light, hung and sleepy: how many pods are created at that rate")
+	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, sleepy, hostile, restart and validation: how many tenants there are; beside the hung, sleepy and hostile ones")
+	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy, hung, sleepy and hostile: pods a second, of all tenants together, that are a light load")
+	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light, hung, sleepy and hostile: how many pods are created at that rate")
 	flags.IntVar(&s.GreedyPods, "greedy-pods", s.GreedyPods, "greedy: how many pods each of the two greedy tenants creates at once")
 	flags.IntVar(&s.RegularPods, "regular-pods", s.RegularPods, "greedy: how many pods each of the other tenants creates meanwhile")
 	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: how many pods each tenant has waiting when weights are measured")

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -67,11 +68,17 @@ func (w *world) emptyTenants(ctx context.Context, name string, first, count int)
 	return made, group.Wait()
 }
 
-// newTenant makes a tenant. Control planes that start take the time that they need as long as any of them makes progress.
+// newTenant makes a tenant and waits until it is ready.
 func (w *world) newTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*local.Tenant, error) {
 	if err := w.super.Client.Create(ctx, vc); err != nil {
 		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
 	}
+	return w.awaitTenant(ctx, vc)
+}
+
+// awaitTenant waits until a tenant is ready. Control planes that start take the time that they need as long as any of them makes
+// progress.
+func (w *world) awaitTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*local.Tenant, error) {
 	for began := time.Now(); ; {
 		err := w.super.WaitReady(ctx, vc)
 		if err == nil {
@@ -132,19 +139,31 @@ func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
 	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name}}
 }
 
-// external makes a tenant whose control plane runs elsewhere, by a kubeconfig in a Secret of the tenant's name.
+// external makes a tenant whose control plane runs elsewhere, by a kubeconfig in a Secret of the tenant's name, and waits until it is ready.
 func (w *world) external(ctx context.Context, name string, kubeconfig []byte) (*local.Tenant, error) {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name},
-		Data:       map[string][]byte{kubeconfigKey: kubeconfig},
+	vc, err := w.createExternal(ctx, name, kubeconfig)
+	if err != nil {
+		return nil, err
 	}
-	if err := w.super.Client.Create(ctx, secret); err != nil {
-		return nil, fmt.Errorf("creating the kubeconfig of %s: %w", name, err)
+	return w.awaitTenant(ctx, vc)
+}
+
+// createExternal does the same and does not wait. A Secret that exists is changed.
+func (w *world) createExternal(ctx context.Context, name string, kubeconfig []byte) (*tenancyv1alpha1.VirtualCluster, error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name}}
+	if _, err := controllerutil.CreateOrUpdate(ctx, w.super.Client, secret, func() error {
+		secret.Data = map[string][]byte{kubeconfigKey: kubeconfig}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig of %s: %w", name, err)
 	}
 	vc := virtualCluster(name)
 	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
 	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: name}
-	return w.newTenant(ctx, vc)
+	if err := w.super.Client.Create(ctx, vc); err != nil {
+		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
+	}
+	return vc, nil
 }
 
 // kubeconfigOf is the kubeconfig that a tenant's admin gets.

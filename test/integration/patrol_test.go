@@ -33,7 +33,8 @@ var _ = Describe("The patrol", func() {
 		useSyncer(config, func(o *app.Options) { o.Patrol = patrolled })
 
 		red := tenant(ctx)
-		svc := service(ns, "web")
+		const name = "web"
+		svc := service(ns, name)
 		kit.Create(ctx, red.Client, kit.Namespace(ns), svc)
 		copied := kit.SuperOf(red, svc)
 		kit.ShouldExist(ctx, super.Client, copied)
@@ -45,7 +46,7 @@ var _ = Describe("The patrol", func() {
 
 		lost := &atomic.Int64{}
 		undo := lossy.On(func(r *http.Request) bool {
-			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/services/"+svc.Name)
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/services/"+name)
 		}, func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
 			lost.Add(1)
 			instead := r.Clone(context.WithoutCancel(r.Context()))
