@@ -135,8 +135,14 @@ func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) erro
 	return nil
 }
 
+// virtualCluster returns a tenant's, whose pods' copies are found by the label of their load.
 func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
-	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name}}
+	return &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name},
+		Spec: tenancyv1alpha1.VirtualClusterSpec{Sync: &tenancyv1alpha1.SyncSpec{
+			Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"Pod"}, Labels: []string{ofLoad}}},
+		}},
+	}
 }
 
 // external makes a tenant whose control plane runs elsewhere, by a kubeconfig in a Secret of the tenant's name, and waits until it is ready.
