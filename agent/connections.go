@@ -17,13 +17,12 @@ const connectionsPerStream = 2
 type connections struct {
 	tenants tenants
 	limit   *limit
-
-	mu   sync.Mutex
-	open map[net.Conn]func()
+	// open has what gives each connection back. A server tells of the states of one connection one after the other.
+	open sync.Map
 }
 
 func newConnections(tenants tenants, most int) *connections {
-	return &connections{tenants: tenants, limit: newLimit(most), open: map[net.Conn]func(){}}
+	return &connections{tenants: tenants, limit: newLimit(most)}
 }
 
 // follow returns the hook by which a server tells of its connections (http.Server.ConnState).
@@ -41,9 +40,7 @@ func (c *connections) follow(ctx context.Context) func(net.Conn, http.ConnState)
 
 // admit counts a connection with its first request, and closes one that is too much. The handshake has found out whose it is.
 func (c *connections) admit(ctx context.Context, conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, counted := c.open[conn]; counted {
+	if _, counted := c.open.Load(conn); counted {
 		return
 	}
 	giveBack, ok := c.take(ctx, conn)
@@ -51,7 +48,7 @@ func (c *connections) admit(ctx context.Context, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c.open[conn] = giveBack
+	c.open.Store(conn, giveBack)
 }
 
 func (c *connections) take(ctx context.Context, conn net.Conn) (giveBack func(), ok bool) {
@@ -71,10 +68,7 @@ func (c *connections) take(ctx context.Context, conn net.Conn) (giveBack func(),
 }
 
 func (c *connections) release(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if giveBack, counted := c.open[conn]; counted {
-		delete(c.open, conn)
-		giveBack()
+	if giveBack, counted := c.open.LoadAndDelete(conn); counted {
+		giveBack.(func())()
 	}
 }

@@ -11,7 +11,7 @@ const rootCA = "kube-root-ca.crt"
 
 // dropContents keeps the contents of ConfigMaps and Secrets out of a control
 // plane's informers, but for those that its controllers and authenticators
-// read. The apiserver's own cache has them once already.
+// read. The apiserver's own cache holds them already.
 func dropContents(factory informers.SharedInformerFactory) error {
 	core := factory.Core().V1()
 	if err := core.ConfigMaps().Informer().SetTransform(dropContent); err != nil {
