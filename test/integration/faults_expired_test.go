@@ -25,6 +25,9 @@ func (f *faults) expiredWatch() {
 		kit.Create(ctx, f.red.Client, kit.Namespace(behind), service(behind, "deleted-below"), service(behind, "deleted-above"),
 			kit.Pod(behind, "ended-below"), kit.Pod(behind, "ended-above"))
 		Eventually(running).WithContext(ctx).WithArguments(f.red.Client, behind).Should(HaveLen(2))
+		for _, name := range []string{"deleted-below", "deleted-above"} {
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(f.red, service(behind, name)))
+		}
 		known := resourceVersion(ctx, f.red)
 
 		f.far.Cut()

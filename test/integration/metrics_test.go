@@ -26,12 +26,12 @@ var _ = Describe("The metrics", func() {
 		red, err := super.NewTenant(ctx, vc)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(beginRemoval, vc)
-		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "direction": "down", "result": "done"})).
-			Should(BeNumerically(">", 0))
 		Expect(ready()).To(BeNumerically(">", 0))
 
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
+		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "direction": "down", "result": "done"})).
+			Should(BeNumerically(">", 0))
 		none, err := refused()
 		Expect(err).NotTo(HaveOccurred())
 		for _, name := range []string{"mended", "deleted", "left"} {
