@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/virtualcluster/virtualcluster/controllers/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 

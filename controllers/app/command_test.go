@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 )
 

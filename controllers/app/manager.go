@@ -12,9 +12,9 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
-	"github.com/virtualcluster/virtualcluster/controllers/dns"
-	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/process"
@@ -58,12 +58,12 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 		return fmt.Errorf("make provisioners: %w", err)
 	}
 	reconciler := &virtualcluster.Reconciler{
-		Client:        mgr.GetClient(),
-		Live:          mgr.GetAPIReader(),
-		Provisioners:  registry,
-		Default:       options.DefaultProvisioner,
-		ServiceRanges: options.serviceRanges(),
-		Events:        mgr.GetEventRecorder(name),
+		Client:           mgr.GetClient(),
+		Live:             mgr.GetAPIReader(),
+		Provisioners:     registry,
+		Default:          options.DefaultProvisioner,
+		ServiceAddresses: options.servicePool(),
+		Events:           mgr.GetEventRecorder(name),
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)

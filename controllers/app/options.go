@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
-	"github.com/virtualcluster/virtualcluster/controllers/network"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
 // Options say how a manager runs. The zero value is good for one inside another process: no ports, no leader election.
@@ -72,14 +72,14 @@ func (o *Options) Validate() error {
 	if _, err := netip.ParsePrefix(o.ServiceCIDRPool); err != nil {
 		return fmt.Errorf("--service-cidr-pool is %q: it must be a network in CIDR notation, such as 10.104.0.0/13", o.ServiceCIDRPool)
 	}
-	if err := o.serviceRanges().Validate(); err != nil {
+	if err := o.servicePool().Validate(); err != nil {
 		return fmt.Errorf("--service-cidr-pool and --service-cidr-prefix: %w", err)
 	}
 	return nil
 }
 
-// serviceRanges are the tenants' parts of the pool.
-func (o *Options) serviceRanges() network.ServiceRanges {
+// servicePool returns the pool of which each tenant gets a part.
+func (o *Options) servicePool() servicecidr.Pool {
 	pool, _ := netip.ParsePrefix(o.ServiceCIDRPool) // an invalid one is none, and is refused by Validate
-	return network.ServiceRanges{Pool: pool, Bits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
+	return servicecidr.Pool{CIDR: pool, PartBits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
 }

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/network"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
 // Finalizer keeps a VirtualCluster until nothing of the tenant is left.
@@ -46,8 +46,8 @@ type Reconciler struct {
 	Provisioners provisioner.Registry
 	// Default is the provisioner of VirtualClusters that name none.
 	Default tenancyv1alpha1.ProvisionerType
-	// ServiceRanges are the Service addresses of the super cluster that tenants have parts of.
-	ServiceRanges network.ServiceRanges
+	// ServiceAddresses is the pool of Service addresses that tenants get parts of.
+	ServiceAddresses servicecidr.Pool
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
 

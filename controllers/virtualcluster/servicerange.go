@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/network"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
 // allotServiceRange gives a tenant its part of the Service addresses before its control plane is first made, and writes it down at once:
@@ -17,9 +17,9 @@ import (
 // is older than the pool has another one already.
 func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	switch own := parseRange(vc.Spec.ServiceCIDR); {
-	case vc.Status.ServiceCIDR != "" || !r.ServiceRanges.Enabled():
+	case vc.Status.ServiceCIDR != "" || !r.ServiceAddresses.Enabled():
 		return nil
-	case own.IsValid() && !r.ServiceRanges.Contains(own):
+	case own.IsValid() && !r.ServiceAddresses.Contains(own):
 		return nil
 	case !own.IsValid() && (vc.Status.Endpoint != "" || !r.choosesRange(vc)):
 		return nil
@@ -59,14 +59,14 @@ func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.Virtua
 		}
 	}
 	if own := parseRange(vc.Spec.ServiceCIDR); own.IsValid() {
-		if network.Overlaps(own, given) {
+		if servicecidr.Overlaps(own, given) {
 			return own, provisioner.Failf(tenancyv1alpha1.ReasonServiceCIDRTaken,
 				"spec.serviceCidr %s overlaps with the addresses of another tenant: it cannot be changed, so create the VirtualCluster again "+
 					"with another one, or with none", own)
 		}
 		return own, nil
 	}
-	part, err := r.ServiceRanges.Next(append(given, named...))
+	part, err := r.ServiceAddresses.Next(append(given, named...))
 	if err != nil {
 		return part, provisioner.Failf(tenancyv1alpha1.ReasonServiceCIDRTaken, "no Service addresses: %s", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	agent "github.com/virtualcluster/virtualcluster/agent/app"
-	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )

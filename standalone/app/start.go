@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
-	"github.com/virtualcluster/virtualcluster/controllers/dns"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
 	"github.com/virtualcluster/virtualcluster/internal/egress"

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
-	"github.com/virtualcluster/virtualcluster/controllers/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/metricsserver"

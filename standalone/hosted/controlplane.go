@@ -15,8 +15,8 @@ import (
 	componentversion "k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 const startTimeout = 2 * time.Minute

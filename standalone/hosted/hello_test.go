@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 func servingCertificate(t *testing.T, name string) tls.Certificate {

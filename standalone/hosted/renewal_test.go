@@ -12,7 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 // TestRenewalIsTriedAgain: a disk that is full for a day, while a third of a

@@ -21,7 +21,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
-	"github.com/virtualcluster/virtualcluster/controllers/metricsapi"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"

@@ -18,7 +18,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	webhookconfig "github.com/virtualcluster/virtualcluster/config/webhook"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 // kubeletClientName is what apiservers are called in the certificates that they show kubelets.

@@ -5,7 +5,7 @@ package inside
 import (
 	"net"
 
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 // Settings are what process 1 reads first from its standard input.

@@ -1,4 +1,4 @@
-package network
+package servicecidr
 
 import (
 	"net/netip"
@@ -34,8 +34,8 @@ func TestNext(t *testing.T) {
 		"IPv6":                    {"fd00::/104", 112, []string{"fd00::/112"}, "fd00::1:0/112"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ServiceRanges{Pool: netip.MustParsePrefix(c.pool), Bits: c.bits}
-			got, err := r.Next(prefixes(c.taken...))
+			pool := Pool{CIDR: netip.MustParsePrefix(c.pool), PartBits: c.bits}
+			got, err := pool.Next(prefixes(c.taken...))
 			switch {
 			case c.want == "" && err == nil:
 				t.Errorf("got %s, want none", got)
@@ -46,16 +46,16 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Whoever comes, no two parts have an address in common.
+// TestNextNeverOverlaps: no two parts have an address in common.
 func TestNextNeverOverlaps(t *testing.T) {
-	r := ServiceRanges{Pool: netip.MustParsePrefix("10.96.0.0/14"), Bits: 20}
+	pool := Pool{CIDR: netip.MustParsePrefix("10.96.0.0/14"), PartBits: 20}
 	taken := prefixes("10.96.8.0/24", "10.97.0.0/17")
 	for {
-		part, err := r.Next(taken)
+		part, err := pool.Next(taken)
 		if err != nil {
 			break
 		}
-		if Overlaps(part, taken) || !r.Contains(part) {
+		if Overlaps(part, taken) || !pool.Contains(part) {
 			t.Fatalf("%s overlaps with one of %s, or is outside of the pool", part, taken)
 		}
 		taken = append(taken, part)
@@ -80,11 +80,11 @@ func TestValidate(t *testing.T) {
 		"IPv6":            {"fd00::/64", 96, "/108 to /125"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ServiceRanges{Bits: c.bits}
+			pool := Pool{PartBits: c.bits}
 			if c.pool != "" {
-				r.Pool = netip.MustParsePrefix(c.pool)
+				pool.CIDR = netip.MustParsePrefix(c.pool)
 			}
-			err := r.Validate()
+			err := pool.Validate()
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

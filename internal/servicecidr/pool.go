@@ -1,5 +1,5 @@
-// Package network divides the super cluster's addresses among tenants. It is pure: it reads nothing but its arguments.
-package network
+// Package servicecidr divides the super cluster's addresses among tenants. It is pure: it reads nothing but its arguments.
+package servicecidr
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ const (
 	maxHostBits = 20
 )
 
-// ServiceRanges are parts of one range of Service addresses that the super cluster serves, one part for each tenant, so that a Service
+// Pool are parts of one range of Service addresses that the super cluster serves, one part for each tenant, so that a Service
 // has the same address in both clusters. The zero value has no part for anybody.
-type ServiceRanges struct {
+type Pool struct {
 	// Pool is the range that is divided. It lies within one of the super cluster's own.
-	Pool netip.Prefix
+	CIDR netip.Prefix
 	// Bits is the length of the prefix of each part.
-	Bits int
+	PartBits int
 }
 
 // errExhausted is why there is no part left.
@@ -27,34 +27,34 @@ var errExhausted = errors.New("all of it is taken: add tenants to another super 
 	"or start vc-manager with a larger --service-cidr-pool")
 
 // Enabled says whether there is anything to divide.
-func (r ServiceRanges) Enabled() bool { return r.Pool.IsValid() }
+func (r Pool) Enabled() bool { return r.CIDR.IsValid() }
 
 // Validate says what is wrong with the ranges.
-func (r ServiceRanges) Validate() error {
+func (r Pool) Validate() error {
 	if !r.Enabled() {
 		return nil
 	}
-	size := r.Pool.Addr().BitLen()
+	size := r.CIDR.Addr().BitLen()
 	switch {
-	case r.Pool != r.Pool.Masked():
-		return fmt.Errorf("%s has host bits set: it would be %s", r.Pool, r.Pool.Masked())
-	case r.Bits < r.Pool.Bits():
-		return fmt.Errorf("parts of /%d are larger than the whole, %s", r.Bits, r.Pool)
-	case size-r.Bits < minHostBits || size-r.Bits > maxHostBits:
+	case r.CIDR != r.CIDR.Masked():
+		return fmt.Errorf("%s has host bits set: it would be %s", r.CIDR, r.CIDR.Masked())
+	case r.PartBits < r.CIDR.Bits():
+		return fmt.Errorf("parts of /%d are larger than the whole, %s", r.PartBits, r.CIDR)
+	case size-r.PartBits < minHostBits || size-r.PartBits > maxHostBits:
 		return fmt.Errorf("parts of /%d do not hold the 8 to 1048576 addresses that an apiserver takes: a prefix of /%d to /%d does",
-			r.Bits, size-maxHostBits, size-minHostBits)
+			r.PartBits, size-maxHostBits, size-minHostBits)
 	}
 	return nil
 }
 
 // Contains says whether a range lies within the pool.
-func (r ServiceRanges) Contains(part netip.Prefix) bool {
-	return r.Enabled() && part.IsValid() && r.Pool.Bits() <= part.Bits() && r.Pool.Contains(part.Addr())
+func (r Pool) Contains(part netip.Prefix) bool {
+	return r.Enabled() && part.IsValid() && r.CIDR.Bits() <= part.Bits() && r.CIDR.Contains(part.Addr())
 }
 
 // Next is the first part that overlaps with none of those that are taken. It fails if there is none left.
-func (r ServiceRanges) Next(taken []netip.Prefix) (netip.Prefix, error) {
-	candidate := netip.PrefixFrom(r.Pool.Addr(), r.Bits)
+func (r Pool) Next(taken []netip.Prefix) (netip.Prefix, error) {
+	candidate := netip.PrefixFrom(r.CIDR.Addr(), r.PartBits)
 	for r.Contains(candidate) {
 		blocking, free := overlapping(candidate, taken)
 		if free {
@@ -62,7 +62,7 @@ func (r ServiceRanges) Next(taken []netip.Prefix) (netip.Prefix, error) {
 		}
 		candidate = following(candidate, blocking)
 	}
-	return netip.Prefix{}, fmt.Errorf("no part of %s is left for this tenant, since %w", r.Pool, errExhausted)
+	return netip.Prefix{}, fmt.Errorf("no part of %s is left for this tenant, since %w", r.CIDR, errExhausted)
 }
 
 // Overlaps says whether a range has addresses in common with one of those that are taken.

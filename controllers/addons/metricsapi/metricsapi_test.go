@@ -14,7 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
-	"github.com/virtualcluster/virtualcluster/controllers/pki"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 func TestAddon(t *testing.T) {
