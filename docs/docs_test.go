@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,37 +54,99 @@ func TestFoldersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestLinksLead: every relative link of a document leads to a file or a folder.
+// documents returns every Markdown document of the project but the results of runs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	return append(under(t, ".", ".md"), "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
+}
+
+// under returns the files below a folder that have one of the suffixes. It does not enter hidden folders and bin.
+func under(t *testing.T, dir string, suffixes ...string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != dir && (strings.HasPrefix(name, ".") || name == "bin") {
+			return filepath.SkipDir
+		}
+		has := func(suffix string) bool { return strings.HasSuffix(name, suffix) }
+		if entry.Type().IsRegular() && slices.ContainsFunc(suffixes, has) {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// anchors returns the fragments by which links address the headings of a document.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	text = regexp.MustCompile("(?ms)^\\s*```.*?^\\s*```").ReplaceAllString(text, "")
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		slug := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		found[strings.ReplaceAll(slug, " ", "-")] = true
+	}
+	return found
+}
+
+// TestLinksLead checks that every relative link of a document leads to a file or a folder and, with a fragment, to a
+// heading.
 func TestLinksLead(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	decisions, err := filepath.Glob("decisions/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := regexp.MustCompile(`\]\(([^)#]+)\)`)
-	for _, document := range slices.Concat(documents, decisions, []string{"../README.md", "../CONTRIBUTING.md"}) {
+	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]+))?\)`)
+	for _, document := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, document), -1) {
+			target, fragment := filepath.Join(filepath.Dir(document), m[1]), m[2]
+			if m[1] == "" {
+				target = document
+			}
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(document), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", document, m[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", document, m[1])
+			} else if fragment != "" && !anchors(read(t, target))[fragment] {
+				t.Errorf("%s links to %s#%s, which has no such heading", document, m[1], fragment)
 			}
 		}
 	}
 }
 
-// TestMakeTargetsExist: what the documents tell to type is there.
+// TestMentionsLead checks that the documents exist which sources and messages mention, such as docs/security.md.
+func TestMentionsLead(t *testing.T) {
+	mention := regexp.MustCompile(`\bdocs/[A-Za-z0-9_/.-]+\.md\b`)
+	for _, file := range under(t, "..", ".go", ".yaml", ".yml", ".md", ".tmpl", "Makefile", "go.mod") {
+		for _, name := range mention.FindAllString(read(t, file), -1) {
+			if _, err := os.Stat(filepath.Join("..", name)); err != nil {
+				t.Errorf("%s mentions %s, which does not exist", file, name)
+			}
+		}
+	}
+}
+
+// TestAdminsGuideIsComplete checks that the index of the admins' guide links to each of its pages.
+func TestAdminsGuideIsComplete(t *testing.T) {
+	index := read(t, "admins/README.md")
+	for _, page := range under(t, "admins", ".md") {
+		if name := filepath.Base(page); name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("admins/README.md does not link to %s", name)
+		}
+	}
+}
+
+// TestMakeTargetsExist checks that the Makefile has the targets that the documents name.
 func TestMakeTargetsExist(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	command := regexp.MustCompile("(?m)(?:^|`)make ([a-z0-9-]+)")
-	for _, document := range []string{"../README.md", "../CONTRIBUTING.md", "admins.md"} {
+	for _, document := range documents(t) {
 		for _, m := range command.FindAllStringSubmatch(read(t, document), -1) {
 			if !strings.Contains(makefile, "\n"+m[1]+":") {
-				t.Errorf("%s says make %s, which the Makefile has not", document, m[1])
+				t.Errorf("%s says make %s, which the Makefile does not have", document, m[1])
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // examples are the patches that people copy: those of the admins' guide and those of the sample.
 func examples(t *testing.T) map[string]*Set {
 	t.Helper()
-	const guide, sample = "../../docs/admins.md", "../../config/samples/tenancy_v1alpha1_virtualcluster_sync.yaml"
+	const guide, sample = "../../docs/admins/patches.md", "../../config/samples/tenancy_v1alpha1_virtualcluster_sync.yaml"
 	inGuide := patchesOf(t, yamlBlocks(t, guide)...)
 	if len(inGuide) != 3 {
 		t.Fatalf("%d patches found in %s", len(inGuide), guide)
