@@ -88,7 +88,7 @@ generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC rol
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
-	$(TOOLS)/controller-gen rbac:roleName=vn-agent paths=./agent/... output:rbac:dir=config/rbac/vn-agent
+	$(TOOLS)/controller-gen rbac:roleName=vn-agent paths=./vnagent/... output:rbac:dir=config/rbac/vn-agent
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 	go run ./hack/metrics docs/metrics.md
 	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md go tool ginkgo --dry-run --succinct ./test/escapes >/dev/null

@@ -4,8 +4,8 @@ package main
 import (
 	"os"
 
-	"github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
 func main() {

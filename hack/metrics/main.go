@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	agent "github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
+	vnagent "github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
 // program is one that shows metrics of its own.
@@ -22,7 +22,7 @@ type program struct {
 // programs are all of them. vc-standalone shows those of the parts that it runs, and its own.
 func programs() []program {
 	return []program{
-		{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", agent.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
+		{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", vnagent.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	agent "github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
+	vnagent "github.com/virtualcluster/virtualcluster/vnagent/app"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -57,10 +57,10 @@ func (s *standalone) startAgent(
 	if listener == nil {
 		return nil
 	}
-	options := agent.DefaultOptions()
+	options := vnagent.DefaultOptions()
 	options.Logger = s.log.WithName("vn-agent")
 	options.Listener, options.CertFile, options.KeyFile = listener, certificate.File(), certificate.File()
-	mgr, err := agent.New(ctx, super, options)
+	mgr, err := vnagent.New(ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vn-agent: %w", err)
 	}

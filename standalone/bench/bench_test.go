@@ -22,7 +22,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 
 	"github.com/virtualcluster/virtualcluster/standalone/app"
-	"github.com/virtualcluster/virtualcluster/standalone/internal/process"
+	"github.com/virtualcluster/virtualcluster/standalone/internal/childprocess"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	process.RunIfChild(func() { os.Exit(app.Main(context.Background())) })
+	childprocess.RunIfChild(func() { os.Exit(app.Main(context.Background())) })
 	os.Exit(m.Run())
 }
 
@@ -77,7 +77,7 @@ func BenchmarkMemory(b *testing.B) {
 func up(b *testing.B) (pid int, c client.Client) {
 	b.Helper()
 	dir := b.TempDir()
-	p, err := process.Start(context.Background(), "up", "--data-dir", dir, "--port", "0")
+	p, err := childprocess.Start(context.Background(), "up", "--data-dir", dir, "--port", "0")
 	must(b, err)
 	b.Cleanup(func() {
 		_, err := p.Stop(within(b), syscall.SIGKILL) // its data is not needed any more

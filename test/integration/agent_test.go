@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
-	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
+	agentapp "github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
-	agentapp "github.com/virtualcluster/virtualcluster/agent/app"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
+	agentapp "github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
 // All specs share one syncer, with the rights that are shipped. Two at a time would hide what one does wrong, so these are the only

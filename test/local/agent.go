@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
-	"github.com/virtualcluster/virtualcluster/agent/app"
+	"github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
 // agentCertificate is the file in the data directory of the certificate, and its key, that tenants' apiservers take for an agent's.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/virtualcluster/virtualcluster/standalone/internal/process"
+	"github.com/virtualcluster/virtualcluster/standalone/internal/childprocess"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	process.RunIfChild(main)
+	childprocess.RunIfChild(main)
 	os.Exit(m.Run())
 }
 
@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 func TestDemo(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	p, err := process.Start(t.Context(), "demo")
+	p, err := childprocess.Start(t.Context(), "demo")
 	g.Expect(err).NotTo(HaveOccurred())
 	code, err := p.AwaitEnd(within(t, 2*startPatience))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -95,16 +95,16 @@ func within(t *testing.T, patience time.Duration) context.Context {
 	return ctx
 }
 
-func up(t *testing.T, args ...string) *process.Process {
+func up(t *testing.T, args ...string) *childprocess.Process {
 	t.Helper()
 	g := NewWithT(t)
-	p, err := process.Start(t.Context(), append([]string{"up"}, args...)...)
+	p, err := childprocess.Start(t.Context(), append([]string{"up"}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.AwaitReady(within(t, startPatience))).To(Succeed())
 	return p
 }
 
-func stopped(t *testing.T, p *process.Process, signal os.Signal) {
+func stopped(t *testing.T, p *childprocess.Process, signal os.Signal) {
 	t.Helper()
 	g := NewWithT(t)
 	code, err := p.Stop(within(t, stopPatience), signal)
@@ -117,7 +117,7 @@ func stopped(t *testing.T, p *process.Process, signal os.Signal) {
 func refused(t *testing.T, says string, args ...string) {
 	t.Helper()
 	g := NewWithT(t)
-	p, err := process.Start(t.Context(), args...)
+	p, err := childprocess.Start(t.Context(), args...)
 	g.Expect(err).NotTo(HaveOccurred())
 	code, err := p.AwaitEnd(within(t, startPatience))
 	g.Expect(err).NotTo(HaveOccurred())

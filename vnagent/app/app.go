@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/virtualcluster/virtualcluster/agent"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/vnagent"
 )
 
 // name is the program's, in user agents.
@@ -75,7 +75,7 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	metrics, err := agent.NewMetrics(options.Registerer)
+	metrics, err := vnagent.NewMetrics(options.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 	if err != nil {
 		return nil, fmt.Errorf("read the serving certificate: %w", err)
 	}
-	server, err := agent.NewServer(ctx, agent.Options{
+	server, err := vnagent.NewServer(ctx, vnagent.Options{
 		Address:          options.Address,
 		Listener:         options.Listener,
 		Certificate:      certificate.GetCertificate,
@@ -137,6 +137,6 @@ func newManager(super *rest.Config, options Options) (manager.Manager, error) {
 
 // RegisterMetrics registers the metrics of an agent that does not run, for those who describe them.
 func RegisterMetrics(registerer prometheus.Registerer) error {
-	_, err := agent.NewMetrics(registerer)
+	_, err := vnagent.NewMetrics(registerer)
 	return err
 }

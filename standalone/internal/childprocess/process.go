@@ -1,6 +1,6 @@
-// Package process runs vc-standalone as a child process, for tests and benchmarks. The child is the running test binary, whose
+// Package childprocess runs vc-standalone as a child process, for tests and benchmarks. The child is the running test binary, whose
 // TestMain hands over to RunIfChild.
-package process
+package childprocess
 
 import (
 	"bufio"

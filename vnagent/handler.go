@@ -1,4 +1,4 @@
-package agent
+package vnagent
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/virtualcluster/virtualcluster/agent/resourcemetrics"
+	"github.com/virtualcluster/virtualcluster/vnagent/resourcemetrics"
 )
 
 // handler answers the kubelet API.

@@ -1,4 +1,4 @@
-package agent
+package vnagent
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/agent/resourcemetrics"
+	"github.com/virtualcluster/virtualcluster/vnagent/resourcemetrics"
 )
 
 const (
