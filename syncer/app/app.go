@@ -15,6 +15,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
@@ -51,12 +52,12 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	kinds := resources.All(agent, pods)
+	flows := resources.All(agent, pods)
 	tenants := provider.New(scheme, provider.Options{
-		Objects: engine.TenantObjects(kinds), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
+		Objects: kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
 	})
 	managerOptions := opts.Manager(name, scheme)
-	managerOptions.Cache, managerOptions.NewCache = cacheOptions(kinds), newCache
+	managerOptions.Cache, managerOptions.NewCache = cacheOptions(flows), newCache
 	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
@@ -71,7 +72,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	_, err = engine.New(mgr, kinds, engine.Options{
+	_, err = engine.New(mgr, flows, engine.Options{
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,

@@ -13,19 +13,19 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, what can be shown to them, and all
 // objects of kinds with claims.
-func cacheOptions(kinds []engine.Kind) cache.Options {
+func cacheOptions(flows []kinds.Flow) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	byObject := map[client.Object]cache.ByObject{&tenancyv1alpha1.VirtualCluster{}: all}
-	for _, obj := range engine.Whole(kinds) {
+	for _, obj := range kinds.Whole(flows) {
 		byObject[obj] = all
 	}
-	maps.Copy(byObject, engine.SuperObjects(kinds, ofTenants()))
+	maps.Copy(byObject, kinds.SuperObjects(flows, ofTenants()))
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(ofTenants()),
 		DefaultTransform:     cache.TransformStripManagedFields(),

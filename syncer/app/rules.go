@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/virtualcluster/virtualcluster/internal/process"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // Rules are the least rights that a syncer of these kinds needs in the whole super cluster. Tenants come and go, so it may write
 // to every namespace; the guard keeps each write to the namespaces of the tenant that it is for.
-func Rules(kinds []engine.Kind) ([]rbacv1.PolicyRule, error) {
+func Rules(flows []kinds.Flow) ([]rbacv1.PolicyRule, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	carrying, err := engine.Rules(kinds, scheme)
+	carrying, err := kinds.Rules(flows, scheme)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // addressValue is the value of an address in indexAddresses and indexTargets. Equal addresses have one spelling.
@@ -19,10 +21,10 @@ func addressValue(cluster, address string) string {
 func (s *session) runsAt(ctx context.Context) func(address string) bool {
 	return func(address string) bool {
 		for _, k := range s.builtin {
-			if k.down == nil || k.down.mirror == nil {
+			if k.Down == nil || k.Down.Mirror == nil {
 				continue
 			}
-			if found, err := k.cache.has(ctx, k, indexAddresses, addressValue(s.lane(), address)); found && err == nil {
+			if found, err := s.cacheOf(k).has(ctx, k, indexAddresses, addressValue(s.lane(), address)); found && err == nil {
 				return true
 			}
 		}
@@ -32,11 +34,11 @@ func (s *session) runsAt(ctx context.Context) func(address string) bool {
 
 // retarget enqueues the tenant's objects that lead to an address which a copy got or lost. was is nil for a new copy, now for a
 // deleted one.
-func (s *session) retarget(k *kind, was, now client.Object) {
-	if k.down.mirror == nil || !s.begun.Load() {
+func (s *session) retarget(k *kinds.Kind, was, now client.Object) {
+	if k.Down.Mirror == nil || !s.begun.Load() {
 		return // everything is reconciled when the tenant begins
 	}
-	before, after := k.down.mirror.addressesOf(was), k.down.mirror.addressesOf(now)
+	before, after := addressesOf(k.Down.Mirror, was), addressesOf(k.Down.Mirror, now)
 	for address := range before {
 		if !after[address] {
 			s.enqueueTargeting(address)
@@ -50,12 +52,12 @@ func (s *session) retarget(k *kind, was, now client.Object) {
 }
 
 // addressesOf returns the addresses that an object has to itself; none for nil.
-func (m *mirror) addressesOf(obj client.Object) map[string]bool {
+func addressesOf(m *kinds.Mirror[client.Object], obj client.Object) map[string]bool {
 	if obj == nil {
 		return nil
 	}
 	found := map[string]bool{}
-	for _, address := range m.addresses(obj) {
+	for _, address := range m.Addresses(obj) {
 		found[address] = true
 	}
 	return found
@@ -64,7 +66,7 @@ func (m *mirror) addressesOf(obj client.Object) map[string]bool {
 // enqueueTargeting enqueues the tenant's objects that lead to an address.
 func (s *session) enqueueTargeting(address string) {
 	for k := range s.carried() {
-		if k.down == nil || k.down.targets == nil {
+		if k.Down == nil || k.Down.Targets == nil {
 			continue
 		}
 		// Reading a cache that has synced does not fail; were it to, the patrol would find what differs.

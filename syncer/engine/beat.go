@@ -7,6 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 const (
@@ -25,8 +27,8 @@ func budgetOf(interval time.Duration, tenants int) time.Duration {
 // that a tenant with many objects does not delay the others. The zero value is at the end.
 type beat struct {
 	// kinds are left to be compared, after keys of the kind of.
-	kinds []*kind
-	of    *kind
+	kinds []*kinds.Kind
+	of    *kinds.Kind
 	keys  []client.ObjectKey
 }
 
@@ -34,7 +36,7 @@ type beat struct {
 func (b *beat) ended() bool { return len(b.kinds) == 0 && len(b.keys) == 0 }
 
 // next takes the next object to compare, or none if a kind has none. Keys are listed kind by kind.
-func (b *beat) next(list func(*kind) []client.ObjectKey) (of *kind, key client.ObjectKey, ok bool) {
+func (b *beat) next(list func(*kinds.Kind) []client.ObjectKey) (of *kinds.Kind, key client.ObjectKey, ok bool) {
 	if len(b.keys) == 0 {
 		b.of, b.kinds = b.kinds[0], b.kinds[1:]
 		b.keys = list(b.of)
@@ -57,8 +59,8 @@ func (s *session) compareAll(ctx context.Context, budget time.Duration) differen
 			s.beat = beat{}
 			return nil
 		}
-		k, key, ok := s.beat.next(func(k *kind) []client.ObjectKey { return s.listKeys(ctx, k) })
-		if ok && s.kind(k.name) == k && s.suspect(ctx, k, key) {
+		k, key, ok := s.beat.next(func(k *kinds.Kind) []client.ObjectKey { return s.listKeys(ctx, k) })
+		if ok && s.kind(k.Name) == k && s.suspect(ctx, k, key) {
 			found[k] = append(found[k], key)
 		}
 		if time.Since(began) > budget && !s.beat.ended() {
@@ -70,13 +72,13 @@ func (s *session) compareAll(ctx context.Context, budget time.Duration) differen
 }
 
 // listKeys returns the keys of the objects of a kind that the patrol compares.
-func (s *session) listKeys(ctx context.Context, k *kind) []client.ObjectKey {
-	if k.up != nil && k.up.expires {
+func (s *session) listKeys(ctx context.Context, k *kinds.Kind) []client.ObjectKey {
+	if k.Up != nil && k.Up.Expires {
 		return nil
 	}
 	keys, err := s.keys(ctx, k)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name)
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.Name)
 		return nil
 	}
 	return keys.UnsortedList()

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // catchUpEvery is how long a cache that lags behind is left alone.
@@ -18,7 +19,7 @@ const catchUpEvery = 100 * time.Millisecond
 // made some a moment ago, or an earlier session; and a mirrored object that had a copy is ended when there seems to be none.
 func (s *session) catchUp() error {
 	for k := range s.carried() {
-		if k.down == nil || k.down.mirror == nil {
+		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
 		for {
@@ -27,7 +28,7 @@ func (s *session) catchUp() error {
 				break
 			}
 			if err != nil {
-				log.FromContext(s.ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.lane(), "kind", k.name)
+				log.FromContext(s.ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.lane(), "kind", k.Name)
 			}
 			if !pause(s.ctx, catchUpEvery) {
 				return s.ctx.Err()
@@ -39,18 +40,18 @@ func (s *session) catchUp() error {
 
 // lags says whether the super cluster has a copy of the tenant's that the cache does not have. One that changed since is caught up
 // with like any other.
-func (s *session) lags(k *kind) (bool, error) {
+func (s *session) lags(k *kinds.Kind) (bool, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
 	copies := &metav1.PartialObjectMetadataList{}
-	copies.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	copies.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
 	t := s.identity()
 	of := client.MatchingLabels{names.VCNamespace: t.Namespace, names.VCName: t.Name}
 	if err := s.super.GetAPIReader().List(ctx, copies, of); err != nil {
 		return false, err
 	}
 	for i := range copies.Items {
-		cached, err := k.cache.get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
+		cached, err := s.cacheOf(k).get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
 		if err != nil || cached == nil {
 			return true, err
 		}

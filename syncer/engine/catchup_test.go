@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ahead is a super cluster of which only its apiserver's answers to lists matter.
@@ -53,11 +55,11 @@ func at(name, version string) *corev1.Pod {
 // behind is a session that begins while the super cluster is ahead of its cache.
 func behind(ctx context.Context, super *ahead, cached ...client.Object) *session {
 	k := typed(rich())
-	k.cache = newReader(nil)
-	hold(k.cache, k, cached...)
-	s := &session{Engine: &Engine{super: super, timeout: time.Second}, ctx: ctx}
+	copies := newReader(nil)
+	hold(copies, k, cached...)
+	s := &session{Engine: &Engine{super: super, timeout: time.Second, caches: map[kinds.Source]*reader{kinds.Copies: copies}}, ctx: ctx}
 	s.tenant.Store(&tenantBlue)
-	s.kinds.Store(&map[string]*kind{k.name: k})
+	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k})
 	return s
 }
 
@@ -93,7 +95,7 @@ func TestASessionWaitsForItsCopies(t *testing.T) {
 		s := behind(t.Context(), super)
 		super.then = func(asked int) {
 			if k := s.kind("Pod"); asked == late {
-				hold(k.cache, k, at("a", "7"))
+				hold(s.cacheOf(k), k, at("a", "7"))
 			}
 		}
 		began := time.Now()

@@ -6,14 +6,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 func TestUntilChosen(t *testing.T) {
 	errChosen, errFinal := errors.New("chosen by chance"), errors.New("final")
-	chancy := Down[*corev1.Service]{ByChance: func(err error) bool { return errors.Is(err, errChosen) }}.spec()
+	chancy := kinds.Down[*corev1.Service]{ByChance: func(err error) bool { return errors.Is(err, errChosen) }}.Erase()
 	tests := map[string]struct {
-		kind    *kind
+		kind    *kinds.Kind
 		answers []error // the last is the answer to all that follow
 		want    error
 		writes  int
@@ -22,8 +23,8 @@ func TestUntilChosen(t *testing.T) {
 		"accepted in the end":          {chancy, []error{errChosen, errChosen, nil}, nil, 3},
 		"rejected for something else":  {chancy, []error{errChosen, errFinal}, errFinal, 2},
 		"never accepted":               {chancy, []error{errChosen}, errChosen, chances},
-		"a kind without chance":        {Down[*corev1.Service]{}.spec(), []error{errChosen}, errChosen, 1},
-		"a kind that does not go down": {&kind{}, []error{errChosen}, errChosen, 1},
+		"a kind without chance":        {kinds.Down[*corev1.Service]{}.Erase(), []error{errChosen}, errChosen, 1},
+		"a kind that does not go down": {&kinds.Kind{}, []error{errChosen}, errChosen, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestUntilChosen(t *testing.T) {
 
 // TestCurrentByDefault: a kind that says nothing of what others rely on has copies that are current.
 func TestCurrentByDefault(t *testing.T) {
-	if k := (Down[*corev1.Service]{}).spec(); !k.down.current(translate.Tenant{}, &corev1.Service{}) {
+	if k := (kinds.Down[*corev1.Service]{}).Erase(); !k.Down.Current(translate.Tenant{}, &corev1.Service{}) {
 		t.Error("a copy of a kind without Current is not current")
 	}
 }

@@ -6,21 +6,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// EvictionError is an error of Desired that also deletes the existing copy.
-type EvictionError struct{ Err error }
-
-// Error says why the copy is deleted.
-func (e EvictionError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e EvictionError) Unwrap() error { return e.Err }
-
 // evict deletes a copy and clears the status of the tenant's object.
-func (s *session) evict(ctx context.Context, k *kind, o objects, why error) error {
-	if err := s.showStatus(ctx, k, o.tenant, k.fresh()); err != nil {
+func (s *session) evict(ctx context.Context, k *kinds.Kind, o objects, why error) error {
+	if err := s.showStatus(ctx, k, o.tenant, k.Fresh()); err != nil {
 		return err
 	}
 	if stand(o.super) == present {
@@ -55,13 +47,13 @@ func (s *session) rivals(ctx context.Context) func(kind, claim string) []client.
 		}
 		var keys []client.ObjectKey
 		// Reading a cache that has synced does not fail; were it to, the patrol would find the difference.
-		_ = k.cache.eachKeyBy(ctx, k, indexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
+		_ = s.cacheOf(k).eachKeyBy(ctx, k, indexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
 		for _, key := range keys {
 			if s.ownsNamespace(ctx, key.Namespace) {
 				continue
 			}
-			if obj, err := k.cache.get(ctx, k, key); err == nil && obj != nil {
+			if obj, err := s.cacheOf(k).get(ctx, k, key); err == nil && obj != nil {
 				found = append(found, obj)
 			}
 		}

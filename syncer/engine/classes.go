@@ -7,18 +7,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // A tenant's objects of a kind that it chooses from are watched from when it is first shown one, and not before: few of these kinds
 // are used, and together they would be a third of all watches of a tenant. What a tenant makes of its own is nobody's concern.
 
 // asleep says whether the tenant's objects of a kind are not watched. It has then none that came from the super cluster.
-func (s *session) asleep(k *kind) bool {
-	return k.up != nil && k.up.class && !s.cache.opened(k)
+func (s *session) asleep(k *kinds.Kind) bool {
+	return k.Up != nil && k.Up.Class && !s.cache.opened(k)
 }
 
 // awaken watches the tenant's objects of a kind, if they are not.
-func (s *session) awaken(k *kind) error {
+func (s *session) awaken(k *kinds.Kind) error {
 	s.awakening.Lock()
 	defer s.awakening.Unlock()
 	if !s.asleep(k) {
@@ -29,7 +31,7 @@ func (s *session) awaken(k *kind) error {
 }
 
 // readAwake reads both sides from the caches, that of the tenant too if there is something to show.
-func (s *session) readAwake(ctx context.Context, k *kind, key client.ObjectKey) (upObjects, error) {
+func (s *session) readAwake(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (upObjects, error) {
 	o, err := s.readUp(ctx, k, key)
 	if err != nil || o.shown == nil || !s.asleep(k) {
 		return o, err
@@ -56,12 +58,12 @@ func (s *session) awakenUsed() ([]toolscache.DoneChecker, error) {
 
 // used are the kinds that tenants choose from and of which this one has, or may have, an object that came from the super cluster. All are
 // asked about at the same time: a restart waits for the answers.
-func (s *session) used() []*kind {
+func (s *session) used() []*kinds.Kind {
 	var asking sync.WaitGroup
 	var mu sync.Mutex
-	var used []*kind
+	var used []*kinds.Kind
 	for k := range s.carried() {
-		if k.up == nil || !k.up.class {
+		if k.Up == nil || !k.Up.Class {
 			continue
 		}
 		asking.Go(func() {
@@ -77,11 +79,11 @@ func (s *session) used() []*kind {
 }
 
 // uses says whether the tenant has an object of a kind that came from the super cluster, or may have.
-func (s *session) uses(k *kind) bool {
+func (s *session) uses(k *kinds.Kind) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
 	held := &metav1.PartialObjectMetadataList{}
-	held.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	held.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
 	if err := s.cluster.GetAPIReader().List(ctx, held); err != nil {
 		return true
 	}

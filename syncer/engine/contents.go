@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -18,28 +19,28 @@ var errStale = errors.New("the tenant's apiserver answers with an older state th
 
 // tenantContents returns the tenant's object with its contents; nil if the object in the cache was replaced, whose event leads
 // here again.
-func (s *session) tenantContents(ctx context.Context, k *kind, o objects) (client.Object, error) {
-	if !k.byMetadata() || o.tenant == nil {
+func (s *session) tenantContents(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+	if !k.ByMetadata() || o.tenant == nil {
 		return o.tenant, nil
 	}
-	found := k.fresh()
+	found := k.Fresh()
 	if err := s.client.Get(ctx, o.key, found); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	switch {
 	case client.ObjectKeyFromObject(found) != o.key:
-		return nil, fmt.Errorf("read %s %s: the tenant's apiserver answers with another object", k.name, o.key)
+		return nil, fmt.Errorf("read %s %s: the tenant's apiserver answers with another object", k.Name, o.key)
 	case found.GetUID() != o.tenant.GetUID():
 		return nil, nil
 	case !stateOf(found).covers(o.tenant):
-		return nil, fmt.Errorf("read %s %s: %w", k.name, o.key, errStale)
+		return nil, fmt.Errorf("read %s %s: %w", k.Name, o.key, errStale)
 	}
 	found.SetManagedFields(nil)
 	return found, nil
 }
 
 // contents returns both sides with their contents, and reports whether both are still what the caches show.
-func (s *session) contents(ctx context.Context, k *kind, o objects) (objects, bool, error) {
+func (s *session) contents(ctx context.Context, k *kinds.Kind, o objects) (objects, bool, error) {
 	tenant, err := s.tenantContents(ctx, k, o)
 	if err != nil || tenant == nil {
 		return o, false, err
@@ -54,8 +55,8 @@ func (s *session) contents(ctx context.Context, k *kind, o objects) (objects, bo
 }
 
 // updateBoth brings both sides to what they should be.
-func (s *session) updateBoth(ctx context.Context, k *kind, o objects) error {
-	if k.byMetadata() {
+func (s *session) updateBoth(ctx context.Context, k *kinds.Kind, o objects) error {
+	if k.ByMetadata() {
 		return s.updateContents(ctx, k, o)
 	}
 	_, err := s.update(ctx, k, o)
@@ -64,7 +65,7 @@ func (s *session) updateBoth(ctx context.Context, k *kind, o objects) error {
 
 // updateContents brings both sides to what they should be, as update does, for a kind whose contents no cache holds. Where they have been
 // compared in these versions, nothing is read.
-func (s *session) updateContents(ctx context.Context, k *kind, o objects) error {
+func (s *session) updateContents(ctx context.Context, k *kinds.Kind, o objects) error {
 	if s.agreements.stand(k, o) == compared {
 		return nil
 	}
@@ -79,9 +80,9 @@ func (s *session) updateContents(ctx context.Context, k *kind, o objects) error 
 }
 
 // createdCopy records a new copy as the super cluster returned it.
-func (s *session) createdCopy(k *kind, o objects, super client.Object) {
-	s.superRecent.put(k.name, k.cachedSuper(super))
-	if k.byMetadata() {
+func (s *session) createdCopy(k *kinds.Kind, o objects, super client.Object) {
+	s.superRecent.put(k.Name, k.CachedSuper(super))
+	if k.ByMetadata() {
 		o.super = super
 		s.agreements.note(k, o)
 	}
@@ -89,12 +90,12 @@ func (s *session) createdCopy(k *kind, o objects, super client.Object) {
 
 // changedUnseen reports whether one of two sides whose contents no cache holds has changed since they were compared. Those that have not
 // been compared are enqueued.
-func (s *session) changedUnseen(k *kind, o objects) bool {
+func (s *session) changedUnseen(k *kinds.Kind, o objects) bool {
 	switch s.agreements.stand(k, o) {
 	case changed:
 		return true
 	case unknown:
-		if !s.refusals.has(k.name, o.key) && !s.held.has(k.name, o.key) {
+		if !s.refusals.has(k.Name, o.key) && !s.held.has(k.Name, o.key) {
 			s.enqueue(s.request(k, o.key), priorityLow)
 		}
 	case compared:
@@ -128,10 +129,10 @@ const (
 )
 
 // stand compares both sides of an object with their agreement.
-func (a *agreements) stand(k *kind, o objects) comparison {
+func (a *agreements) stand(k *kinds.Kind, o objects) comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	was, ok := a.noted[objectKey{k.name, o.key}]
+	was, ok := a.noted[objectKey{k.Name, o.key}]
 	switch {
 	case !ok || was.identity != o.identity:
 		return unknown
@@ -142,20 +143,20 @@ func (a *agreements) stand(k *kind, o objects) comparison {
 }
 
 // note notes that both sides agree.
-func (a *agreements) note(k *kind, o objects) {
+func (a *agreements) note(k *kinds.Kind, o objects) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.noted == nil {
 		a.noted = map[objectKey]agreement{}
 	}
-	a.noted[objectKey{k.name, o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
+	a.noted[objectKey{k.Name, o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
 }
 
 // forget drops the agreement of an object that no longer has two sides.
-func (a *agreements) forget(k *kind, key client.ObjectKey) {
+func (a *agreements) forget(k *kinds.Kind, key client.ObjectKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.noted, objectKey{k.name, key})
+	delete(a.noted, objectKey{k.Name, key})
 }
 
 // state identifies a version of an object.

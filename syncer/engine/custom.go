@@ -15,25 +15,13 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
-
-// CustomResource is what the kind of a custom resource depends on.
-type CustomResource struct {
-	// GVK is its kind in the version that is carried.
-	GVK schema.GroupVersionKind
-	// Direction is which way it flows.
-	Direction tenancyv1alpha1.SyncDirection
-	// Namespaced says that its objects are in namespaces, Status that their status is a subresource.
-	Namespaced, Status bool
-}
 
 // customKinds are the custom resources that sessions carry. Each is watched in the super cluster while there is a session that
 // carries it.
 type customKinds struct {
-	build func(CustomResource) Kind
-	// copies holds what carries the label of a tenant, all also what does not.
-	copies, all *reader
-
+	build       func(kinds.CustomResource) kinds.Flow
 	definitions definitions
 
 	mu      sync.Mutex
@@ -48,15 +36,15 @@ type customWatch struct {
 
 // sharedWatch is a watch in the super cluster and how many sessions need it.
 type sharedWatch struct {
-	*kind
+	*kinds.Kind
 	sessions int
 }
 
-// watch is what has to be watched for a custom resource.
-func (r CustomResource) watch() customWatch { return customWatch{r.GVK, r.Direction} }
+// watchOf returns what has to be watched for a custom resource.
+func watchOf(r kinds.CustomResource) customWatch { return customWatch{r.GVK, r.Direction} }
 
 // addCustom prepares for custom resources.
-func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kind) error {
+func (e *Engine) addCustom(mgr mcmanager.Manager, build func(kinds.CustomResource) kinds.Flow) error {
 	all, err := cache.New(e.super.GetConfig(), cache.Options{
 		HTTPClient:       e.super.GetHTTPClient(),
 		Scheme:           e.super.GetScheme(),
@@ -67,51 +55,50 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(CustomResource) Kin
 	if err != nil {
 		return fmt.Errorf("making the cache of custom resources: %w", err)
 	}
-	e.custom = &customKinds{
-		build: build, copies: e.cache, all: newReader(all), watched: map[customWatch]*sharedWatch{},
-	}
+	e.caches[kinds.Everything] = newReader(all)
+	e.custom = &customKinds{build: build, watched: map[customWatch]*sharedWatch{}}
 	return mgr.GetLocalManager().Add(all)
 }
 
 // kind is the kind of a custom resource.
-func (c *customKinds) kind(r CustomResource) *kind {
-	k := c.build(r).spec()
-	k.gvk, k.cache, k.resource = r.GVK, c.copies, resourceName(r.GVK, true)
-	if k.up != nil {
-		k.cache = c.all
+func (c *customKinds) kind(r kinds.CustomResource) *kinds.Kind {
+	k := c.build(r).Erase()
+	k.GVK, k.Resource = r.GVK, kinds.ResourceName(r.GVK, true)
+	if k.Up != nil {
+		k.Source = kinds.Everything
 	}
 	return k
 }
 
 // acquire watches a custom resource in the super cluster, until it is released as often.
-func (e *Engine) acquire(ctx context.Context, r CustomResource) error {
+func (e *Engine) acquire(ctx context.Context, r kinds.CustomResource) error {
 	c := e.custom
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.watched[r.watch()]
+	w := c.watched[watchOf(r)]
 	if w == nil {
-		w = &sharedWatch{kind: c.kind(r)}
-		if _, err := e.watchSuper(ctx, w.kind); err != nil {
-			return errors.Join(err, w.cache.close(ctx, w.kind))
+		w = &sharedWatch{Kind: c.kind(r)}
+		if _, err := e.watchSuper(ctx, w.Kind); err != nil {
+			return errors.Join(err, e.cacheOf(w.Kind).close(ctx, w.Kind))
 		}
-		c.watched[r.watch()] = w
+		c.watched[watchOf(r)] = w
 	}
 	w.sessions++
 	return nil
 }
 
 // release gives back what acquire watched.
-func (e *Engine) release(ctx context.Context, r CustomResource) error {
+func (e *Engine) release(ctx context.Context, r kinds.CustomResource) error {
 	c := e.custom
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.watched[r.watch()]
+	w := c.watched[watchOf(r)]
 	if w.sessions--; w.sessions > 0 {
 		return nil
 	}
-	delete(c.watched, r.watch())
-	defer e.usage.forget(w.resource)
-	return w.cache.close(ctx, w.kind)
+	delete(c.watched, watchOf(r))
+	defer e.usage.forget(w.Resource)
+	return e.cacheOf(w.Kind).close(ctx, w.Kind)
 }
 
 // carriage is how a session carries one custom resource.
@@ -119,8 +106,8 @@ type carriage struct {
 	*session
 	of tenancyv1alpha1.CustomResourceSync
 	// carried is what is carried, and watched what is watched for it; zero until it is.
-	carried CustomResource
-	watched CustomResource
+	carried kinds.CustomResource
+	watched kinds.CustomResource
 	// known are closed when both sides are.
 	known []toolscache.DoneChecker
 }
@@ -170,8 +157,8 @@ func (c *carriage) follow() error {
 }
 
 // open opens the watches that a custom resource takes on both sides.
-func (c *carriage) open(r CustomResource) error {
-	if c.watched.watch() == r.watch() {
+func (c *carriage) open(r kinds.CustomResource) error {
+	if watchOf(c.watched) == watchOf(r) {
 		return nil
 	}
 	c.end()
@@ -187,8 +174,8 @@ func (c *carriage) open(r CustomResource) error {
 }
 
 // await notes what tells that both sides are known.
-func (c *carriage) await(k *kind) error {
-	super, err := k.cache.open(c.ctx, k, nil)
+func (c *carriage) await(k *kinds.Kind) error {
+	super, err := c.cacheOf(k).open(c.ctx, k, nil)
 	if err != nil {
 		return err
 	}
@@ -202,8 +189,8 @@ func (c *carriage) await(k *kind) error {
 
 // end gives back the watch in the super cluster. The tenant's ends with the session.
 func (c *carriage) end() {
-	if c.watched != (CustomResource{}) {
+	if c.watched != (kinds.CustomResource{}) {
 		_ = c.release(c.ctx, c.watched) // an informer that is gone already
-		c.watched = CustomResource{}
+		c.watched = kinds.CustomResource{}
 	}
 }

@@ -281,7 +281,7 @@ func (a action) String() string {
 }
 
 func TestHurried(t *testing.T) {
-	m := rich().spec().down.mirror
+	m := rich().Erase().Down.Mirror
 	going := func(seconds int64) *corev1.Pod {
 		pod := withGrace(named("web"), seconds)
 		pod.DeletionTimestamp = new(metav1.Now())

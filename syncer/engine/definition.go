@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // errOtherDefinition is why a tenant's own definition cannot be used.
@@ -26,16 +27,16 @@ var errOtherDefinition = errors.New("the tenant has a definition of its own, of 
 
 // define makes sure that the tenant has the definition of a custom resource, and says what the kind depends on. That is the
 // super cluster's to say: by its paths the copies are written.
-func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (CustomResource, error) {
+func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (kinds.CustomResource, error) {
 	super, err := s.custom.definitions.get(ctx, s.super.GetAPIReader(), of.Resource+"."+of.Group, s.interval/2)
 	if err != nil {
-		return CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
+		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
 	}
 	r, err := customResource(super, of)
 	if err != nil {
 		return r, err
 	}
-	if err := r.check(); err != nil {
+	if err := checkScope(r); err != nil {
 		return r, err
 	}
 	tenant, err := s.copyDefinition(ctx, super, of.Version)
@@ -61,12 +62,12 @@ func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceS
 // customResource is what a definition says of a custom resource.
 func customResource(
 	definition *apiextensionsv1.CustomResourceDefinition, of tenancyv1alpha1.CustomResourceSync,
-) (CustomResource, error) {
+) (kinds.CustomResource, error) {
 	version, err := versionOf(definition, of.Version)
 	if err != nil {
-		return CustomResource{}, err
+		return kinds.CustomResource{}, err
 	}
-	return CustomResource{
+	return kinds.CustomResource{
 		GVK:        schema.GroupVersionKind{Group: of.Group, Version: of.Version, Kind: definition.Spec.Names.Kind},
 		Direction:  of.Direction,
 		Namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
@@ -74,8 +75,8 @@ func customResource(
 	}, nil
 }
 
-// check says what keeps a custom resource from flowing.
-func (r CustomResource) check() error {
+// checkScope returns what keeps a custom resource from flowing.
+func checkScope(r kinds.CustomResource) error {
 	if !r.Namespaced && r.Direction == tenancyv1alpha1.SyncDown {
 		return errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
 	}

@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // widgets is a definition with two versions, of which the first is stored.
@@ -138,6 +139,10 @@ func TestEstablished(t *testing.T) {
 	}
 }
 
+func customOf(gvk schema.GroupVersionKind, direction tenancyv1alpha1.SyncDirection, namespaced, status bool) kinds.CustomResource {
+	return kinds.CustomResource{GVK: gvk, Direction: direction, Namespaced: namespaced, Status: status}
+}
+
 func TestCustomResource(t *testing.T) {
 	clusterScoped := func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }
 	withStatus := func(d *apiextensionsv1.CustomResourceDefinition) {
@@ -151,15 +156,15 @@ func TestCustomResource(t *testing.T) {
 		definition *apiextensionsv1.CustomResourceDefinition
 		version    string
 		direction  tenancyv1alpha1.SyncDirection
-		want       CustomResource
+		want       kinds.CustomResource
 		fails      string
 	}{
-		"down":                         {widgets(), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, false}, ""},
-		"down, with a status":          {widgets(withStatus), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, true}, ""},
-		"down, with a scale alone":     {widgets(withScale), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, true, false}, ""},
-		"down, without namespaces":     {widgets(clusterScoped), "v1", tenancyv1alpha1.SyncDown, CustomResource{gvk, tenancyv1alpha1.SyncDown, false, false}, ""},
-		"up":                           {widgets(), "v1", tenancyv1alpha1.SyncUp, CustomResource{gvk, tenancyv1alpha1.SyncUp, true, false}, ""},
-		"up, without namespaces":       {widgets(clusterScoped, withStatus), "v1", tenancyv1alpha1.SyncUp, CustomResource{gvk, tenancyv1alpha1.SyncUp, false, true}, ""},
+		"down":                         {widgets(), "v1", tenancyv1alpha1.SyncDown, customOf(gvk, tenancyv1alpha1.SyncDown, true, false), ""},
+		"down, with a status":          {widgets(withStatus), "v1", tenancyv1alpha1.SyncDown, customOf(gvk, tenancyv1alpha1.SyncDown, true, true), ""},
+		"down, with a scale alone":     {widgets(withScale), "v1", tenancyv1alpha1.SyncDown, customOf(gvk, tenancyv1alpha1.SyncDown, true, false), ""},
+		"down, without namespaces":     {widgets(clusterScoped), "v1", tenancyv1alpha1.SyncDown, customOf(gvk, tenancyv1alpha1.SyncDown, false, false), ""},
+		"up":                           {widgets(), "v1", tenancyv1alpha1.SyncUp, customOf(gvk, tenancyv1alpha1.SyncUp, true, false), ""},
+		"up, without namespaces":       {widgets(clusterScoped, withStatus), "v1", tenancyv1alpha1.SyncUp, customOf(gvk, tenancyv1alpha1.SyncUp, false, true), ""},
 		"a version that is not served": {definition: widgets(), version: "v1alpha1", direction: tenancyv1alpha1.SyncUp, fails: "v1alpha1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +180,7 @@ func TestCustomResource(t *testing.T) {
 				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
 			}
 			// Tenants would meet in names without namespaces.
-			if refused := got.check() != nil; refused != (tc.direction == tenancyv1alpha1.SyncDown && !tc.want.Namespaced) {
+			if refused := checkScope(got) != nil; refused != (tc.direction == tenancyv1alpha1.SyncDown && !tc.want.Namespaced) {
 				t.Errorf("refused: %t", refused)
 			}
 		})
@@ -185,13 +190,13 @@ func TestCustomResource(t *testing.T) {
 // TestWhatIsWatchedDoesNotDependOnTheStatus: two tenants whose kinds differ in that share the watch.
 func TestWhatIsWatchedDoesNotDependOnTheStatus(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	down := CustomResource{GVK: gvk, Direction: tenancyv1alpha1.SyncDown, Namespaced: true}
+	down := kinds.CustomResource{GVK: gvk, Direction: tenancyv1alpha1.SyncDown, Namespaced: true}
 	status, up, other := down, down, down
 	status.Status = true
 	up.Direction = tenancyv1alpha1.SyncUp
 	other.GVK.Version = "v2"
-	if down.watch() != status.watch() || down.watch() == up.watch() || down.watch() == other.watch() {
-		t.Errorf("watched are %v, %v, %v, %v", down.watch(), status.watch(), up.watch(), other.watch())
+	if watchOf(down) != watchOf(status) || watchOf(down) == watchOf(up) || watchOf(down) == watchOf(other) {
+		t.Errorf("watched are %v, %v, %v, %v", watchOf(down), watchOf(status), watchOf(up), watchOf(other))
 	}
 }
 

@@ -54,18 +54,18 @@ func (d *digests) forget(key digestKey) {
 func (s *session) digestsIn(ctx context.Context, namespace string) func(kind string) any {
 	return func(name string) any {
 		k := s.builtin[name]
-		if k == nil || k.down == nil || k.down.digest == nil {
+		if k == nil || k.Down == nil || k.Down.Digest == nil {
 			return nil
 		}
 		return s.digests.get(digestKey{name, namespace}, func() any {
 			var copies []client.Object
 			// Reading a cache that has synced does not fail; were it to, the next event of a copy, or the patrol, would do it again.
-			_ = k.cache.eachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
+			_ = s.cacheOf(k).eachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
 				if isCopy(obj) {
 					copies = append(copies, obj)
 				}
 			})
-			return k.down.digest(copies)
+			return k.Down.Digest(copies)
 		})
 	}
 }

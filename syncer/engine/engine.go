@@ -23,6 +23,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
@@ -57,7 +58,7 @@ type Options struct {
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
 	// Custom makes the kind of a custom resource, whose name is the kind's with the group's.
-	Custom func(CustomResource) Kind
+	Custom func(kinds.CustomResource) kinds.Flow
 	// NodeLinger is how long a node is still shown to a tenant after its last object there went: the next may come soon.
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
@@ -75,8 +76,8 @@ type Options struct {
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
 	super      cluster.Cluster
-	cache      *reader // of the super cluster's objects
-	builtin    map[string]*kind
+	caches     map[kinds.Source]*reader // of the super cluster's objects
+	builtin    map[string]*kinds.Kind
 	custom     *customKinds
 	tokens     tokenKinds
 	queue      *fairqueue.Queue[Request]
@@ -99,12 +100,12 @@ type Engine struct {
 }
 
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
-func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
+func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
-		cache:      newReader(mgr.GetLocalManager().GetCache()),
-		builtin:    map[string]*kind{},
+		caches:     map[kinds.Source]*reader{kinds.Copies: newReader(mgr.GetLocalManager().GetCache())},
+		builtin:    map[string]*kinds.Kind{},
 		queue:      fairqueue.New(Request.Lane, opts.Queue),
 		nodeLinger: opts.NodeLinger,
 		timeout:    opts.Timeout,
@@ -121,7 +122,7 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 		e.validation.Attach(validation.Syncer{Retry: e.retry, Serves: e.serves})
 	}
 	e.metrics.queue.queue.Store(e.queue)
-	if err := e.addKinds(mgr, kinds); err != nil {
+	if err := e.addKinds(mgr, flows); err != nil {
 		return nil, err
 	}
 	if err := e.addCustom(mgr, opts.Custom); err != nil {
@@ -138,30 +139,30 @@ func New(mgr mcmanager.Manager, kinds []Kind, opts Options) (*Engine, error) {
 
 // addKinds takes kinds, each once, if the super cluster serves them. Every object is in a namespace and may be on a node, so
 // these two have to be among them.
-func (e *Engine) addKinds(mgr mcmanager.Manager, kinds []Kind) error {
-	for _, k := range kinds {
-		spec := k.spec()
-		if e.builtin[spec.name] != nil {
-			return fmt.Errorf("kind %s is given twice", spec.name)
+func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
+	for _, k := range flows {
+		spec := k.Erase()
+		if e.builtin[spec.Name] != nil {
+			return fmt.Errorf("kind %s is given twice", spec.Name)
 		}
 		var err error
-		if spec.gvk, err = apiutil.GVKForObject(spec.object, e.super.GetScheme()); err != nil {
-			return fmt.Errorf("kind %s: %w", spec.name, err)
+		if spec.GVK, err = apiutil.GVKForObject(spec.Object, e.super.GetScheme()); err != nil {
+			return fmt.Errorf("kind %s: %w", spec.Name, err)
 		}
-		switch _, err := e.super.GetRESTMapper().RESTMapping(spec.gvk.GroupKind(), spec.gvk.Version); {
+		switch _, err := e.super.GetRESTMapper().RESTMapping(spec.GVK.GroupKind(), spec.GVK.Version); {
 		case meta.IsNoMatchError(err):
-			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not carried", "kind", spec.gvk.String())
+			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not carried", "kind", spec.GVK.String())
 			continue
 		case err != nil:
-			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.name, err)
+			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.Name, err)
 		}
-		spec.cache, spec.resource = e.cache, resourceName(spec.gvk, false)
-		e.builtin[spec.name] = spec
+		spec.Resource = kinds.ResourceName(spec.GVK, false)
+		e.builtin[spec.Name] = spec
 	}
-	if k := e.builtin[namespaceKind]; k == nil || k.down == nil {
+	if k := e.builtin[namespaceKind]; k == nil || k.Down == nil {
 		return fmt.Errorf("kind %s, flowing down, is missing", namespaceKind)
 	}
-	if k := e.builtin[nodeKind]; k == nil || k.up == nil {
+	if k := e.builtin[nodeKind]; k == nil || k.Up == nil {
 		return fmt.Errorf("kind %s, flowing up, is missing", nodeKind)
 	}
 	return nil
@@ -228,6 +229,9 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 	s.settle()
 	return nil
 }
+
+// cacheOf returns the cache that holds the super cluster's objects of a kind.
+func (e *Engine) cacheOf(k *kinds.Kind) *reader { return e.caches[k.Source] }
 
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
@@ -304,7 +308,7 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 		// The tenant went away meanwhile; what is left of it is not ours any more.
 		return reconcile.Result{}, nil
 	}
-	e.metrics.observeSync(k.name, sent, began, err)
+	e.metrics.observeSync(k.Name, sent, began, err)
 	switch {
 	case errors.Is(err, errInDoubt):
 		return reconcile.Result{RequeueAfter: inDoubt}, nil
@@ -316,23 +320,23 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 }
 
 // conclude says when an object is looked at again, and tells the tenant if it was not taken.
-func (s *session) conclude(ctx context.Context, k *kind, key client.ObjectKey, err error, retries int64) (reconcile.Result, error) {
+func (s *session) conclude(ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64) (reconcile.Result, error) {
 	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
-		s.refusals.clear(k.name, key)
+		s.refusals.clear(k.Name, key)
 		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
 	}
-	s.held.clear(k.name, key)
+	s.held.clear(k.Name, key)
 	var why refusal
 	if !errors.As(err, &why) {
-		s.refusals.clear(k.name, key)
+		s.refusals.clear(k.Name, key)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.refusals.next(k.name, key)}, s.report(ctx, k, key, reasonRefused, why)
+	return reconcile.Result{RequeueAfter: s.refusals.next(k.Name, key)}, s.report(ctx, k, key, reasonRefused, why)
 }
 
 // sync carries one object.
-func (s *session) sync(ctx context.Context, k *kind, key client.ObjectKey) error {
-	if k.up != nil {
+func (s *session) sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+	if k.Up != nil {
 		return s.syncUp(ctx, k, key)
 	}
 	return s.syncDown(ctx, k, key)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -30,8 +31,8 @@ const (
 )
 
 // request is the request for an object of the tenant.
-func (s *session) request(k *kind, key client.ObjectKey) Request {
-	return Request{Cluster: multicluster.ClusterName(s.lane()), Kind: k.name, Key: key}
+func (s *session) request(k *kinds.Kind, key client.ObjectKey) Request {
+	return Request{Cluster: multicluster.ClusterName(s.lane()), Kind: k.Name, Key: key}
 }
 
 func (e *Engine) enqueue(r Request, priority int) {
@@ -42,14 +43,6 @@ func (s *session) enqueueLater(r Request, after time.Duration) {
 	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priorityLow), After: after}, r)
 }
 
-// references are what an object refers to; none for a kind that refers to nothing.
-func references(k *kind, obj client.Object) []Reference {
-	if k.down == nil || k.down.references == nil {
-		return nil
-	}
-	return k.down.references(obj)
-}
-
 // referenceValue finds by indexReferences what refers to an object.
 func referenceValue(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
@@ -57,24 +50,24 @@ func referenceValue(namespace, kind, name string) string { return namespace + "/
 func nodeValue(cluster, node string) string { return cluster + "/" + node }
 
 // tenantIndexes are the indexes that a kind needs on the tenant's side.
-func tenantIndexes(k *kind) toolscache.Indexers {
+func tenantIndexes(k *kinds.Kind) toolscache.Indexers {
 	indexes := toolscache.Indexers{}
-	if k.down != nil && k.down.references != nil {
+	if k.Down != nil && k.Down.References != nil {
 		indexes[indexReferences] = byReferences(k)
 	}
-	if k.down != nil && k.down.targets != nil {
-		indexes[indexTargets] = valuesOf(func(obj client.Object) []string { return addressValues("", k.down.targets(obj)) })
+	if k.Down != nil && k.Down.Targets != nil {
+		indexes[indexTargets] = valuesOf(func(obj client.Object) []string { return addressValues("", k.Down.Targets(obj)) })
 	}
 	return indexes
 }
 
 // byReferences is the function of an index by what an object refers to.
-func byReferences(k *kind) toolscache.IndexFunc {
+func byReferences(k *kinds.Kind) toolscache.IndexFunc {
 	return valuesOf(func(obj client.Object) []string {
-		refs := k.down.references(obj)
+		refs := k.Down.References(obj)
 		values := make([]string, len(refs))
 		for i, ref := range refs {
-			key := ref.keyFor(obj.GetNamespace())
+			key := ref.KeyFor(obj.GetNamespace())
 			values[i] = referenceValue(key.Namespace, ref.Kind, key.Name)
 		}
 		return values
@@ -91,26 +84,26 @@ func addressValues(cluster string, addresses []string) []string {
 }
 
 // superIndexes are the indexes that a kind needs on the super cluster's side.
-func superIndexes(k *kind) toolscache.Indexers {
+func superIndexes(k *kinds.Kind) toolscache.Indexers {
 	switch {
-	case k.down == nil && (k.up.node || k.up.class):
+	case k.Down == nil && (k.Up.Node || k.Up.Class):
 		return nil
-	case k.down == nil:
-		return toolscache.Indexers{indexNamespace: valuesOf(func(obj client.Object) []string { return []string{k.up.namespace(obj)} })}
+	case k.Down == nil:
+		return toolscache.Indexers{indexNamespace: valuesOf(func(obj client.Object) []string { return []string{k.Up.Namespace(obj)} })}
 	}
 	indexes := toolscache.Indexers{indexCluster: byTenant()}
-	if k.down.claims != nil {
-		indexes[indexClaims] = valuesOf(k.down.claims)
+	if k.Down.Claims != nil {
+		indexes[indexClaims] = valuesOf(k.Down.Claims)
 	}
-	if k.down.mirror != nil {
+	if k.Down.Mirror != nil {
 		indexes[indexNode] = valuesOf(func(obj client.Object) []string {
-			if node := k.down.mirror.node(obj); node != "" {
+			if node := k.Down.Mirror.Node(obj); node != "" {
 				return []string{nodeValue(translate.OriginOf(obj).Cluster, node)}
 			}
 			return nil
 		})
 		indexes[indexAddresses] = valuesOf(func(obj client.Object) []string {
-			return addressValues(translate.OriginOf(obj).Cluster, k.down.mirror.addresses(obj))
+			return addressValues(translate.OriginOf(obj).Cluster, k.Down.Mirror.Addresses(obj))
 		})
 	}
 	return indexes

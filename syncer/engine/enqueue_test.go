@@ -10,6 +10,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestRequest(t *testing.T) {
@@ -24,22 +26,22 @@ func TestRequest(t *testing.T) {
 
 func TestReferencesOf(t *testing.T) {
 	silent := rich()
-	silent.References = func(*corev1.Pod) []Reference { return nil }
+	silent.References = func(*corev1.Pod) []kinds.Reference { return nil }
 	tests := map[string]struct {
-		kind  *kind
-		want  []Reference
+		kind  *kinds.Kind
+		want  []kinds.Reference
 		index []string
 	}{
 		"of a kind that refers to something": {
-			rich().spec(), []Reference{{Kind: "Secret", Name: "web"}}, []string{"default/Secret/web"},
+			rich().Erase(), []kinds.Reference{{Kind: "Secret", Name: "web"}}, []string{"default/Secret/web"},
 		},
-		"of an object that refers to nothing": {silent.spec(), nil, []string{}},
-		"of a kind that refers to nothing":    {plain.spec(), nil, nil},
-		"of a kind that does not go down":     {Up[*corev1.Pod]{}.spec(), nil, nil},
+		"of an object that refers to nothing": {silent.Erase(), nil, []string{}},
+		"of a kind that refers to nothing":    {plain.Erase(), nil, nil},
+		"of a kind that does not go down":     {kinds.Up[*corev1.Pod]{}.Erase(), nil, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, references(tt.kind, named("web"))); diff != "" {
+			if diff := cmp.Diff(tt.want, kinds.References(tt.kind, named("web"))); diff != "" {
 				t.Errorf("references (-want +got):\n%s", diff)
 			}
 			if tt.index == nil {
@@ -89,14 +91,14 @@ func TestStand(t *testing.T) {
 // TestInitialPriority: of what a syncer finds when it starts, pods that have had no copy are looked at first.
 func TestInitialPriority(t *testing.T) {
 	for name, tc := range map[string]struct {
-		kind *kind
+		kind *kinds.Kind
 		obj  client.Object
 		want int
 	}{
-		"a pod that has had no copy":       {rich().spec(), named("new"), priorityNormal},
-		"a pod that has had one":           {rich().spec(), named("started"), priorityLow},
-		"what does not live with its copy": {plain.spec(), named("new"), priorityLow},
-		"what is shown":                    {Up[*corev1.Pod]{}.spec(), named("new"), priorityLow},
+		"a pod that has had no copy":       {rich().Erase(), named("new"), priorityNormal},
+		"a pod that has had one":           {rich().Erase(), named("started"), priorityLow},
+		"what does not live with its copy": {plain.Erase(), named("new"), priorityLow},
+		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), named("new"), priorityLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := initialPriority(tc.kind, tc.obj); got != tc.want {
@@ -157,20 +159,20 @@ func TestHandler(t *testing.T) {
 }
 
 func TestDiffering(t *testing.T) {
-	secret := func(names ...string) []Reference {
-		var refs []Reference
+	secret := func(names ...string) []kinds.Reference {
+		var refs []kinds.Reference
 		for _, name := range names {
-			refs = append(refs, Reference{Kind: "Secret", Name: name})
+			refs = append(refs, kinds.Reference{Kind: "Secret", Name: name})
 		}
 		return refs
 	}
-	tests := map[string]struct{ was, now, want []Reference }{
+	tests := map[string]struct{ was, now, want []kinds.Reference }{
 		"none":            {nil, nil, nil},
 		"the same":        {secret("a", "b"), secret("b", "a"), nil},
 		"one begins":      {secret("a"), secret("a", "b"), secret("b")},
 		"one ceases":      {secret("a", "b"), secret("b"), secret("a")},
 		"one for another": {secret("a"), secret("b"), secret("a", "b")},
-		"of another kind": {secret("a"), []Reference{{Kind: "ConfigMap", Name: "a"}}, append(secret("a"), Reference{Kind: "ConfigMap", Name: "a"})},
+		"of another kind": {secret("a"), []kinds.Reference{{Kind: "ConfigMap", Name: "a"}}, append(secret("a"), kinds.Reference{Kind: "ConfigMap", Name: "a"})},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +186,8 @@ func TestDiffering(t *testing.T) {
 // TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
 func TestNoHandlerWaitsForAnotherKind(*testing.T) {
 	e := &Engine{watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*session{"blue": {}}}
-	node := Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.spec()
-	events := Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.spec()
+	node := kinds.Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.Erase()
+	events := kinds.Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.Erase()
 	// There is nothing that they could read.
 	e.superHandler(node).OnAdd(&corev1.Node{}, true)
 	e.superHandler(events).OnAdd(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "blue-default"}}, true)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // errForeign is a write that the guard refused. The text names nothing of the super cluster, since tenants read it.
@@ -42,7 +43,7 @@ type guard struct {
 }
 
 // create creates an object; obj becomes what the server made of it.
-func (g *guard) create(ctx context.Context, k *kind, obj client.Object) error {
+func (g *guard) create(ctx context.Context, k *kinds.Kind, obj client.Object) error {
 	if ns, ok := obj.(*corev1.Namespace); ok {
 		if err := g.checkKind(k, ns); err != nil {
 			return err
@@ -59,7 +60,7 @@ func (g *guard) create(ctx context.Context, k *kind, obj client.Object) error {
 }
 
 // patch changes an object from what it was to what it should be; obj becomes what the server made of it.
-func (g *guard) patch(ctx context.Context, k *kind, obj, was client.Object) error {
+func (g *guard) patch(ctx context.Context, k *kinds.Kind, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (g *guard) patch(ctx context.Context, k *kind, obj, was client.Object) erro
 }
 
 // patchSubresource changes an object through one of its subresources; obj becomes what the server made of it.
-func (g *guard) patchSubresource(ctx context.Context, k *kind, name string, obj, was client.Object) error {
+func (g *guard) patchSubresource(ctx context.Context, k *kinds.Kind, name string, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (g *guard) write(ctx context.Context, obj, was client.Object, do func(conte
 }
 
 // patchIn changes an object without a namespace that belongs to the tenant because of this one.
-func (g *guard) patchIn(ctx context.Context, k *kind, namespace string, obj, was client.Object) error {
+func (g *guard) patchIn(ctx context.Context, k *kinds.Kind, namespace string, obj, was client.Object) error {
 	if err := g.checkKind(k, obj, was); err != nil {
 		return err
 	}
@@ -101,14 +102,14 @@ func (g *guard) patchIn(ctx context.Context, k *kind, namespace string, obj, was
 }
 
 // createOwn and patchOwn write the engine's own objects in a namespace. They are no copies, so validators are not asked.
-func (g *guard) createOwn(ctx context.Context, k *kind, obj client.Object) error {
+func (g *guard) createOwn(ctx context.Context, k *kinds.Kind, obj client.Object) error {
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
 	return g.client.Create(ctx, obj)
 }
 
-func (g *guard) patchOwn(ctx context.Context, k *kind, obj, was client.Object) error {
+func (g *guard) patchOwn(ctx context.Context, k *kinds.Kind, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (g *guard) apply(ctx context.Context, namespace string, obj runtime.ApplyCo
 }
 
 // remove deletes exactly this object, not another of the same name.
-func (g *guard) remove(ctx context.Context, k *kind, obj client.Object, grace *int64) error {
+func (g *guard) remove(ctx context.Context, k *kinds.Kind, obj client.Object, grace *int64) error {
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (g *guard) remove(ctx context.Context, k *kind, obj client.Object, grace *i
 
 // check ensures that a write goes to a namespace of the tenant, and that the object is of a kind. The last of two states is the
 // super cluster's.
-func (g *guard) check(ctx context.Context, k *kind, states ...client.Object) error {
+func (g *guard) check(ctx context.Context, k *kinds.Kind, states ...client.Object) error {
 	is := states[len(states)-1]
 	if ns, ok := is.(*corev1.Namespace); ok {
 		if err := g.owns(ns); err != nil {
@@ -157,9 +158,9 @@ func (g *guard) check(ctx context.Context, k *kind, states ...client.Object) err
 }
 
 // checkKind makes sure that states of one object are of a kind.
-func (g *guard) checkKind(k *kind, states ...client.Object) error {
+func (g *guard) checkKind(k *kinds.Kind, states ...client.Object) error {
 	for _, obj := range states {
-		if !k.is(obj) || !isNamed(obj) || client.ObjectKeyFromObject(obj) != client.ObjectKeyFromObject(states[0]) {
+		if !k.Is(obj) || !isNamed(obj) || client.ObjectKeyFromObject(obj) != client.ObjectKeyFromObject(states[0]) {
 			g.refused()
 			return errKind
 		}

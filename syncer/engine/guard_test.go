@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // namespaceOfVC is a namespace that carries the UID of a VirtualCluster; none if it is empty.
@@ -49,8 +50,8 @@ func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *guard, refused 
 }
 
 // kindOf is the kind of an object.
-func kindOf(obj client.Object) *kind {
-	return &kind{object: obj.DeepCopyObject().(client.Object), gvk: obj.GetObjectKind().GroupVersionKind()}
+func kindOf(obj client.Object) *kinds.Kind {
+	return &kinds.Kind{Object: obj.DeepCopyObject().(client.Object), GVK: obj.GetObjectKind().GroupVersionKind()}
 }
 
 // saying is a custom resource that says of itself that it is of a kind.
@@ -70,7 +71,7 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 	}
 	const ns = "blue-default"
 	tests := map[string]struct {
-		kind   *kind
+		kind   *kinds.Kind
 		states []client.Object
 	}{
 		"another kind without a type":    {kindOf(saying(widget)), []client.Object{saying(binding)}},

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // held are the objects of a tenant that validators do not allow for now, each with what the tenant was told about it. Nobody
@@ -49,8 +50,8 @@ func (e *Engine) serves(tenant string) bool {
 
 // hold leaves an object as it is until it may go down, and tells the tenant why if that is news. Retries is how often the tenant's
 // held objects had been tried again when the object was asked about: if that has changed, it was not among them.
-func (s *session) hold(ctx context.Context, k *kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
-	told := s.held.put(k.name, key)
+func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
+	told := s.held.put(k.Name, key)
 	if s.retries.Load() != retries {
 		s.enqueue(s.request(k, key), priorityNormal)
 	}
@@ -63,13 +64,13 @@ func (s *session) hold(ctx context.Context, k *kind, key client.ObjectKey, why *
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {
 		return err
 	}
-	s.held.note(k.name, key, why.Message)
+	s.held.note(k.Name, key, why.Message)
 	return nil
 }
 
 // showHeld writes into the status of a tenant's object why it has no copy.
-func (s *session) showHeld(ctx context.Context, k *kind, key client.ObjectKey, why *plugins.RejectionError) error {
-	if k.down == nil || k.down.held == nil {
+func (s *session) showHeld(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
+	if k.Down == nil || k.Down.Held == nil {
 		return nil
 	}
 	o, err := s.read(ctx, k, key)
@@ -77,8 +78,8 @@ func (s *session) showHeld(ctx context.Context, k *kind, key client.ObjectKey, w
 		return err
 	}
 	shown := o.tenant.DeepCopyObject().(client.Object)
-	k.down.held(shown, why.Reason, s.identity().Text(why.Message, key.Namespace))
-	if k.down.same(shown, o.tenant) {
+	k.Down.Held(shown, why.Reason, s.identity().Text(why.Message, key.Namespace))
+	if k.Down.Same(shown, o.tenant) {
 		return nil
 	}
 	return s.patchTenantStatus(ctx, k, o.tenant, shown)

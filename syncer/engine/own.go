@@ -12,38 +12,14 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// Own is an object of a kind that is in each of a tenant's namespaces of the super cluster, before anything of the tenant's is. No tenant
-// has declared it, so it is nobody's copy: a tenant's object of the name stays in the tenant, and validators are not asked about it.
-type Own[T client.Object] struct {
-	// Name is the object's in each namespace.
-	Name string
-	// Desired is the object, whose metadata the engine fills in; nil if the tenant's namespaces are to have none.
-	Desired func(v View) T
-}
-
-// own is an Own with its type erased.
-type own struct {
-	name    string
-	desired func(View) client.Object
-}
-
-func (o Own[T]) erase() own {
-	return own{name: o.Name, desired: func(v View) client.Object {
-		var none T
-		if obj := o.Desired(v); client.Object(obj) != client.Object(none) {
-			return obj
-		}
-		return nil
-	}}
-}
-
 // isOwn says whether an object of the super cluster is the syncer's own.
-func (k *kind) isOwn(obj client.Object) bool {
-	return !isCopy(obj) && slices.ContainsFunc(k.down.own, func(o own) bool { return o.name == obj.GetName() })
+func isOwn(k *kinds.Kind, obj client.Object) bool {
+	return !isCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
 }
 
 // isCopy says whether an object of the super cluster is that of some tenant.
@@ -51,7 +27,7 @@ func isCopy(obj client.Object) bool { return translate.OriginOf(obj).Cluster != 
 
 // ownObject is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
 type ownObject struct {
-	kind           *kind
+	kind           *kinds.Kind
 	super, desired client.Object
 }
 
@@ -64,13 +40,13 @@ func (o ownObject) differs() bool {
 }
 
 // withOwn are the kinds of which the syncer has objects of its own, whether the tenant's apiserver serves them or not.
-func (e *Engine) withOwn() iter.Seq2[*kind, own] {
-	return func(yield func(*kind, own) bool) {
+func (e *Engine) withOwn() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
+	return func(yield func(*kinds.Kind, kinds.Own[client.Object]) bool) {
 		for _, k := range e.builtin {
-			if k.down == nil {
+			if k.Down == nil {
 				continue
 			}
-			for _, o := range k.down.own {
+			for _, o := range k.Down.Own {
 				if !yield(k, o) {
 					return
 				}
@@ -97,8 +73,8 @@ func (s *session) ensureOwn(ctx context.Context, namespace string) error {
 }
 
 // furnish brings the syncer's own objects in the copy of a namespace to what they should be.
-func (s *session) furnish(ctx context.Context, k *kind, o objects) error {
-	if k.name != namespaceKind {
+func (s *session) furnish(ctx context.Context, k *kinds.Kind, o objects) error {
+	if k.Name != namespaceKind {
 		return nil
 	}
 	for k, own := range s.withOwn() {
@@ -110,8 +86,8 @@ func (s *session) furnish(ctx context.Context, k *kind, o objects) error {
 }
 
 // unfurnished says whether that would write anything.
-func (s *session) unfurnished(ctx context.Context, k *kind, o objects) (bool, error) {
-	if k.name != namespaceKind {
+func (s *session) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+	if k.Name != namespaceKind {
 		return false, nil
 	}
 	for k, own := range s.withOwn() {
@@ -124,13 +100,13 @@ func (s *session) unfurnished(ctx context.Context, k *kind, o objects) (bool, er
 }
 
 // ownKey is where an object of the syncer's own is for a namespace.
-func (s *session) ownKey(o own, namespace string) client.ObjectKey {
-	return s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.name})
+func (s *session) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
+	return s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
 }
 
-func (s *session) readOwn(ctx context.Context, k *kind, own own, namespace string) (ownObject, error) {
+func (s *session) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (ownObject, error) {
 	t, key := s.identity(), s.ownKey(own, namespace)
-	o := ownObject{kind: k, desired: own.desired(s.view(ctx, namespace))}
+	o := ownObject{kind: k, desired: own.Desired(s.view(ctx, namespace))}
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
 		o.desired.SetName(key.Name)
@@ -142,8 +118,8 @@ func (s *session) readOwn(ctx context.Context, k *kind, own own, namespace strin
 }
 
 // syncOwn brings one of the syncer's own objects to what it should be.
-func (s *session) syncOwn(ctx context.Context, k *kind, own own, namespace string) error {
-	defer s.locks.lock("own "+k.name, client.ObjectKey{Namespace: namespace, Name: own.name})()
+func (s *session) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
+	defer s.locks.lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
 	o, err := s.readOwn(ctx, k, own, namespace)
 	switch {
 	case err != nil || !o.differs():
@@ -154,7 +130,7 @@ func (s *session) syncOwn(ctx context.Context, k *kind, own own, namespace strin
 		return s.guard.remove(ctx, o.kind, o.super, nil)
 	case isCopy(o.super):
 		// It had the name before the name was ours. Its event leads here again.
-		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.name, own.name), s.guard.remove(ctx, o.kind, o.super, nil))
+		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.guard.remove(ctx, o.kind, o.super, nil))
 	}
 	return s.changeOwn(ctx, o)
 }
@@ -164,7 +140,7 @@ func (s *session) createOwn(ctx context.Context, o ownObject) error {
 	err := s.guard.createOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
-		s.superRecent.put(o.kind.name, o.desired)
+		s.superRecent.put(o.kind.Name, o.desired)
 		return nil
 	case !apierrors.IsAlreadyExists(err):
 		return refused(err)
@@ -180,21 +156,21 @@ func (s *session) changeOwn(ctx context.Context, o ownObject) error {
 	if err := s.guard.patchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return refused(err)
 	}
-	s.superRecent.put(o.kind.name, merged)
+	s.superRecent.put(o.kind.Name, merged)
 	return nil
 }
 
 // reviewOwn has the namespace looked at in which something of the syncer's own has changed, and says whether it is that. The tenant
 // takes note of it first.
-func (e *Engine) reviewOwn(k *kind, obj client.Object, note func(*session)) bool {
-	if !k.isOwn(obj) {
+func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*session)) bool {
+	if !isOwn(k, obj) {
 		return false
 	}
 	if !e.known() {
 		return true // each namespace is looked at when its tenant begins
 	}
 	spaces := e.builtin[namespaceKind]
-	ns, err := spaces.cache.get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
+	ns, err := e.cacheOf(spaces).get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
 	if err != nil || ns == nil {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
@@ -59,7 +60,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // differences are the keys of a tenant's objects that differ, by kind.
-type differences map[*kind][]client.ObjectKey
+type differences map[*kinds.Kind][]client.ObjectKey
 
 // mend enqueues what still differs.
 func (s *session) mend(ctx context.Context, found differences) {
@@ -68,14 +69,14 @@ func (s *session) mend(ctx context.Context, found differences) {
 			if !s.suspect(ctx, k, key) {
 				continue
 			}
-			s.metrics.patrolFindings.WithLabelValues(k.name).Inc()
+			s.metrics.patrolFindings.WithLabelValues(k.Name).Inc()
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}
 }
 
 // keys are the tenant's keys of the objects of a kind on both sides.
-func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey], error) {
+func (s *session) keys(ctx context.Context, k *kinds.Kind) (sets.Set[client.ObjectKey], error) {
 	keys := sets.New[client.ObjectKey]()
 	if !s.asleep(k) {
 		err := s.cache.eachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
@@ -87,18 +88,18 @@ func (s *session) keys(ctx context.Context, k *kind) (sets.Set[client.ObjectKey]
 }
 
 // suspect reports whether an object differs. Those that are refused are tried again anyway.
-func (s *session) suspect(ctx context.Context, k *kind, key client.ObjectKey) bool {
+func (s *session) suspect(ctx context.Context, k *kinds.Kind, key client.ObjectKey) bool {
 	differs, err := s.differs(ctx, k, key)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.name, "object", key)
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.Name, "object", key)
 		return false
 	}
-	return differs && !s.refusals.has(k.name, key) && !s.held.has(k.name, key)
+	return differs && !s.refusals.has(k.Name, key) && !s.held.has(k.Name, key)
 }
 
 // differs says whether a reconcile of an object would write anything.
-func (s *session) differs(ctx context.Context, k *kind, key client.ObjectKey) (bool, error) {
-	if k.up != nil {
+func (s *session) differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
+	if k.Up != nil {
 		return s.differsUp(ctx, k, key)
 	}
 	o, err := s.read(ctx, k, key)
@@ -114,7 +115,7 @@ func (s *session) differs(ctx context.Context, k *kind, key client.ObjectKey) (b
 		left, err := s.leftTokens(ctx, k, o)
 		return left != nil, err
 	case update:
-		if k.byMetadata() {
+		if k.ByMetadata() {
 			return s.changedUnseen(k, o), nil
 		}
 		return s.outdated(ctx, k, o)
@@ -124,7 +125,7 @@ func (s *session) differs(ctx context.Context, k *kind, key client.ObjectKey) (b
 }
 
 // outdated says whether one of two sides that both exist does not hold what it should.
-func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error) {
+func (s *session) outdated(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	desired, err := s.desired(ctx, k, o)
 	if errors.As(err, &refusal{}) {
 		return true, nil
@@ -132,7 +133,7 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if k.down.replace(o.super, desired) {
+	if k.Down.Replace(o.super, desired) {
 		return true, nil
 	}
 	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
@@ -144,23 +145,23 @@ func (s *session) outdated(ctx context.Context, k *kind, o objects) (bool, error
 	if _, wanting, err := s.compareTokens(ctx, k, o); wanting || err != nil {
 		return wanting, err
 	}
-	m := k.down.mirror
-	if m != nil && m.node(o.super) != "" && m.node(o.tenant) == "" && stand(o.tenant) == present {
+	m := k.Down.Mirror
+	if m != nil && m.Node(o.super) != "" && m.Node(o.tenant) == "" && stand(o.tenant) == present {
 		return true, nil
 	}
 	if shown := s.shownBack(ctx, k, o.tenant, o.super); shown != o.tenant && !wire.Equal(shown, o.tenant) {
 		return true, nil
 	}
-	if k.down.status == nil {
+	if k.Down.Status == nil {
 		return false, nil
 	}
 	shown := o.tenant.DeepCopyObject().(client.Object)
-	k.down.status(s.view(ctx, o.key.Namespace), shown, o.super)
-	return !k.down.same(shown, o.tenant), nil
+	k.Down.Status(s.view(ctx, o.key.Namespace), shown, o.super)
+	return !k.Down.Same(shown, o.tenant), nil
 }
 
 // differsUp says whether the tenant does not hold what it should be shown.
-func (s *session) differsUp(ctx context.Context, k *kind, key client.ObjectKey) (bool, error) {
+func (s *session) differsUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
 	o, err := s.readUp(ctx, k, key)
 	switch {
 	case err != nil:
@@ -169,12 +170,12 @@ func (s *session) differsUp(ctx context.Context, k *kind, key client.ObjectKey) 
 		return o.shown != nil, nil
 	case o.shown == nil:
 		return fromSuper(o.tenant) && stand(o.tenant) == present, nil
-	case !fromSuper(o.tenant), k.up.replace(o.tenant, o.shown), mergedBack(k, s.view(ctx, ""), o) != nil:
+	case !fromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view(ctx, ""), o) != nil:
 		return true, nil
 	}
 	merged := mergedUp(k, o.tenant, o.shown)
-	if k.up.status != nil {
-		k.up.status(merged, o.shown)
+	if k.Up.Status != nil {
+		k.Up.Status(merged, o.shown)
 	}
 	return !wire.Equal(merged, o.tenant), nil
 }

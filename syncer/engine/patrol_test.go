@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // still is a tenant's cluster that stands still.
@@ -25,21 +26,21 @@ func (s *still) Healthy() bool { return !s.ill }
 
 // declared is a kind that flows down, offered one that flows up.
 var (
-	declared = Down[*corev1.ConfigMap]{
+	declared = kinds.Down[*corev1.ConfigMap]{
 		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
-		Desired: func(_ View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		Desired: func(_ kinds.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			return &corev1.ConfigMap{Data: tenant.DeepCopy().Data}, nil
 		},
 		Merge:   func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
 		Replace: func(super, desired *corev1.ConfigMap) bool { return super.Data["fixed"] != desired.Data["fixed"] },
-		Status: func(_ View, tenant, super *corev1.ConfigMap) {
+		Status: func(_ kinds.View, tenant, super *corev1.ConfigMap) {
 			tenant.BinaryData = super.DeepCopy().BinaryData
 		},
 		Same: func(a, b *corev1.ConfigMap) bool { return cmp.Equal(a.BinaryData, b.BinaryData) },
 	}
-	offered = Up[*storagev1.StorageClass]{
+	offered = kinds.Up[*storagev1.StorageClass]{
 		Name: "StorageClass", Object: &storagev1.StorageClass{}, List: &storagev1.StorageClassList{}, Class: true,
-		Desired: func(_ View, super *storagev1.StorageClass) *storagev1.StorageClass {
+		Desired: func(_ kinds.View, super *storagev1.StorageClass) *storagev1.StorageClass {
 			return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: super.Name}, Provisioner: super.Provisioner}
 		},
 		Merge: func(tenant, desired *storagev1.StorageClass) { tenant.Provisioner = desired.Provisioner },
@@ -50,21 +51,21 @@ var (
 func standing(tenantHas, superHas []client.Object) (*session, *still) {
 	there := &still{}
 	s := &session{
-		Engine: &Engine{metrics: newUnseenMetrics()}, ctx: context.Background(), cluster: there,
+		Engine: &Engine{metrics: newUnseenMetrics(), caches: map[kinds.Source]*reader{}}, ctx: context.Background(), cluster: there,
 		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}), held: newHeld(func(string, int) {}),
 	}
 	s.tenant.Store(&tenantBlue)
 	tenant, super := newReader(nil), newReader(nil)
-	kinds := map[string]*kind{}
-	for _, k := range []Kind{declared, offered} {
+	s.caches[kinds.Copies] = super
+	carried := map[string]*kinds.Kind{}
+	for _, k := range []kinds.Flow{declared, offered} {
 		spec := typed(k)
-		spec.cache = super
 		hold(tenant, spec, tenantHas...)
 		hold(super, spec, superHas...)
-		kinds[spec.name] = spec
+		carried[spec.Name] = spec
 	}
 	s.cache = tenant
-	s.kinds.Store(&kinds)
+	s.kinds.Store(&carried)
 	s.begun.Store(true)
 	return s, there
 }
@@ -152,10 +153,10 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 			s, there := standing(tc.tenant, tc.super)
 			var found []string
 			for k, keys := range s.compareAll(t.Context(), time.Hour) {
-				found = append(found, k.name)
+				found = append(found, k.Name)
 				for _, key := range keys {
 					// What is refused is tried again anyway, and is no finding.
-					s.refusals.next(k.name, key)
+					s.refusals.next(k.Name, key)
 				}
 			}
 			want := []string{tc.found}

@@ -9,6 +9,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // reader reads the objects of a cache where its informers hold them. The cache's own reader copies the struct of every object that it
@@ -32,8 +34,8 @@ func newReader(c cache.Cache) *reader {
 }
 
 // open has the cache watch a kind, if it does not, and gives it these indexes.
-func (r *reader) open(ctx context.Context, k *kind, indexes toolscache.Indexers) (indexed, error) {
-	informer, err := r.cache.GetInformer(ctx, k.watched(), cache.BlockUntilSynced(false))
+func (r *reader) open(ctx context.Context, k *kinds.Kind, indexes toolscache.Indexers) (indexed, error) {
+	informer, err := r.cache.GetInformer(ctx, k.Watched(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -43,39 +45,39 @@ func (r *reader) open(ctx context.Context, k *kind, indexes toolscache.Indexers)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.informers[k.gvk] == open {
+	if r.informers[k.GVK] == open {
 		return open, nil
 	}
 	if err := open.AddIndexers(indexes); err != nil {
 		return nil, err
 	}
-	r.informers[k.gvk] = open
+	r.informers[k.GVK] = open
 	return open, nil
 }
 
 // close has the cache watch a kind no more.
-func (r *reader) close(ctx context.Context, k *kind) error {
+func (r *reader) close(ctx context.Context, k *kinds.Kind) error {
 	r.mu.Lock()
-	delete(r.informers, k.gvk)
+	delete(r.informers, k.GVK)
 	r.mu.Unlock()
-	return r.cache.RemoveInformer(ctx, k.watched())
+	return r.cache.RemoveInformer(ctx, k.Watched())
 }
 
 // opened says whether a kind is watched.
-func (r *reader) opened(k *kind) bool { return r.informer(k) != nil }
+func (r *reader) opened(k *kinds.Kind) bool { return r.informer(k) != nil }
 
 // informer is the one of a kind; nil if it is not watched.
-func (r *reader) informer(k *kind) indexed {
+func (r *reader) informer(k *kinds.Kind) indexed {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.informers[k.gvk]
+	return r.informers[k.GVK]
 }
 
 // index is the index of a kind, when it is full.
-func (r *reader) index(ctx context.Context, k *kind) (toolscache.Indexer, error) {
+func (r *reader) index(ctx context.Context, k *kinds.Kind) (toolscache.Indexer, error) {
 	open := r.informer(k)
 	if open == nil {
-		return nil, fmt.Errorf("%s objects are not watched", k.name)
+		return nil, fmt.Errorf("%s objects are not watched", k.Name)
 	}
 	select {
 	case <-open.HasSyncedChecker().Done():
@@ -86,7 +88,7 @@ func (r *reader) index(ctx context.Context, k *kind) (toolscache.Indexer, error)
 }
 
 // get returns an object; a nil interface if there is none.
-func (r *reader) get(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+func (r *reader) get(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (r *reader) get(ctx context.Context, k *kind, key client.ObjectKey) (client
 }
 
 // eachKey calls f with the key of each object of a kind.
-func (r *reader) eachKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+func (r *reader) eachKey(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -108,7 +110,7 @@ func (r *reader) eachKey(ctx context.Context, k *kind, f func(client.ObjectKey))
 }
 
 // eachKeyBy calls f with the key of each object of a kind that is found by this value in one of its indexes.
-func (r *reader) eachKeyBy(ctx context.Context, k *kind, name, value string, f func(client.ObjectKey)) error {
+func (r *reader) eachKeyBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func (r *reader) eachKeyBy(ctx context.Context, k *kind, name, value string, f f
 }
 
 // eachBy calls f with each object of a kind that is found by this value in one of its indexes.
-func (r *reader) eachBy(ctx context.Context, k *kind, name, value string, f func(client.Object)) error {
+func (r *reader) eachBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.Object)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -141,7 +143,7 @@ func (r *reader) eachBy(ctx context.Context, k *kind, name, value string, f func
 }
 
 // has says whether an object of a kind is found by this value in one of its indexes.
-func (r *reader) has(ctx context.Context, k *kind, name, value string) (bool, error) {
+func (r *reader) has(ctx context.Context, k *kinds.Kind, name, value string) (bool, error) {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return false, err

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // full is an informer whose index does not change by itself.
@@ -48,24 +50,24 @@ func newFull() *full {
 }
 
 // typed is a kind as the engine takes it.
-func typed(of Kind) *kind {
-	k := of.spec()
-	k.gvk, _ = apiutil.GVKForObject(k.object, clientgoscheme.Scheme)
+func typed(of kinds.Flow) *kinds.Kind {
+	k := of.Erase()
+	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
 	return k
 }
 
 // hold has a reader hold those of the objects that are of a kind, besides what it holds.
-func hold(r *reader, k *kind, objects ...client.Object) {
-	in, ok := r.informers[k.gvk].(*full)
+func hold(r *reader, k *kinds.Kind, objects ...client.Object) {
+	in, ok := r.informers[k.GVK].(*full)
 	if !ok {
 		in = newFull()
 		close(in.synced)
 		_ = in.AddIndexers(tenantIndexes(k))
 		_ = in.AddIndexers(superIndexes(k))
-		r.informers[k.gvk] = in
+		r.informers[k.GVK] = in
 	}
 	for _, obj := range objects {
-		if reflect.TypeOf(obj) == reflect.TypeOf(k.object) {
+		if reflect.TypeOf(obj) == reflect.TypeOf(k.Object) {
 			_ = in.index.Add(obj)
 		}
 	}

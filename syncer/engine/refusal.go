@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -58,7 +59,7 @@ func lacksRights(err error) bool {
 }
 
 // report tells the tenant why an object does not go down. The same cause counts up one event.
-func (s *session) report(ctx context.Context, k *kind, key client.ObjectKey, reason string, why error) error {
+func (s *session) report(ctx context.Context, k *kinds.Kind, key client.ObjectKey, reason string, why error) error {
 	obj, err := s.tenantObject(ctx, k, key)
 	if err != nil || obj == nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -27,9 +28,9 @@ var errInDoubt = errors.New("what is missing in the tenant was not seen to be de
 
 // allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
 // may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
-func (s *session) allowRemoval(ctx context.Context, k *kind, o objects, p pair) error {
+func (s *session) allowRemoval(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
 	if p.same {
-		if p.wanted || !k.down.onDemand {
+		if p.wanted || !k.Down.OnDemand {
 			return nil
 		}
 		return s.absences.verify(ctx, s.confirmAbsence)
@@ -40,7 +41,7 @@ func (s *session) allowRemoval(ctx context.Context, k *kind, o objects, p pair) 
 	if s.deleted.has(translate.OriginOf(o.super).UID, time.Now()) {
 		return nil
 	}
-	if k.name == namespaceKind && o.tenant == nil {
+	if k.Name == namespaceKind && o.tenant == nil {
 		if err := s.confirmEmptiness(ctx, o.key.Name); err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (s *session) allowRemoval(ctx context.Context, k *kind, o objects, p pair) 
 // the two is not the whole truth.
 func (s *session) confirmEmptiness(ctx context.Context, namespace string) error {
 	for k := range s.carried() {
-		if k.down == nil || k.down.mirror == nil {
+		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
 		populated, err := s.cache.has(ctx, k, toolscache.NamespaceIndex, namespace)
@@ -72,7 +73,7 @@ func (s *session) confirmEmptiness(ctx context.Context, namespace string) error 
 // twice at the same time.
 func (s *session) confirmAbsence(ctx context.Context) error {
 	for k := range s.carried() {
-		if k.down == nil || k.down.mirror == nil {
+		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
 		abandoned, err := s.abandoned(ctx, k)
@@ -101,17 +102,17 @@ func (s *session) emptied(abandoned int) error {
 
 // abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
 // apiserver has none of their kind.
-func (s *session) abandoned(ctx context.Context, k *kind) (int, error) {
+func (s *session) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
-	err := k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
-		if k.down.mirror.runs(obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
+	err := s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
+		if runs(k.Down.Mirror, obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
 			running++
 		}
 	})
 	if err != nil || running <= aHandful {
 		return 0, err
 	}
-	list := k.list.DeepCopyObject().(client.ObjectList)
+	list := k.List.DeepCopyObject().(client.ObjectList)
 	if err := s.cluster.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil || meta.LenList(list) > 0 {
 		return 0, err
 	}
@@ -119,8 +120,8 @@ func (s *session) abandoned(ctx context.Context, k *kind) (int, error) {
 }
 
 // runs says whether a copy is on a node and has not ended, nor is about to.
-func (m *mirror) runs(super client.Object) bool {
-	return m.node(super) != "" && stand(super) == present && !m.ended(super)
+func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
+	return m.Node(super) != "" && stand(super) == present && !m.Ended(super)
 }
 
 // witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,

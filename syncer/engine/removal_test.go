@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestDeletionsAreRememberedForAWhile(t *testing.T) {
@@ -129,8 +130,8 @@ func (a *asked) Emptied(pods int) error {
 // bereft is a session whose tenant has so many pods, while these are their copies.
 func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 	k := typed(rich())
-	k.cache = newReader(nil)
-	hold(k.cache, k, asObjects(copies)...)
+	of := newReader(nil)
+	hold(of, k, asObjects(copies)...)
 	tenant := &asked{}
 	var known []client.Object
 	for i := range pods {
@@ -139,13 +140,13 @@ func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 		tenant.pods.objects = append(tenant.pods.objects, pod)
 		known = append(known, pod)
 	}
-	up := Up[*corev1.Event]{Name: "Event"}.spec() // is not asked about
+	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
 	s := &session{
-		Engine: &Engine{}, cluster: tenant, cache: newReader(nil), deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
+		Engine: &Engine{caches: map[kinds.Source]*reader{kinds.Copies: of}}, cluster: tenant, cache: newReader(nil), deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
 	}
 	hold(s.cache, k, known...)
 	s.tenant.Store(&tenantBlue)
-	s.kinds.Store(&map[string]*kind{k.name: k, up.name: up})
+	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k, up.Name: up})
 	return s, tenant
 }
 
@@ -268,7 +269,7 @@ func TestAllowRemoval(t *testing.T) {
 			s.deleted.add(tc.seen, time.Now())
 			k := rich()
 			k.OnDemand = tc.onDemand
-			err := s.allowRemoval(t.Context(), k.spec(), objects{super: super}, tc.pair)
+			err := s.allowRemoval(t.Context(), k.Erase(), objects{super: super}, tc.pair)
 			if !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
@@ -303,7 +304,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 				s.deleted.add(tc.seen, time.Now())
 				s.cache = nil // nobody asks for pods
 			}
-			k := Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.spec()
+			k := kinds.Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.Erase()
 			o := objects{key: client.ObjectKey{Name: "web"}, tenant: tc.tenant, super: super}
 			if err := s.allowRemoval(t.Context(), k, o, pair{}); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)

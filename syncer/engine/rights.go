@@ -6,19 +6,15 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-)
 
-// askRights is the right to ask for one's own rights.
-var askRights = rbacv1.PolicyRule{
-	APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"},
-}
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+)
 
 // checkRights asks the super cluster whether the syncer has the rights that carrying the custom resource takes, which are
 // not among those of [Rules].
-func (c *carriage) checkRights(ctx context.Context, r CustomResource) error {
+func (c *carriage) checkRights(ctx context.Context, r kinds.CustomResource) error {
 	var missing []string
-	for _, verb := range c.custom.kind(r).verbs() {
+	for _, verb := range c.custom.kind(r).Verbs() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: c.of.Resource},
 		}}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -28,7 +29,7 @@ type session struct {
 	client  client.Client
 	cache   *reader // of the tenant's objects
 	tenant  atomic.Pointer[translate.Tenant]
-	kinds   atomic.Pointer[map[string]*kind] // that are carried, by name; the map is never changed
+	kinds   atomic.Pointer[map[string]*kinds.Kind] // that are carried, by name; the map is never changed
 	patches *patch.Set
 	begun   atomic.Bool // both sides are known
 	// settling keeps two settles from undoing each other.
@@ -88,13 +89,13 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 	}
 	s.tenant.Store(&t)
 	s.pace = newPace(&e.usual, func(slow bool) { e.setSlow(s, slow) })
-	kinds := map[string]*kind{}
+	carried := map[string]*kinds.Kind{}
 	for name, k := range e.builtin {
-		if c.Serves(k.gvk) {
-			kinds[name] = k
+		if c.Serves(k.GVK) {
+			carried[name] = k
 		}
 	}
-	s.kinds.Store(&kinds)
+	s.kinds.Store(&carried)
 	s.guard = &guard{
 		uid:        t.UID,
 		client:     e.super.GetClient(),
@@ -137,17 +138,17 @@ func (s *session) setIdentity(t translate.Tenant) {
 func (s *session) identity() translate.Tenant { return *s.tenant.Load() }
 
 // kind is the carried kind of that name, or nil.
-func (s *session) kind(name string) *kind { return (*s.kinds.Load())[name] }
+func (s *session) kind(name string) *kinds.Kind { return (*s.kinds.Load())[name] }
 
 // carried are the kinds that are carried.
-func (s *session) carried() iter.Seq[*kind] { return maps.Values(*s.kinds.Load()) }
+func (s *session) carried() iter.Seq[*kinds.Kind] { return maps.Values(*s.kinds.Load()) }
 
 // carry adds a kind to those that are carried, or takes the place of the one of its name.
-func (s *session) carry(k *kind) {
+func (s *session) carry(k *kinds.Kind) {
 	for {
 		was := s.kinds.Load()
 		now := maps.Clone(*was)
-		now[k.name] = k
+		now[k.Name] = k
 		if s.kinds.CompareAndSwap(was, &now) {
 			return
 		}
@@ -158,7 +159,7 @@ func (s *session) carry(k *kind) {
 func (s *session) lane() string { return s.identity().Key }
 
 // tenantObject is the tenant's object as far as is known; nil if there is none.
-func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
+func (s *session) tenantObject(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
 	if s.asleep(k) {
 		return nil, nil
 	}
@@ -166,16 +167,16 @@ func (s *session) tenantObject(ctx context.Context, k *kind, key client.ObjectKe
 	if err != nil {
 		return nil, err
 	}
-	return s.tenantRecent.latest(k.name, key, cached), nil
+	return s.tenantRecent.latest(k.Name, key, cached), nil
 }
 
 // superObject is the super cluster's object as far as is known; nil if there is none.
-func (s *session) superObject(ctx context.Context, k *kind, key client.ObjectKey) (client.Object, error) {
-	cached, err := k.cache.get(ctx, k, key)
+func (s *session) superObject(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
+	cached, err := s.cacheOf(k).get(ctx, k, key)
 	if err != nil {
 		return nil, err
 	}
-	return s.superRecent.latest(k.name, key, cached), nil
+	return s.superRecent.latest(k.Name, key, cached), nil
 }
 
 // superNamespace is what is known of a namespace of the super cluster; nil if it does not exist.
@@ -194,7 +195,7 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 	if k == nil {
 		return false, nil
 	}
-	superKey := k.down.superKey(s.identity(), key)
+	superKey := k.Down.SuperKey(s.identity(), key)
 	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) && s.isCurrent(k, super) {
 		return stand(super) == present, err
 	}
@@ -209,8 +210,8 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 }
 
 // isCurrent reports whether a copy has what others rely on. One that is being deleted is left as it is.
-func (s *session) isCurrent(k *kind, super client.Object) bool {
-	return stand(super) != present || k.down.current(s.identity(), super)
+func (s *session) isCurrent(k *kinds.Kind, super client.Object) bool {
+	return stand(super) != present || k.Down.Current(s.identity(), super)
 }
 
 // referred says whether an object of the tenant refers to this one.
@@ -237,10 +238,10 @@ func (s *session) eachReferrer(ctx context.Context, name string, key client.Obje
 }
 
 // referrers are the kinds that go down and whose objects refer to others.
-func (s *session) referrers() iter.Seq[*kind] {
-	return func(yield func(*kind) bool) {
+func (s *session) referrers() iter.Seq[*kinds.Kind] {
+	return func(yield func(*kinds.Kind) bool) {
 		for k := range s.carried() {
-			if k.down == nil || k.down.references == nil || s.identity().Mode(k.name) == tenancyv1alpha1.SyncOff {
+			if k.Down == nil || k.Down.References == nil || s.identity().Mode(k.Name) == tenancyv1alpha1.SyncOff {
 				continue
 			}
 			if !yield(k) {
@@ -253,10 +254,10 @@ func (s *session) referrers() iter.Seq[*kind] {
 // usesNode says whether the tenant has an object on a node.
 func (s *session) usesNode(ctx context.Context, node string) (bool, error) {
 	for k := range s.carried() {
-		if k.down == nil || k.down.mirror == nil {
+		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		if used, err := k.cache.has(ctx, k, indexNode, nodeValue(s.lane(), node)); used || err != nil {
+		if used, err := s.cacheOf(k).has(ctx, k, indexNode, nodeValue(s.lane(), node)); used || err != nil {
 			return used, err
 		}
 	}

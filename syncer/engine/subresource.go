@@ -6,31 +6,36 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
 // then, also where a part of that was refused. What the tenant's object has come to refer to goes first.
-func (s *session) patchSubresource(ctx context.Context, k *kind, o objects, sub subresource) (client.Object, error) {
+func (s *session) patchSubresource(
+	ctx context.Context, k *kinds.Kind, o objects, sub kinds.Subresource[client.Object],
+) (client.Object, error) {
 	merged := o.super.DeepCopyObject().(client.Object)
-	sub.merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+	sub.Merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
 	if wire.Equal(merged, o.super) {
 		return o.super, nil
 	}
 	if ready, err := s.prepare(ctx, k, o.tenant); err != nil || !ready {
 		return o.super, err
 	}
-	parts := sub.parts(o.super, merged)
-	changed, err := s.writeSubresource(ctx, k, sub.name, merged, o.super)
+	parts := sub.Parts(o.super, merged)
+	changed, err := s.writeSubresource(ctx, k, sub.Name, merged, o.super)
 	if len(parts) < 2 || !errors.As(err, &refusal{}) {
 		return changed, err
 	}
-	return s.patchParts(ctx, k, o.super, sub.name, parts)
+	return s.patchParts(ctx, k, o.super, sub.Name, parts)
 }
 
 // patchParts writes the parts of what was refused as a whole, each by itself. Each says only what it adds, so that what the ones before
 // have added stays.
-func (s *session) patchParts(ctx context.Context, k *kind, super client.Object, name string, parts []client.Object) (client.Object, error) {
+func (s *session) patchParts(
+	ctx context.Context, k *kinds.Kind, super client.Object, name string, parts []client.Object,
+) (client.Object, error) {
 	latest, whys := super, []error(nil)
 	for _, part := range parts {
 		changed, err := s.writeSubresource(ctx, k, name, part, super)
@@ -50,10 +55,10 @@ func (s *session) patchParts(ctx context.Context, k *kind, super client.Object, 
 }
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
-func (s *session) writeSubresource(ctx context.Context, k *kind, name string, merged, was client.Object) (client.Object, error) {
+func (s *session) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
 	if err := s.guard.patchSubresource(ctx, k, name, merged, was); err != nil {
 		return was, refused(err)
 	}
-	s.superRecent.put(k.name, merged)
+	s.superRecent.put(k.Name, merged)
 	return merged, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -23,13 +24,13 @@ var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(),
 // tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is
 // watched and no token: nobody needs those but the kubelets.
 type tokenKinds struct {
-	of, secrets *kind
+	of, secrets *kinds.Kind
 }
 
 // addTokens prepares for the kind that has tokens.
 func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	for _, k := range e.builtin {
-		if k.down != nil && k.down.tokens != nil {
+		if k.Down != nil && k.Down.Tokens != nil {
 			e.tokens.of = k
 		}
 	}
@@ -47,9 +48,10 @@ func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of tokens: %w", err)
 	}
-	e.tokens.secrets = &kind{
-		name: "Tokens", gvk: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
-		object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, cache: newReader(kept),
+	e.caches[kinds.TokenSecrets] = newReader(kept)
+	e.tokens.secrets = &kinds.Kind{
+		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
+		Object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, Source: kinds.TokenSecrets,
 	}
 	return mgr.GetLocalManager().Add(kept)
 }
@@ -66,13 +68,13 @@ func stripTokens(obj any) (any, error) {
 // for, as after a write whose answer was lost: the object may be gone.
 func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error) {
 	secrets := e.tokens.secrets
-	opened, err := secrets.cache.open(ctx, secrets, toolscache.Indexers{indexCluster: byTenant()})
+	opened, err := e.cacheOf(secrets).open(ctx, secrets, toolscache.Indexers{indexCluster: byTenant()})
 	if err != nil {
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
 	review := func(s *session, obj client.Object) { s.enqueue(s.request(e.tokens.of, tokensKey(obj)), priorityLow) }
 	come := func(obj client.Object) {
-		if s := e.owner(obj); s != nil && !s.superRecent.seen(secrets.name, obj) {
+		if s := e.owner(obj); s != nil && !s.superRecent.seen(secrets.Name, obj) {
 			review(s, obj)
 		}
 	}
@@ -81,7 +83,7 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 		update: func(_, obj client.Object) { come(obj) },
 		remove: func(obj client.Object, _ bool) {
 			if s := e.owner(obj); s != nil {
-				s.superRecent.ended(secrets.name, obj)
+				s.superRecent.ended(secrets.Name, obj)
 				review(s, obj)
 			}
 		},
@@ -94,7 +96,7 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 
 // eachKeptTokens calls f with each Secret that tokens of the tenant are kept in.
 func (s *session) eachKeptTokens(ctx context.Context, f func(client.Object)) error {
-	return s.tokens.secrets.cache.eachBy(ctx, s.tokens.secrets, indexCluster, s.lane(), f)
+	return s.cacheOf(s.tokens.secrets).eachBy(ctx, s.tokens.secrets, indexCluster, s.lane(), f)
 }
 
 // keptTokens is what is known of the Secret with an object's tokens; nil if there is none.

@@ -18,25 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
-
-// Tokens are what the tenant's apiserver issues for one object: tokens of a service account that are bound to the object, so that they end
-// with it.
-type Tokens struct {
-	// ServiceAccount is the account's name, in the namespace of the object.
-	ServiceAccount string
-	// Wanted are the tokens, by the keys that the Secret has them under.
-	Wanted map[string]Token
-}
-
-// Token is one of an object's.
-type Token struct {
-	// Audience is whom the token is for; empty is the tenant's apiserver.
-	Audience string
-	// ExpirationSeconds is how long it lives at least; nil leaves that to the apiserver.
-	ExpirationSeconds *int64
-}
 
 const (
 	// tokensOwner owns the Secrets with tokens.
@@ -47,12 +31,12 @@ const (
 )
 
 // ensureTokens makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
-func (s *session) ensureTokens(ctx context.Context, k *kind, o objects) error {
+func (s *session) ensureTokens(ctx context.Context, k *kinds.Kind, o objects) error {
 	due, err := s.tokensDue(ctx, k, o)
 	if err != nil || !due {
 		return err
 	}
-	wanted := k.down.tokens(o.tenant)
+	wanted := k.Down.Tokens(o.tenant)
 	issued, renewal := map[string][]byte{}, time.Time{}
 	for _, key := range slices.Sorted(maps.Keys(wanted.Wanted)) {
 		token, at, err := s.issue(ctx, k, o, wanted.ServiceAccount, wanted.Wanted[key])
@@ -68,27 +52,27 @@ func (s *session) ensureTokens(ctx context.Context, k *kind, o objects) error {
 }
 
 // tokensDue says whether tokens have to be issued for a tenant's object, because it has none or because their time has come.
-func (s *session) tokensDue(ctx context.Context, k *kind, o objects) (bool, error) {
+func (s *session) tokensDue(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	kept, wanting, err := s.compareTokens(ctx, k, o)
 	return wanting || kept != nil && isPast(kept.GetAnnotations()[names.TokensRenewal]), err
 }
 
 // compareTokens is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
 // about to, has no need of any.
-func (s *session) compareTokens(ctx context.Context, k *kind, o objects) (kept client.Object, wanting bool, err error) {
-	if k.down.tokens == nil || o.super != nil && (stand(o.super) != present || k.down.mirror.ended(o.super)) {
+func (s *session) compareTokens(ctx context.Context, k *kinds.Kind, o objects) (kept client.Object, wanting bool, err error) {
+	if k.Down.Tokens == nil || o.super != nil && (stand(o.super) != present || k.Down.Mirror.Ended(o.super)) {
 		return nil, false, nil
 	}
 	kept, err = s.keptTokens(ctx, o)
 	if err != nil || kept != nil && of(translate.OriginOf(kept), o.tenant) {
 		return kept, false, err
 	}
-	return nil, len(k.down.tokens(o.tenant).Wanted) > 0, nil
+	return nil, len(k.Down.Tokens(o.tenant).Wanted) > 0, nil
 }
 
 // enqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
 func (s *session) enqueueRenewals(ctx context.Context) {
-	if s.tokens.of == nil || s.kind(s.tokens.of.name) == nil || !s.begun.Load() {
+	if s.tokens.of == nil || s.kind(s.tokens.of.Name) == nil || !s.begun.Load() {
 		return
 	}
 	err := s.eachKeptTokens(ctx, func(kept client.Object) {
@@ -108,10 +92,12 @@ func isPast(text string) bool {
 }
 
 // issue has the tenant's apiserver issue a token, and says when it is to be renewed.
-func (s *session) issue(ctx context.Context, k *kind, o objects, account string, want Token) (token string, renewal time.Time, err error) {
+func (s *session) issue(
+	ctx context.Context, k *kinds.Kind, o objects, account string, want kinds.Token,
+) (token string, renewal time.Time, err error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{
-			APIVersion: k.gvk.GroupVersion().String(), Kind: k.gvk.Kind, Name: o.key.Name, UID: o.tenant.GetUID(),
+			APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: o.key.Name, UID: o.tenant.GetUID(),
 		},
 	}}
 	if want.ExpirationSeconds != nil {
@@ -168,14 +154,14 @@ func (s *session) keepTokens(ctx context.Context, o objects, issued map[string][
 	if err := s.guard.apply(ctx, o.superKey.Namespace, secret); err != nil {
 		return refused(err)
 	}
-	s.superRecent.put(s.tokens.secrets.name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+	s.superRecent.put(s.tokens.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
 		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
 	}})
 	return nil
 }
 
 // dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
-func (s *session) dropTokens(ctx context.Context, k *kind, o objects) error {
+func (s *session) dropTokens(ctx context.Context, k *kinds.Kind, o objects) error {
 	kept, err := s.leftTokens(ctx, k, o)
 	if err != nil || kept == nil {
 		return err
@@ -183,13 +169,13 @@ func (s *session) dropTokens(ctx context.Context, k *kind, o objects) error {
 	if err := s.guard.remove(ctx, s.tokens.secrets, kept, nil); err != nil {
 		return err
 	}
-	s.superRecent.remove(s.tokens.secrets.name, kept)
+	s.superRecent.remove(s.tokens.secrets.Name, kept)
 	return nil
 }
 
 // leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
-func (s *session) leftTokens(ctx context.Context, k *kind, o objects) (client.Object, error) {
-	if k.down.tokens == nil || o.tenant != nil || o.super != nil {
+func (s *session) leftTokens(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+	if k.Down.Tokens == nil || o.tenant != nil || o.super != nil {
 		return nil, nil
 	}
 	return s.keptTokens(ctx, o)

@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -27,8 +28,8 @@ var errOwn = errors.New("the super cluster offers an object of this name, which 
 	"to have it, rename or delete this one")
 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
-func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) error {
-	defer s.locks.lock(k.name, key)()
+func (s *session) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+	defer s.locks.lock(k.Name, key)()
 	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s *session) syncUp(ctx context.Context, k *kind, key client.ObjectKey) err
 		return s.withdraw(ctx, k, o.tenant)
 	case o.tenant == nil:
 		return s.publish(ctx, k, o.shown)
-	case k.up.replace(o.tenant, o.shown):
+	case k.Up.Replace(o.tenant, o.shown):
 		return s.takeAway(ctx, k, o.tenant)
 	}
 	if changed, err := s.bringDown(ctx, k, o); changed || err != nil {
@@ -58,7 +59,7 @@ type upObjects struct {
 }
 
 // readUp reads both sides from the caches.
-func (s *session) readUp(ctx context.Context, k *kind, key client.ObjectKey) (o upObjects, err error) {
+func (s *session) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o upObjects, err error) {
 	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
 		return o, err
 	}
@@ -75,17 +76,17 @@ func fromSuper(tenant client.Object) bool {
 }
 
 // shown is what the tenant should see of an object of the super cluster; nil if nothing.
-func (s *session) shown(ctx context.Context, k *kind, super client.Object) (client.Object, error) {
+func (s *session) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
 	namespace, visible, err := s.sees(ctx, k, super)
 	if err != nil || !visible {
 		return nil, err
 	}
-	desired := k.up.desired(s.view(ctx, namespace), super)
+	desired := k.Up.Desired(s.view(ctx, namespace), super)
 	if desired == nil {
 		return nil, nil
 	}
 	desired.SetLabels(mark(desired.GetLabels()))
-	if !k.up.expires {
+	if !k.Up.Expires {
 		desired.SetAnnotations(mark(desired.GetAnnotations()))
 	}
 	return desired, nil
@@ -101,18 +102,18 @@ func mark(notes map[string]string) map[string]string {
 }
 
 // sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
-func (s *session) sees(ctx context.Context, k *kind, super client.Object) (namespace string, visible bool, err error) {
+func (s *session) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
 	t := s.identity()
 	switch {
-	case t.Mode(k.name) == tenancyv1alpha1.SyncOff:
+	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
 		return "", false, nil
-	case k.up.node:
+	case k.Up.Node:
 		visible, err = s.usesNode(ctx, super.GetName())
 		return "", visible, err
-	case k.up.class:
-		return "", t.Offers(k.name, super), nil
+	case k.Up.Class:
+		return "", t.Offers(k.Name, super), nil
 	}
-	ns, err := s.superNamespace(ctx, k.up.namespace(super))
+	ns, err := s.superNamespace(ctx, k.Up.Namespace(super))
 	if err != nil || ns == nil || ns.Annotations[names.VCUID] != string(t.UID) {
 		return "", false, err
 	}
@@ -121,8 +122,8 @@ func (s *session) sees(ctx context.Context, k *kind, super client.Object) (names
 }
 
 // withdraw takes away what the tenant should not see any more.
-func (s *session) withdraw(ctx context.Context, k *kind, tenant client.Object) error {
-	if tenant == nil || k.up.expires {
+func (s *session) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+	if tenant == nil || k.Up.Expires {
 		return nil
 	}
 	return s.takeAway(ctx, k, tenant)
@@ -130,7 +131,7 @@ func (s *session) withdraw(ctx context.Context, k *kind, tenant client.Object) e
 
 // takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
 // would protect is the super cluster's.
-func (s *session) takeAway(ctx context.Context, k *kind, tenant client.Object) error {
+func (s *session) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant.GetDeletionTimestamp() == nil {
 		return removeObject(ctx, s.client, tenant, nil)
 	}
@@ -142,12 +143,12 @@ func (s *session) takeAway(ctx context.Context, k *kind, tenant client.Object) e
 	if err := s.client.Patch(ctx, free, sameObject(tenant, client.MergeFrom(tenant))); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.remove(k.name, tenant)
+	s.tenantRecent.remove(k.Name, tenant)
 	return nil
 }
 
 // publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
-func (s *session) publish(ctx context.Context, k *kind, desired client.Object) error {
+func (s *session) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
 	err := s.client.Create(ctx, desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -155,30 +156,30 @@ func (s *session) publish(ctx context.Context, k *kind, desired client.Object) e
 	case err != nil:
 		return err
 	}
-	s.tenantRecent.put(k.name, desired)
+	s.tenantRecent.put(k.Name, desired)
 	return nil
 }
 
 // bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
-func (s *session) bringDown(ctx context.Context, k *kind, o upObjects) (bool, error) {
+func (s *session) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bool, error) {
 	merged := mergedBack(k, s.view(ctx, ""), o)
 	if merged == nil {
 		return false, nil
 	}
-	if err := s.guard.patchIn(ctx, k, k.up.namespace(o.super), merged, o.super); err != nil {
+	if err := s.guard.patchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
 		return false, refused(err)
 	}
-	s.superRecent.put(k.name, merged)
+	s.superRecent.put(k.Name, merged)
 	return true, nil
 }
 
 // mergedBack returns the super cluster's object with what the tenant changed of it; nil if that is nothing.
-func mergedBack(k *kind, v View, o upObjects) client.Object {
-	if k.up.back == nil {
+func mergedBack(k *kinds.Kind, v kinds.View, o upObjects) client.Object {
+	if k.Up.Back == nil {
 		return nil
 	}
 	merged := o.super.DeepCopyObject().(client.Object)
-	k.up.back(v, merged, o.tenant)
+	k.Up.Back(v, merged, o.tenant)
 	if wire.Equal(merged, o.super) {
 		return nil
 	}
@@ -186,21 +187,21 @@ func mergedBack(k *kind, v View, o upObjects) client.Object {
 }
 
 // refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
-func (s *session) refresh(ctx context.Context, k *kind, tenant, desired client.Object) error {
+func (s *session) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
 	tenant, err := s.patchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
-	if err != nil || tenant == nil || k.up.status == nil {
+	if err != nil || tenant == nil || k.Up.Status == nil {
 		return err
 	}
 	merged := tenant.DeepCopyObject().(client.Object)
-	k.up.status(merged, desired)
+	k.Up.Status(merged, desired)
 	return s.patchTenantStatus(ctx, k, tenant, merged)
 }
 
 // mergedUp is the tenant's copy with what it should hold.
-func mergedUp(k *kind, tenant, desired client.Object) client.Object {
+func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 	merged := tenant.DeepCopyObject().(client.Object)
-	k.up.merge(merged, desired)
-	if !k.up.expires {
+	k.Up.Merge(merged, desired)
+	if !k.Up.Expires {
 		merged.SetLabels(mark(maps.Clone(merged.GetLabels())))
 		merged.SetAnnotations(mark(maps.Clone(merged.GetAnnotations())))
 	}
@@ -221,14 +222,14 @@ func (s *session) ensureNode(ctx context.Context, name string) error {
 func (s *session) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
 	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
 		k := s.kindOf(gk)
-		if k == nil || k.down == nil {
+		if k == nil || k.Down == nil {
 			return nil
 		}
 		super, err := s.superObject(ctx, k, superKey)
 		if err != nil || super == nil || (uid != "" && uid != super.GetUID()) {
 			return nil
 		}
-		tenant, err := s.tenantObject(ctx, k, k.down.tenantKey(super))
+		tenant, err := s.tenantObject(ctx, k, k.Down.TenantKey(super))
 		if err != nil || tenant == nil || tenant.GetUID() != translate.OriginOf(super).UID {
 			return nil
 		}
@@ -237,9 +238,9 @@ func (s *session) behind(ctx context.Context) func(schema.GroupKind, client.Obje
 }
 
 // kindOf is the carried kind of a group and kind, or nil.
-func (s *session) kindOf(gk schema.GroupKind) *kind {
+func (s *session) kindOf(gk schema.GroupKind) *kinds.Kind {
 	for _, name := range []string{gk.Kind, gk.String()} {
-		if k := s.kind(name); k != nil && k.gvk.GroupKind() == gk {
+		if k := s.kind(name); k != nil && k.GVK.GroupKind() == gk {
 			return k
 		}
 	}

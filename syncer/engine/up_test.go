@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // shownNode is a kind that flows up.
-var shownNode = Up[*corev1.Node]{
+var shownNode = kinds.Up[*corev1.Node]{
 	Name: "Node", Object: &corev1.Node{}, List: &corev1.NodeList{},
-	Desired: func(_ View, super *corev1.Node) *corev1.Node { return super },
+	Desired: func(_ kinds.View, super *corev1.Node) *corev1.Node { return super },
 	Merge:   func(tenant, desired *corev1.Node) { tenant.Labels, tenant.Spec = desired.Labels, desired.Spec },
 }
 
@@ -50,7 +51,7 @@ func TestMark(t *testing.T) {
 }
 
 func TestMergedUp(t *testing.T) {
-	k := shownNode.spec()
+	k := shownNode.Erase()
 	tenant := node(map[string]string{"tenant": "1"}, map[string]string{"note": "1"})
 	desired := node(map[string]string{"zone": "a", names.FromSuper: "true"}, nil)
 	desired.Spec.Unschedulable = true
@@ -76,7 +77,7 @@ func TestMergedUp(t *testing.T) {
 	// What expires is not put back, and needs no second mark.
 	expiring := shownNode
 	expiring.Expires = true
-	if got := mergedUp(expiring.spec(), tenant, desired); got.GetAnnotations()[names.FromSuper] != "" {
+	if got := mergedUp(expiring.Erase(), tenant, desired); got.GetAnnotations()[names.FromSuper] != "" {
 		t.Error("what expires is marked twice")
 	}
 }
@@ -84,19 +85,19 @@ func TestMergedUp(t *testing.T) {
 func TestMergedBack(t *testing.T) {
 	tenant, super := node(nil, nil), node(nil, nil)
 	tenant.Spec.Unschedulable = true
-	if got := mergedBack(shownNode.spec(), View{}, upObjects{super: super, tenant: tenant}); got != nil {
+	if got := mergedBack(shownNode.Erase(), kinds.View{}, upObjects{super: super, tenant: tenant}); got != nil {
 		t.Errorf("of a kind that a tenant may not change: %v", got)
 	}
 	k := shownNode
-	k.Back = func(_ View, super, tenant *corev1.Node) { super.Spec.Unschedulable = tenant.Spec.Unschedulable }
-	got := mergedBack(k.spec(), View{}, upObjects{super: super, tenant: tenant})
+	k.Back = func(_ kinds.View, super, tenant *corev1.Node) { super.Spec.Unschedulable = tenant.Spec.Unschedulable }
+	got := mergedBack(k.Erase(), kinds.View{}, upObjects{super: super, tenant: tenant})
 	if got == nil || !got.(*corev1.Node).Spec.Unschedulable {
 		t.Errorf("of what a tenant changed: %v", got)
 	}
 	if super.Spec.Unschedulable {
 		t.Error("the super cluster's object, which is the cache's, changed")
 	}
-	if again := mergedBack(k.spec(), View{}, upObjects{super: got, tenant: tenant}); again != nil {
+	if again := mergedBack(k.Erase(), kinds.View{}, upObjects{super: got, tenant: tenant}); again != nil {
 		t.Errorf("of what the super cluster has already: %v", again)
 	}
 }

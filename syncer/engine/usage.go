@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -65,21 +66,21 @@ func (u *usage) release(cluster string, key objectKey) {
 }
 
 // observe counts an event of the super cluster: was is nil for a new object, now is nil for a deleted one.
-func (u *usage) observe(k *kind, was, now client.Object) {
+func (u *usage) observe(k *kinds.Kind, was, now client.Object) {
 	before, after := clusterOf(was), clusterOf(now)
-	if was != nil && now != nil && before == after && len(k.down.parts) == 0 {
+	if was != nil && now != nil && before == after && len(k.Down.Parts) == 0 {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.lockedAdd(before, k.amounts(was), -1)
-	u.lockedAdd(after, k.amounts(now), +1)
+	u.lockedAdd(before, k.Amounts(was), -1)
+	u.lockedAdd(after, k.Amounts(now), +1)
 	if now == nil {
-		delete(u.reserved[before], objectKey{k.name, client.ObjectKeyFromObject(was)})
+		delete(u.reserved[before], objectKey{k.Name, client.ObjectKeyFromObject(was)})
 		return
 	}
-	key := objectKey{k.name, client.ObjectKeyFromObject(now)}
-	if r, ok := u.reserved[after][key]; ok && r.coveredBy(k.amounts(now)) {
+	key := objectKey{k.Name, client.ObjectKeyFromObject(now)}
+	if r, ok := u.reserved[after][key]; ok && r.coveredBy(k.Amounts(now)) {
 		delete(u.reserved[after], key)
 	}
 }

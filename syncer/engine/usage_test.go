@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ported is the kind of services, limited by how many ports they have.
-func ported() *kind {
-	return &kind{name: "Service", resource: "services", down: &down{parts: []part{{
-		"ports", func(obj client.Object) int { return len(obj.(*corev1.Service).Spec.Ports) },
+func ported() *kinds.Kind {
+	return &kinds.Kind{Name: "Service", Resource: "services", Down: &kinds.Down[client.Object]{Parts: []kinds.Part[client.Object]{{
+		Resource: "ports", Amount: func(obj client.Object) int { return len(obj.(*corev1.Service).Spec.Ports) },
 	}}}}
 }
 
@@ -28,8 +29,8 @@ func copyOfCluster(cluster, name string, ports int) *corev1.Service {
 func keyOf(obj client.Object) objectKey { return objectKey{"Service", client.ObjectKeyFromObject(obj)} }
 
 // atMost is the growth from one state of a copy to another, with a limit of each resource.
-func atMost(k *kind, was, now client.Object, most int64) growth {
-	return growth{before: k.amounts(was), after: k.amounts(now), most: map[string]int64{"services": most, "ports": most}}
+func atMost(k *kinds.Kind, was, now client.Object, most int64) growth {
+	return growth{before: k.Amounts(was), after: k.Amounts(now), most: map[string]int64{"services": most, "ports": most}}
 }
 
 func TestUsageFollowsEvents(t *testing.T) {

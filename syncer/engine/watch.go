@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -46,31 +47,31 @@ func (e *Engine) owner(obj client.Object) *session {
 }
 
 // watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
-func (e *Engine) watchSuper(ctx context.Context, k *kind) (toolscache.DoneChecker, error) {
-	informer, err := k.cache.open(ctx, k, superIndexes(k))
+func (e *Engine) watchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
+	informer, err := e.cacheOf(k).open(ctx, k, superIndexes(k))
 	if err != nil {
-		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
 	}
 	registration, err := informer.AddEventHandler(e.superHandler(k))
 	if err != nil {
-		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
 	}
 	return registration.HasSyncedChecker(), nil
 }
 
 // superHandler handles the super cluster's events of one kind.
-func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
+func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	switch {
-	case k.down != nil:
+	case k.Down != nil:
 		return e.copyHandler(k)
-	case k.up.node:
+	case k.Up.Node:
 		return e.nodeHandler(k)
-	case k.up.class:
+	case k.Up.Class:
 		return e.classHandler(k)
 	}
 	show := func(obj client.Object) {
 		for s, key := range e.viewers(k, obj) {
-			s.superRecent.seen(k.name, obj)
+			s.superRecent.seen(k.Name, obj)
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}
@@ -82,7 +83,7 @@ func (e *Engine) superHandler(k *kind) toolscache.ResourceEventHandler {
 }
 
 // classHandler handles events of what every tenant may be offered. What was refused may have waited for it.
-func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
+func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *session) {
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
@@ -97,15 +98,15 @@ func (e *Engine) classHandler(k *kind) toolscache.ResourceEventHandler {
 }
 
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
-func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
+func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object, priority int) *session {
-		if e.reviewOwn(k, obj, func(s *session) { s.superRecent.seen(k.name, obj) }) {
+		if e.reviewOwn(k, obj, func(s *session) { s.superRecent.seen(k.Name, obj) }) {
 			return nil
 		}
 		s := e.owner(obj)
 		if s != nil {
-			s.superRecent.seen(k.name, obj)
-			s.enqueue(s.request(k, k.down.tenantKey(obj)), priority)
+			s.superRecent.seen(k.Name, obj)
+			s.enqueue(s.request(k, k.Down.TenantKey(obj)), priority)
 			s.affect(k, obj)
 		}
 		return s
@@ -119,7 +120,7 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 		},
 		update: func(was, obj client.Object) {
 			e.usage.observe(k, was, obj)
-			if k.down.mirror.isUp(was, obj) {
+			if graceExpired(k.Down.Mirror, was, obj) {
 				return
 			}
 			s := event(obj, priorityHigh)
@@ -132,26 +133,26 @@ func (e *Engine) copyHandler(k *kind) toolscache.ResourceEventHandler {
 		},
 		remove: func(obj client.Object, _ bool) {
 			e.usage.observe(k, obj, nil)
-			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.ended(k.name, obj) }) {
+			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.ended(k.Name, obj) }) {
 				return
 			}
 			s := e.owner(obj)
 			if s == nil {
 				return
 			}
-			s.superRecent.ended(k.name, obj)
+			s.superRecent.ended(k.Name, obj)
 			event(obj, priorityHigh)
 			s.retarget(k, obj, nil)
 			s.freed(k)
-			if m := k.down.mirror; m != nil && m.node(obj) != "" {
-				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.node(obj)}), s.nodeLinger)
+			if m := k.Down.Mirror; m != nil && m.Node(obj) != "" {
+				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.Node(obj)}), s.nodeLinger)
 			}
 		},
 	}
 }
 
 // nodeHandler handles events of nodes, of which every tenant may have objects, and ignores heartbeats.
-func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
+func (e *Engine) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		if !e.known() {
 			return
@@ -166,7 +167,7 @@ func (e *Engine) nodeHandler(k *kind) toolscache.ResourceEventHandler {
 	return handler{
 		add: func(obj client.Object, _ bool) { event(obj) },
 		update: func(was, now client.Object) {
-			if !wire.Equal(k.up.desired(View{}, was), k.up.desired(View{}, now)) {
+			if !wire.Equal(k.Up.Desired(kinds.View{}, was), k.Up.Desired(kinds.View{}, now)) {
 				event(now)
 			}
 		},
@@ -187,7 +188,7 @@ func (e *Engine) known() bool {
 
 // viewers are the tenants for whom an event of such an object counts, with the key of each: the one whose namespace it is in or
 // belongs to and, if it is in none, those that hold it because it belonged to theirs before.
-func (e *Engine) viewers(k *kind, obj client.Object) map[*session]client.ObjectKey {
+func (e *Engine) viewers(k *kinds.Kind, obj client.Object) map[*session]client.ObjectKey {
 	viewers := map[*session]client.ObjectKey{}
 	if !e.known() {
 		return viewers
@@ -201,7 +202,7 @@ func (e *Engine) viewers(k *kind, obj client.Object) map[*session]client.ObjectK
 	key := client.ObjectKeyFromObject(obj)
 	e.eachSession(func(s *session) {
 		// A cache that is not full yet would be waited for. What it turns out to hold is looked at then.
-		if !s.begun.Load() || s.kind(k.name) == nil {
+		if !s.begun.Load() || s.kind(k.Name) == nil {
 			return
 		}
 		if held, err := s.tenantObject(s.ctx, k, key); held != nil || err != nil {
@@ -212,13 +213,13 @@ func (e *Engine) viewers(k *kind, obj client.Object) map[*session]client.ObjectK
 }
 
 // viewer is the tenant that sees an object of the super cluster because of its namespace, and the tenant's key of it.
-func (e *Engine) viewer(k *kind, obj client.Object) (*session, client.ObjectKey) {
-	namespace := k.up.namespace(obj)
+func (e *Engine) viewer(k *kinds.Kind, obj client.Object) (*session, client.ObjectKey) {
+	namespace := k.Up.Namespace(obj)
 	if namespace == "" {
 		return nil, client.ObjectKey{}
 	}
 	spaces := e.builtin[namespaceKind]
-	ns, err := spaces.cache.get(context.Background(), spaces, client.ObjectKey{Name: namespace})
+	ns, err := e.cacheOf(spaces).get(context.Background(), spaces, client.ObjectKey{Name: namespace})
 	if err != nil || ns == nil {
 		return nil, client.ObjectKey{}
 	}
@@ -283,7 +284,7 @@ func (s *session) open() error {
 	defer giveBack()
 	var known []toolscache.DoneChecker
 	for k := range s.carried() {
-		if k.up != nil && k.up.class {
+		if k.Up != nil && k.Up.Class {
 			continue
 		}
 		registration, err := s.watchTenant(k)
@@ -303,27 +304,27 @@ func (s *session) open() error {
 }
 
 // watchTenant has the tenant's events of one kind lead to requests.
-func (s *session) watchTenant(k *kind) (toolscache.ResourceEventHandlerRegistration, error) {
+func (s *session) watchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
 	informer, err := s.cache.open(s.ctx, k, tenantIndexes(k))
 	if err != nil {
-		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.Name, err)
 	}
 	registration, err := informer.AddEventHandler(s.tenantHandler(k))
 	if err != nil {
-		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.name, err)
+		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.Name, err)
 	}
 	return registration, nil
 }
 
 // tenantHandler handles the tenant's events of one kind.
-func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
-	if k.up != nil && k.up.expires {
+func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	if k.Up != nil && k.Up.Expires {
 		// What expires is not put back when it goes.
 		return handler{}
 	}
 	return handler{
 		add: func(obj client.Object, initial bool) {
-			s.tenantRecent.seen(k.name, obj)
+			s.tenantRecent.seen(k.Name, obj)
 			if initial {
 				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
@@ -335,34 +336,34 @@ func (s *session) tenantHandler(k *kind) toolscache.ResourceEventHandler {
 			}
 		},
 		update: func(was, obj client.Object) {
-			if s.tenantRecent.seen(k.name, obj) && onlyStatus(was, obj) {
+			if s.tenantRecent.seen(k.Name, obj) && onlyStatus(was, obj) {
 				return // it is the one that was shown
 			}
-			if k.down != nil && k.down.mirror.isUp(was, obj) {
+			if k.Down != nil && graceExpired(k.Down.Mirror, was, obj) {
 				return
 			}
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
-				s.review(obj.GetNamespace(), differing(references(k, was), references(k, obj)))
+				s.review(obj.GetNamespace(), differing(kinds.References(k, was), kinds.References(k, obj)))
 			}
 		},
 		remove: func(obj client.Object, missed bool) {
 			s.witness(obj, missed)
-			s.tenantRecent.ended(k.name, obj)
+			s.tenantRecent.ended(k.Name, obj)
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
-			s.review(obj.GetNamespace(), references(k, obj))
+			s.review(obj.GetNamespace(), kinds.References(k, obj))
 		},
 	}
 }
 
-// isUp says whether the time of an object that was being deleted is up. An apiserver drops it with its next write, whose event tells the
-// rest.
-func (m *mirror) isUp(was, now client.Object) bool {
+// graceExpired reports whether the grace period of a deleted object has expired. An apiserver drops the object with its next write, whose
+// event leads to the same request.
+func graceExpired(m *kinds.Mirror[client.Object], was, now client.Object) bool {
 	if m == nil || stand(was) != deleting || len(now.GetFinalizers()) > 0 {
 		return false
 	}
-	given := m.grace(now)
+	given := m.GracePeriodSeconds(now)
 	return given != nil && *given == 0
 }
 
@@ -374,25 +375,25 @@ func onlyStatus(was, now client.Object) bool {
 }
 
 // initialPriority is the priority of an object that was there before the syncer: what has had no copy yet may have waited for it.
-func initialPriority(k *kind, obj client.Object) int {
-	if k.down != nil && k.down.mirror != nil && !k.down.mirror.started(obj) {
+func initialPriority(k *kinds.Kind, obj client.Object) int {
+	if k.Down != nil && k.Down.Mirror != nil && !k.Down.Mirror.Started(obj) {
 		return priorityNormal
 	}
 	return priorityLow
 }
 
 // wake enqueues what may have waited for an object to appear: events of different kinds come in any order.
-func (s *session) wake(k *kind, obj client.Object) {
+func (s *session) wake(k *kinds.Kind, obj client.Object) {
 	again := func(r Request) { s.enqueue(r, priorityNormal) }
-	if k.name == namespaceKind {
+	if k.Name == namespaceKind {
 		s.eachIn(obj.GetName(), again)
 		return
 	}
-	if k.down == nil || k.down.mirror != nil || obj.GetNamespace() == "" {
+	if k.Down == nil || k.Down.Mirror != nil || obj.GetNamespace() == "" {
 		return
 	}
 	// Reading a cache that has synced does not fail; were it to, the objects would be tried again at their next event.
-	_ = s.eachReferrer(s.ctx, k.name, client.ObjectKeyFromObject(obj), again)
+	_ = s.eachReferrer(s.ctx, k.Name, client.ObjectKeyFromObject(obj), again)
 }
 
 // enqueueParked enqueues objects that are not carried for now, before their time.
@@ -407,7 +408,7 @@ func (s *session) enqueueParked(objects []objectKey, priority int) {
 // eachIn calls f with the request of each object that the tenant has in a namespace and that goes down.
 func (s *session) eachIn(namespace string, f func(Request)) {
 	for k := range s.carried() {
-		if k.down == nil || k.name == namespaceKind {
+		if k.Down == nil || k.Name == namespaceKind {
 			continue
 		}
 		_ = s.cache.eachKeyBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
@@ -417,17 +418,17 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 }
 
 // review looks again at what an object of a namespace began or ceased to refer to: it may be wanted now, or not any more.
-func (s *session) review(namespace string, refs []Reference) {
+func (s *session) review(namespace string, refs []kinds.Reference) {
 	for _, ref := range refs {
-		if to := s.kind(ref.Kind); to != nil && to.down != nil && to.down.onDemand {
-			s.enqueue(s.request(to, ref.keyFor(namespace)), priorityLow)
+		if to := s.kind(ref.Kind); to != nil && to.Down != nil && to.Down.OnDemand {
+			s.enqueue(s.request(to, ref.KeyFor(namespace)), priorityLow)
 		}
 	}
 }
 
 // differing are the references that are in one of two lists alone.
-func differing(was, now []Reference) []Reference {
-	var alone []Reference
+func differing(was, now []kinds.Reference) []kinds.Reference {
+	var alone []kinds.Reference
 	for _, ref := range was {
 		if !slices.Contains(now, ref) {
 			alone = append(alone, ref)
@@ -452,52 +453,52 @@ func (s *session) enqueueSuper() error {
 }
 
 // enqueueAll enqueues the objects of a kind on both sides.
-func (s *session) enqueueAll(k *kind) error {
+func (s *session) enqueueAll(k *kinds.Kind) error {
 	err := s.cache.eachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
 	if err != nil {
-		return fmt.Errorf("listing the tenant's %s objects: %w", k.name, err)
+		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
 	}
 	return s.enqueueCopies(k)
 }
 
 // enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
-func (s *session) enqueueCopies(k *kind) error {
+func (s *session) enqueueCopies(k *kinds.Kind) error {
 	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
 	if err != nil {
-		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.name, err)
+		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.Name, err)
 	}
 	return nil
 }
 
 // eachSuperKey calls f with the tenant's key of each object of a kind that the super cluster has of the tenant, or could show
 // to it. A key may come more than once.
-func (s *session) eachSuperKey(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+func (s *session) eachSuperKey(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
 	switch {
-	case k.down != nil && k.down.tokens != nil:
+	case k.Down != nil && k.Down.Tokens != nil:
 		return errors.Join(s.eachCopy(ctx, k, f), s.eachKeptTokens(ctx, func(kept client.Object) { f(tokensKey(kept)) }))
-	case k.down != nil:
+	case k.Down != nil:
 		return s.eachCopy(ctx, k, f)
-	case k.up.node:
+	case k.Up.Node:
 		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
-	case k.up.class:
-		return k.cache.eachKey(ctx, k, f)
+	case k.Up.Class:
+		return s.cacheOf(k).eachKey(ctx, k, f)
 	}
 	return s.eachShown(ctx, k, f)
 }
 
 // eachCopy calls f with the tenant's key of each copy of a kind.
-func (s *session) eachCopy(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
-	return k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.down.tenantKey(obj)) })
+func (s *session) eachCopy(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
+	return s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.Down.TenantKey(obj)) })
 }
 
 // eachNode calls f with the name of the node of each of the tenant's mirrored objects.
 func (s *session) eachNode(ctx context.Context, f func(string)) error {
 	for k := range s.carried() {
-		if k.down == nil || k.down.mirror == nil {
+		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		err := k.cache.eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
-			if node := k.down.mirror.node(obj); node != "" {
+		err := s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
+			if node := k.Down.Mirror.Node(obj); node != "" {
 				f(node)
 			}
 		})
@@ -509,11 +510,11 @@ func (s *session) eachNode(ctx context.Context, f func(string)) error {
 }
 
 // eachShown calls f with the tenant's key of each object that belongs to one of the tenant's namespaces in the super cluster.
-func (s *session) eachShown(ctx context.Context, k *kind, f func(client.ObjectKey)) error {
+func (s *session) eachShown(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
 	spaces := s.builtin[namespaceKind]
 	var failed error
-	err := spaces.cache.eachBy(ctx, spaces, indexCluster, s.lane(), func(ns client.Object) {
-		err := k.cache.eachKeyBy(ctx, k, indexNamespace, ns.GetName(), func(superKey client.ObjectKey) {
+	err := s.cacheOf(spaces).eachBy(ctx, spaces, indexCluster, s.lane(), func(ns client.Object) {
+		err := s.cacheOf(k).eachKeyBy(ctx, k, indexNamespace, ns.GetName(), func(superKey client.ObjectKey) {
 			f(tenantKeyIn(translate.OriginOf(ns).Namespace, superKey))
 		})
 		failed = errors.Join(failed, err)

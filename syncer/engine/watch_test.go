@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestOnlyStatus(t *testing.T) {
@@ -41,14 +42,14 @@ func TestOnlyStatus(t *testing.T) {
 }
 
 func TestIsUp(t *testing.T) {
-	m := &mirror{grace: func(obj client.Object) *int64 { return obj.GetDeletionGracePeriodSeconds() }}
+	m := &kinds.Mirror[client.Object]{GracePeriodSeconds: func(obj client.Object) *int64 { return obj.GetDeletionGracePeriodSeconds() }}
 	deleted := func(seconds int64, finalizers ...string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, DeletionGracePeriodSeconds: &seconds, Finalizers: finalizers,
 		}}
 	}
 	for name, tt := range map[string]struct {
-		m        *mirror
+		m        *kinds.Mirror[client.Object]
 		was, now *corev1.Pod
 		want     bool
 	}{
@@ -60,8 +61,8 @@ func TestIsUp(t *testing.T) {
 		"it is of a kind that takes none": {nil, deleted(30), deleted(0), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tt.m.isUp(tt.was, tt.now); got != tt.want {
-				t.Errorf("isUp is %t, want %t", got, tt.want)
+			if got := graceExpired(tt.m, tt.was, tt.now); got != tt.want {
+				t.Errorf("graceExpired is %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
@@ -60,25 +61,25 @@ func removeObject(ctx context.Context, c client.Client, obj client.Object, grace
 }
 
 // patchTenant changes a tenant's object if it differs, and returns it as it is then; nil if it is gone.
-func (s *session) patchTenant(ctx context.Context, k *kind, was, now client.Object) (client.Object, error) {
+func (s *session) patchTenant(ctx context.Context, k *kinds.Kind, was, now client.Object) (client.Object, error) {
 	if was == now || wire.Equal(was, now) {
 		return was, nil
 	}
 	if err := s.client.Patch(ctx, now, sameObject(was, client.MergeFrom(was))); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.put(k.name, k.cachedTenant(now))
+	s.tenantRecent.put(k.Name, k.CachedTenant(now))
 	return now, nil
 }
 
 // patchTenantStatus changes the status of a tenant's object if it differs.
-func (s *session) patchTenantStatus(ctx context.Context, k *kind, was, now client.Object) error {
+func (s *session) patchTenantStatus(ctx context.Context, k *kinds.Kind, was, now client.Object) error {
 	if wire.Equal(was, now) {
 		return nil
 	}
 	if err := s.client.Status().Patch(ctx, now, statusPatch{was}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.put(k.name, now)
+	s.tenantRecent.put(k.Name, now)
 	return nil
 }

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // BenchmarkPod is what the functions of the kind that there is most of cost, for a pod as a Deployment makes it.
 func BenchmarkPod(b *testing.B) {
-	k, ok := Pod().(engine.Down[*corev1.Pod])
+	k, ok := Pod().(kinds.Down[*corev1.Pod])
 	if !ok {
 		b.Fatal("pods do not flow down")
 	}

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // class is a kind that tenants choose from: they see what is published, under its own name. Its labels come up, since tools find
@@ -18,11 +18,11 @@ import (
 // tenant can add nothing there. The function replace compares what cannot be changed in place.
 func class[T client.Object](
 	name string, object T, list client.ObjectList, show func(to, from T), replace func(a, b T) bool, annotations ...string,
-) engine.Up[T] {
-	return engine.Up[T]{
+) kinds.Up[T] {
+	return kinds.Up[T]{
 		Name: name, Object: object, List: list,
 		Class: true,
-		Desired: func(_ engine.View, super T) T {
+		Desired: func(_ kinds.View, super T) T {
 			desired := object.DeepCopyObject().(T)
 			desired.SetName(super.GetName())
 			desired.SetLabels(publicLabels(super.GetLabels()))

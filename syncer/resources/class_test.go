@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // superClass is a class of the super cluster with everything set that its kind can hold.
@@ -29,9 +29,9 @@ func classMeta(annotations map[string]string) metav1.ObjectMeta {
 
 // testClass holds a kind to what tenants should see of a class: exactly that comes up, a tenant's changes are put back, and the
 // class is made anew if one of the changes is made that an apiserver refuses, and only then.
-func testClass[T client.Object](t *testing.T, kind engine.Kind, super, want T, fixed ...func(T)) {
+func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fixed ...func(T)) {
 	t.Helper()
-	k := kindOf[engine.Up[T]](t, kind)
+	k := kindOf[kinds.Up[T]](t, kind)
 	if !k.Class || k.Node || k.Expires || k.Back != nil || k.Namespace != nil {
 		t.Errorf("the kind is %+v; want one of classes", k)
 	}

@@ -4,12 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // toldConditions are conditions of a copy as they are told of the tenant's object: without the super cluster's names, and in the
 // tenant's count of generations. Of which generation an older observation was is not known there.
-func toldConditions(v engine.View, tenant, super client.Object, conditions []metav1.Condition) []metav1.Condition {
+func toldConditions(v kinds.View, tenant, super client.Object, conditions []metav1.Condition) []metav1.Condition {
 	if len(conditions) == 0 {
 		return nil
 	}

@@ -5,14 +5,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // ConfigMap flows down while a pod refers to it. The tenant's root CA goes by another name, since the super cluster keeps its
 // own under the same.
-func ConfigMap() engine.Kind {
-	return engine.Down[*corev1.ConfigMap]{
+func ConfigMap() kinds.Flow {
+	return kinds.Down[*corev1.ConfigMap]{
 		Name:     "ConfigMap",
 		Object:   &corev1.ConfigMap{},
 		List:     &corev1.ConfigMapList{},
@@ -27,7 +27,7 @@ func ConfigMap() engine.Kind {
 				Name:      translate.TenantConfigMapName(super.GetName()),
 			}
 		},
-		Desired: func(_ engine.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		Desired: func(_ kinds.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			own := tenant.DeepCopy()
 			return &corev1.ConfigMap{Data: own.Data, BinaryData: own.BinaryData, Immutable: own.Immutable}, nil
 		},

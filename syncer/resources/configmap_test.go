@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestConfigMapGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	if !k.OnDemand || k.Adopt != nil {
 		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt != nil)
 	}
@@ -32,7 +32,7 @@ func TestConfigMapGoesDown(t *testing.T) {
 
 // TestConfigMapKeys: the tenant's root CA makes way for the super cluster's, and its copy leads back to it.
 func TestConfigMapKeys(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	for tenantName, superName := range map[string]string{
 		"settings":                "settings",
 		"kube-root-ca.crt":        "tenant-kube-root-ca.crt",
@@ -50,7 +50,7 @@ func TestConfigMapKeys(t *testing.T) {
 }
 
 func TestConfigMapMerge(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	super := &corev1.ConfigMap{
 		ObjectMeta: superMeta("settings"),
 		Data:       map[string]string{"a": "edited", "gone": "1"},
@@ -66,7 +66,7 @@ func TestConfigMapMerge(t *testing.T) {
 }
 
 func TestConfigMapReplace(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	one := func(immutable *bool) *corev1.ConfigMap {
 		return &corev1.ConfigMap{Data: map[string]string{"a": "1"}, BinaryData: map[string][]byte{"b": {1}}, Immutable: immutable}
 	}
@@ -103,7 +103,7 @@ func TestConfigMapReplace(t *testing.T) {
 
 // TestConfigMapOfNoTenant: what is not a copy leads to no namespace.
 func TestConfigMapOfNoTenant(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ConfigMap]](t, ConfigMap())
+	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: superDefault, Name: "kube-root-ca.crt"}}
 	if got := k.TenantKey(own); got.Namespace != "" {
 		t.Errorf("the super cluster's root CA leads to %s", got)

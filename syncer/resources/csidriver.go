@@ -3,12 +3,12 @@ package resources
 import (
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // CSIDriver is shown to the tenants whose pods may use it: its label says to the tenant's admission which pods may have volumes
 // of it inline, and its spec what it does with them. The tokens that it asks the super cluster for are not shown.
-func CSIDriver() engine.Kind {
+func CSIDriver() kinds.Flow {
 	return class("CSIDriver", &storagev1.CSIDriver{}, &storagev1.CSIDriverList{},
 		func(to, from *storagev1.CSIDriver) {
 			own := from.Spec.DeepCopy()

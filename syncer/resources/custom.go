@@ -10,11 +10,11 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // Custom is the kind of a custom resource: its fields flow the one way, and of what flows down the status comes back.
-func Custom(r engine.CustomResource) engine.Kind {
+func Custom(r kinds.CustomResource) kinds.Flow {
 	name := r.GVK.GroupKind().String()
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
 	object.SetGroupVersionKind(r.GVK)
@@ -26,10 +26,10 @@ func Custom(r engine.CustomResource) engine.Kind {
 }
 
 // customDown flows down. Without a subresource the status is a field like others, which the tenant's object takes over.
-func customDown(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r engine.CustomResource) engine.Kind {
-	k := engine.Down[*unstructured.Unstructured]{
+func customDown(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
+	k := kinds.Down[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
-		Desired: func(_ engine.View, tenant *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		Desired: func(_ kinds.View, tenant *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			desired := fieldsOf(tenant, r.GVK)
 			delete(desired.Object, "status")
 			return desired, nil
@@ -48,7 +48,7 @@ func customDown(name string, object *unstructured.Unstructured, list *unstructur
 }
 
 // showStatus shows the tenant the status of the copy without the super cluster's names.
-func showStatus(v engine.View, tenant, super *unstructured.Unstructured) {
+func showStatus(v kinds.View, tenant, super *unstructured.Unstructured) {
 	replaceStatus(tenant, super)
 	if status, ok := tenant.Object["status"]; ok {
 		tenant.Object["status"] = cleanTexts(v, status)
@@ -56,11 +56,11 @@ func showStatus(v engine.View, tenant, super *unstructured.Unstructured) {
 }
 
 // customUp is shown to the tenant under its own name; one without a namespace if it is published.
-func customUp(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r engine.CustomResource) engine.Kind {
-	k := engine.Up[*unstructured.Unstructured]{
+func customUp(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
+	k := kinds.Up[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
 		Class: !r.Namespaced,
-		Desired: func(v engine.View, super *unstructured.Unstructured) *unstructured.Unstructured {
+		Desired: func(v kinds.View, super *unstructured.Unstructured) *unstructured.Unstructured {
 			desired := fieldsOf(super, r.GVK)
 			cleanTexts(v, desired.Object)
 			desired.SetName(super.GetName())
@@ -120,7 +120,7 @@ func replaceStatus(to, from *unstructured.Unstructured) {
 }
 
 // cleanTexts takes the super cluster's names out of all texts of a value that nobody else has.
-func cleanTexts(v engine.View, value any) any {
+func cleanTexts(v kinds.View, value any) any {
 	switch value := value.(type) {
 	case string:
 		return v.Tenant.Text(value, v.Namespace)

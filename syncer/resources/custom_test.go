@@ -11,7 +11,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 var widget = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
@@ -32,16 +32,16 @@ func aWidget(meta metav1.ObjectMeta, fields object) *unstructured.Unstructured {
 	return u
 }
 
-func customDownOf(t *testing.T, status bool) engine.Down[*unstructured.Unstructured] {
+func customDownOf(t *testing.T, status bool) kinds.Down[*unstructured.Unstructured] {
 	t.Helper()
-	return kindOf[engine.Down[*unstructured.Unstructured]](t, Custom(engine.CustomResource{
+	return kindOf[kinds.Down[*unstructured.Unstructured]](t, Custom(kinds.CustomResource{
 		GVK: widget, Direction: tenancyv1alpha1.SyncDown, Namespaced: true, Status: status,
 	}))
 }
 
-func customUpOf(t *testing.T, namespaced, status bool) engine.Up[*unstructured.Unstructured] {
+func customUpOf(t *testing.T, namespaced, status bool) kinds.Up[*unstructured.Unstructured] {
 	t.Helper()
-	return kindOf[engine.Up[*unstructured.Unstructured]](t, Custom(engine.CustomResource{
+	return kindOf[kinds.Up[*unstructured.Unstructured]](t, Custom(kinds.CustomResource{
 		GVK: widget, Direction: tenancyv1alpha1.SyncUp, Namespaced: namespaced, Status: status,
 	}))
 }
@@ -137,7 +137,7 @@ func TestCustomDownStatus(t *testing.T) {
 			[]any{"default/w"},
 		},
 	}
-	for name, write := range map[string]func(engine.View, *unstructured.Unstructured, *unstructured.Unstructured){
+	for name, write := range map[string]func(kinds.View, *unstructured.Unstructured, *unstructured.Unstructured){
 		"with a subresource":    customDownOf(t, true).Status,
 		"without a subresource": customDownOf(t, false).Back,
 	} {
@@ -194,7 +194,7 @@ func TestCustomUp(t *testing.T) {
 	unchanged(t, "the super cluster's object", wasSuper, super)
 
 	root := aWidget(metav1.ObjectMeta{Name: "w", UID: "super-uid"}, object{"spec": "1"})
-	shown := customUpOf(t, false, true).Desired(engine.View{Tenant: blue}, root)
+	shown := customUpOf(t, false, true).Desired(kinds.View{Tenant: blue}, root)
 	unchanged(t, "what is shown without a namespace, other than it should be,",
 		aWidget(metav1.ObjectMeta{Name: "w"}, object{"spec": "1"}), shown)
 }

@@ -3,12 +3,12 @@ package resources
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // DeviceClass is shown to the tenants whose pods may claim its devices: which devices they are, and the name by which a
 // container asks for them as for a resource. What is told to the drivers stays in the super cluster.
-func DeviceClass() engine.Kind {
+func DeviceClass() kinds.Flow {
 	return class("DeviceClass", &resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{},
 		func(to, from *resourcev1.DeviceClass) {
 			own := from.Spec.DeepCopy()

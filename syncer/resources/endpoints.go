@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -26,8 +26,8 @@ const endpointsManagedBy = "endpoints.kubernetes.io/managed-by"
 
 // Endpoints are synced down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes
 // EndpointSlices of them, as the tenant does, and by itself those of services that select pods.
-func Endpoints() engine.Kind {
-	return engine.Down[*endpoints]{
+func Endpoints() kinds.Flow {
+	return kinds.Down[*endpoints]{
 		Name:     "Endpoints",
 		Object:   &endpoints{},
 		List:     &endpointsList{},
@@ -36,13 +36,13 @@ func Endpoints() engine.Kind {
 		Desired:  desiredEndpoints,
 		Merge:    mergeEndpoints,
 		Targets:  endpointsTargets,
-		Omitted: func(v engine.View, tenant *endpoints) error {
+		Omitted: func(v kinds.View, tenant *endpoints) error {
 			_, err := allowedSubsets(v, tenant)
 			return err
 		},
-		References: func(tenant *endpoints) []engine.Reference {
+		References: func(tenant *endpoints) []kinds.Reference {
 			// Endpoints belong to the Service of their name, also to one that the platform made.
-			return []engine.Reference{{Kind: serviceKind, Name: tenant.Name}}
+			return []kinds.Reference{{Kind: serviceKind, Name: tenant.Name}}
 		},
 		Skip:  skipEndpoints,
 		Adopt: madeByController,
@@ -51,7 +51,7 @@ func Endpoints() engine.Kind {
 
 // skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: for a service
 // without pods, it wrote Endpoints without an address, which are of no use.
-func skipEndpoints(_ engine.View, tenant *endpoints) bool {
+func skipEndpoints(_ kinds.View, tenant *endpoints) bool {
 	_, made := tenant.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	return made || len(tenant.Subsets) == 0
 }
@@ -59,7 +59,7 @@ func skipEndpoints(_ engine.View, tenant *endpoints) bool {
 var errSelects = errors.New("the Service of this name selects pods, and its endpoints are found by that; " +
 	"take the selector away to write endpoints by hand, or write an EndpointSlice beside it")
 
-func desiredEndpoints(v engine.View, tenant *endpoints) (*endpoints, error) {
+func desiredEndpoints(v kinds.View, tenant *endpoints) (*endpoints, error) {
 	service, _ := v.Lookup(schema.GroupKind{Kind: serviceKind}, v.Tenant.SuperKey(client.ObjectKeyFromObject(tenant)), "").(*corev1.Service)
 	if service != nil && len(service.Spec.Selector) > 0 {
 		return nil, errSelects
@@ -73,7 +73,7 @@ func desiredEndpoints(v engine.View, tenant *endpoints) (*endpoints, error) {
 }
 
 // admitEndpoints rejects Endpoints without any allowed address.
-func admitEndpoints(v engine.View, tenant *endpoints) error {
+func admitEndpoints(v kinds.View, tenant *endpoints) error {
 	if subsets, err := allowedSubsets(v, tenant); len(subsets) == 0 {
 		return err
 	}
@@ -81,7 +81,7 @@ func admitEndpoints(v engine.View, tenant *endpoints) error {
 }
 
 // allowedSubsets returns a copy of the subsets with the allowed addresses, and an error that names the others.
-func allowedSubsets(v engine.View, tenant *endpoints) ([]endpointSubset, error) {
+func allowedSubsets(v kinds.View, tenant *endpoints) ([]endpointSubset, error) {
 	may := targets{view: v}
 	var kept []endpointSubset
 	for _, subset := range tenant.DeepCopy().Subsets {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // subsets are endpoints with an address that is ready and one that is not, both of a pod.
@@ -25,7 +25,7 @@ func subsets(ref *corev1.ObjectReference) []corev1.EndpointSubset { //nolint:sta
 }
 
 func TestEndpointsGoDown(t *testing.T) {
-	k := kindOf[engine.Down[*endpoints]](t, Endpoints())
+	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	got, err := k.Desired(view, &endpoints{ObjectMeta: meta("web"), Subsets: subsets(target("shop"))})
 	want := &endpoints{Subsets: subsets(superTarget("team-71a1c3-blue-shop"))}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -35,7 +35,7 @@ func TestEndpointsGoDown(t *testing.T) {
 
 // TestEndpointsOfAServiceThatSelects: the super cluster's controller would write them too, for ever.
 func TestEndpointsOfAServiceThatSelects(t *testing.T) {
-	k := kindOf[engine.Down[*endpoints]](t, Endpoints())
+	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	tests := map[string]struct {
 		service client.Object
 		want    error
@@ -62,7 +62,7 @@ func TestEndpointsOfAServiceThatSelects(t *testing.T) {
 }
 
 func TestEndpointsOfControllersStay(t *testing.T) {
-	k := kindOf[engine.Down[*endpoints]](t, Endpoints())
+	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	tests := map[string]struct {
 		meta    metav1.ObjectMeta
 		subsets int
@@ -86,7 +86,7 @@ func TestEndpointsOfControllersStay(t *testing.T) {
 
 // TestEndpointsTakeOver: of what the super cluster's controller made, nothing stays that says so.
 func TestEndpointsTakeOver(t *testing.T) {
-	k := kindOf[engine.Down[*endpoints]](t, Endpoints())
+	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	super := &endpoints{ObjectMeta: superMeta("web"), Subsets: subsets(target("elsewhere"))}
 	super.Labels = map[string]string{"endpoints.kubernetes.io/managed-by": "endpoint-controller", "kept": "yes"}
 	super.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "x", "kept": "yes"}

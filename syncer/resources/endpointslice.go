@@ -9,31 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // EndpointSlice flows down if the tenant wrote it, with the addresses that the tenant may lead to. What controllers make of services and
 // of Endpoints, those of the super cluster make there of the copies, with all that the copies carry; so it is not looked at on either
 // side. One of names stays in the tenant like a Service that is a name for another.
-func EndpointSlice() engine.Kind {
-	return engine.Down[*discoveryv1.EndpointSlice]{
+func EndpointSlice() kinds.Flow {
+	return kinds.Down[*discoveryv1.EndpointSlice]{
 		Name:   "EndpointSlice",
 		Object: &discoveryv1.EndpointSlice{},
 		List:   &discoveryv1.EndpointSliceList{},
 		Selector: without(discoveryv1.LabelManagedBy, selection.NotIn,
 			"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"),
-		Skip: func(v engine.View, tenant *discoveryv1.EndpointSlice) bool {
+		Skip: func(v kinds.View, tenant *discoveryv1.EndpointSlice) bool {
 			return tenant.AddressType == discoveryv1.AddressTypeFQDN && !v.Tenant.Policy.AllowExternalNames
 		},
 		Admit:   admitEndpointSlice,
 		Desired: desiredEndpointSlice,
 		Targets: sliceTargets,
-		Omitted: func(v engine.View, tenant *discoveryv1.EndpointSlice) error {
+		Omitted: func(v kinds.View, tenant *discoveryv1.EndpointSlice) error {
 			_, err := allowedEndpoints(v, tenant)
 			return err
 		},
-		References: func(tenant *discoveryv1.EndpointSlice) []engine.Reference {
+		References: func(tenant *discoveryv1.EndpointSlice) []kinds.Reference {
 			var refs references
 			refs.add(serviceKind, tenant.Labels[discoveryv1.LabelServiceName])
 			return refs
@@ -54,7 +54,7 @@ func without(label string, operator selection.Operator, values ...string) labels
 	return labels.NewSelector().Add(*r)
 }
 
-func desiredEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
+func desiredEndpointSlice(v kinds.View, tenant *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
 	own, _ := allowedEndpoints(v, tenant)
 	for i := range own {
 		translateTarget(v.Tenant, own[i].TargetRef)
@@ -63,7 +63,7 @@ func desiredEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) (*di
 }
 
 // admitEndpointSlice rejects a slice without any allowed address.
-func admitEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) error {
+func admitEndpointSlice(v kinds.View, tenant *discoveryv1.EndpointSlice) error {
 	if own, err := allowedEndpoints(v, tenant); len(own) == 0 {
 		return err
 	}
@@ -71,7 +71,7 @@ func admitEndpointSlice(v engine.View, tenant *discoveryv1.EndpointSlice) error 
 }
 
 // allowedEndpoints returns copies of the endpoints with the allowed addresses, and an error that names the others.
-func allowedEndpoints(v engine.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
+func allowedEndpoints(v kinds.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
 	may := targets{view: v}
 	ports := make([]port, len(tenant.Ports))
 	for i, p := range tenant.Ports {

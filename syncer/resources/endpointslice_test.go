@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // target is a reference to a pod of a namespace, as its apiserver knows it.
@@ -23,7 +23,7 @@ func superTarget(namespace string) *corev1.ObjectReference {
 }
 
 func TestEndpointSliceGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
+	k := kindOf[kinds.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
 	slice := func(ref *corev1.ObjectReference) *discoveryv1.EndpointSlice {
 		return &discoveryv1.EndpointSlice{
 			AddressType: discoveryv1.AddressTypeIPv4,
@@ -50,7 +50,7 @@ func TestEndpointSliceGoesDown(t *testing.T) {
 }
 
 func TestEndpointSliceMerge(t *testing.T) {
-	k := kindOf[engine.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
+	k := kindOf[kinds.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
 	addresses := func(meta metav1.ObjectMeta, kind discoveryv1.AddressType, all ...string) *discoveryv1.EndpointSlice {
 		s := &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: kind, Ports: []discoveryv1.EndpointPort{{Name: new(all[0])}}}
 		for _, address := range all {
@@ -73,7 +73,7 @@ func TestEndpointSliceMerge(t *testing.T) {
 }
 
 func TestEndpointSlicesOfControllersStay(t *testing.T) {
-	k := kindOf[engine.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
+	k := kindOf[kinds.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
 	tests := map[string]struct {
 		labels labels.Set
 		want   bool

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // kubelet is the source of events whose host is the node of a pod, which the tenant may know. Of others it is the machine of a
@@ -14,8 +14,8 @@ const kubelet = "kubelet"
 
 // Event is shown to the tenant if it is about a copy of one of its objects, as if it were about the object itself. It expires
 // in the tenant by itself.
-func Event() engine.Kind {
-	return engine.Up[*corev1.Event]{
+func Event() kinds.Flow {
+	return kinds.Up[*corev1.Event]{
 		Name:    "Event",
 		Object:  &corev1.Event{},
 		List:    &corev1.EventList{},
@@ -29,7 +29,7 @@ func Event() engine.Kind {
 	}
 }
 
-func tenantEvent(v engine.View, super *corev1.Event) *corev1.Event {
+func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	about := super.InvolvedObject
 	obj := v.Lookup(about.GroupVersionKind().GroupKind(), client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
 	if obj == nil || obj.GetNamespace() != v.Namespace {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // superEvent is an event about the copy of the pod default/web.
@@ -37,12 +37,12 @@ func superEvent() *corev1.Event {
 }
 
 func TestEventComesUp(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	if k.Node || !k.Expires || k.Status != nil {
 		t.Errorf("the kind is %+v; want one that expires, and has no status", k)
 	}
 	pod := &corev1.Pod{ObjectMeta: meta("web")}
-	view := engine.View{
+	view := kinds.View{
 		Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{"Pod " + superDefault + "/web": pod}),
 	}
 	want := &corev1.Event{
@@ -68,10 +68,10 @@ func TestEventComesUp(t *testing.T) {
 
 // TestEventOfAComponent: where a component of the super cluster runs is not told.
 func TestEventOfAComponent(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	super := superEvent()
 	super.Source = corev1.EventSource{Component: "scheduler", Host: "control-plane-7"}
-	view := engine.View{
+	view := kinds.View{
 		Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: meta("web")}}),
 	}
 	if got := k.Desired(view, super).Source; got != (corev1.EventSource{Component: "scheduler"}) {
@@ -81,10 +81,10 @@ func TestEventOfAComponent(t *testing.T) {
 
 // TestEventAboutARenamedObject: the tenant's name counts, where it differs from the copy's.
 func TestEventAboutARenamedObject(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	super := superEvent()
 	super.InvolvedObject.Kind, super.InvolvedObject.Name = "ConfigMap", movedRootCA
-	view := engine.View{Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{
+	view := kinds.View{Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{
 		"ConfigMap " + superDefault + "/" + movedRootCA: &corev1.ConfigMap{ObjectMeta: meta(rootCA)},
 	})}
 	if got := k.Desired(view, super); got == nil || got.InvolvedObject.Name != rootCA {
@@ -93,7 +93,7 @@ func TestEventAboutARenamedObject(t *testing.T) {
 }
 
 func TestEventOfNoConcern(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	elsewhere := &corev1.Pod{ObjectMeta: meta("web")}
 	elsewhere.Namespace = "prod"
 	tests := map[string]map[string]client.Object{
@@ -105,7 +105,7 @@ func TestEventOfNoConcern(t *testing.T) {
 	}
 	for name, known := range tests {
 		t.Run(name, func(t *testing.T) {
-			view := engine.View{Tenant: blue, Namespace: "default", Lookup: lookup(known)}
+			view := kinds.View{Tenant: blue, Namespace: "default", Lookup: lookup(known)}
 			if got := k.Desired(view, superEvent()); got != nil {
 				t.Errorf("the tenant is shown %v", got)
 			}
@@ -115,7 +115,7 @@ func TestEventOfNoConcern(t *testing.T) {
 
 // TestEventMerge: an event that comes again counts up, and stays the tenant's object that it is.
 func TestEventMerge(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Event]](t, Event())
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	tenant := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web.1", UID: "tenant-event-uid", ResourceVersion: "9"},
 		Count:      3, Message: "old", Related: &corev1.ObjectReference{Name: "x"},

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // decisionsFile says for each field of each kind that flows down what becomes of it on the way: a type, a field by its JSON name, a word,
@@ -148,7 +148,7 @@ func (k downKind) object() client.Object {
 }
 
 // desired is the copy of an object.
-func (k downKind) desired(v engine.View, tenant client.Object) (client.Object, error) {
+func (k downKind) desired(v kinds.View, tenant client.Object) (client.Object, error) {
 	out := k.value.FieldByName("Desired").Call([]reflect.Value{reflect.ValueOf(v), reflect.ValueOf(tenant)})
 	err, _ := reflect.TypeAssert[error](out[1])
 	return out[0].Interface().(client.Object), err

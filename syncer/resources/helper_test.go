@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -33,7 +33,7 @@ var blue = translate.Tenant{
 }
 
 // view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
-var view = engine.View{
+var view = kinds.View{
 	Tenant: blue, Namespace: "default",
 	Lookup: lookup(nil), Digest: digest(), Copy: copyOf(nil), Rivals: rivals(nil), Offers: func(_, name string) bool { return name != "hidden" },
 	RunsAt: func(address string) bool { return strings.HasPrefix(address, "10.1.") },
@@ -70,7 +70,7 @@ func rivals(claimed map[string]client.Object) func(kind, claim string) []client.
 }
 
 // offering is a view of a tenant that is offered these classes of a kind, and no others.
-func offering(kind string, names ...string) engine.View {
+func offering(kind string, names ...string) kinds.View {
 	v := view
 	v.Offers = func(k, name string) bool { return k == kind && slices.Contains(names, name) }
 	return v
@@ -80,7 +80,7 @@ func offering(kind string, names ...string) engine.View {
 const superDefault = "team-71a1c3-blue-default"
 
 // kindOf is a kind with its own type.
-func kindOf[K engine.Kind](t *testing.T, k engine.Kind) K {
+func kindOf[K kinds.Flow](t *testing.T, k kinds.Flow) K {
 	t.Helper()
 	typed, ok := k.(K)
 	if !ok {
@@ -100,20 +100,20 @@ func superMeta(name string) metav1.ObjectMeta {
 }
 
 // allowing is a view of a tenant that may have these labels and annotations of a kind in the super cluster.
-func allowing(kind string, labels, annotations []string) engine.View {
+func allowing(kind string, labels, annotations []string) kinds.View {
 	v := view
 	v.Tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{kind}, Labels: labels, Annotations: annotations}}
 	return v
 }
 
 // down is the copy that the engine makes of a tenant's object: what the kind desires, and the metadata.
-func down[T client.Object](t *testing.T, k engine.Down[T], tenant T) T {
+func down[T client.Object](t *testing.T, k kinds.Down[T], tenant T) T {
 	t.Helper()
 	return downIn(t, view, k, tenant)
 }
 
 // downIn is the copy that it makes in a view.
-func downIn[T client.Object](t *testing.T, v engine.View, k engine.Down[T], tenant T) T {
+func downIn[T client.Object](t *testing.T, v kinds.View, k kinds.Down[T], tenant T) T {
 	t.Helper()
 	desired, err := k.Desired(v, tenant)
 	if err != nil {

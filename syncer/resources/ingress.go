@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ingressClassAnnotation named the class of an ingress before there was a field for it. Controllers still read it (Kubernetes
@@ -18,8 +18,8 @@ const ingressKind = "Ingress"
 
 // Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered, and the
 // hosts the tenant's to serve. Of an ingress that names no class, the super cluster's default chooses.
-func Ingress() engine.Kind {
-	return engine.Down[*networkingv1.Ingress]{
+func Ingress() kinds.Flow {
+	return kinds.Down[*networkingv1.Ingress]{
 		Name:       ingressKind,
 		Object:     &networkingv1.Ingress{},
 		List:       &networkingv1.IngressList{},
@@ -27,14 +27,14 @@ func Ingress() engine.Kind {
 		Merge:      mergeIngress,
 		References: ingressReferences,
 		Claims:     ingressClaims,
-		Status: func(_ engine.View, tenant, super *networkingv1.Ingress) {
+		Status: func(_ kinds.View, tenant, super *networkingv1.Ingress) {
 			tenant.Status = *super.Status.DeepCopy()
 		},
 		Same: func(a, b *networkingv1.Ingress) bool { return semanticEqual(a.Status, b.Status) },
 	}
 }
 
-func desiredIngress(v engine.View, tenant *networkingv1.Ingress) (*networkingv1.Ingress, error) {
+func desiredIngress(v kinds.View, tenant *networkingv1.Ingress) (*networkingv1.Ingress, error) {
 	class := ptr.Deref(tenant.Spec.IngressClassName, "")
 	if err := checkIngressClass(v, "spec.ingressClassName", class); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func desiredIngress(v engine.View, tenant *networkingv1.Ingress) (*networkingv1.
 	return super, nil
 }
 
-func checkIngressClass(v engine.View, field, class string) error {
+func checkIngressClass(v kinds.View, field, class string) error {
 	if class == "" || v.Offers("IngressClass", class) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func mergeIngress(super, desired *networkingv1.Ingress) {
 
 // ingressReferences are the secrets with the certificates, and the backends. Without a certificate an ingress does its work with another
 // one, or without.
-func ingressReferences(ingress *networkingv1.Ingress) []engine.Reference {
+func ingressReferences(ingress *networkingv1.Ingress) []kinds.Reference {
 	var refs references
 	for _, tls := range ingress.Spec.TLS {
 		refs.add("Secret", tls.SecretName)

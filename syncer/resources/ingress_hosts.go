@@ -10,7 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -92,7 +92,7 @@ func parent(domain string) string {
 
 // checkHosts rejects hosts that the tenant may not serve. It may serve those that its policy names or, if it names none, those
 // that no ingress of others has.
-func checkHosts(v engine.View, tenant *networkingv1.Ingress) error {
+func checkHosts(v kinds.View, tenant *networkingv1.Ingress) error {
 	allowed := v.Tenant.Policy.IngressHosts
 	if len(ingressClaims(tenant)) > maxClaims {
 		return errManyHosts
@@ -130,7 +130,7 @@ func coversHost(pattern, host string) bool {
 
 // checkRivals rejects a host that an ingress of others has. If two tenants took it at the same time, both have copies, and one of
 // the copies is evicted.
-func checkRivals(v engine.View, tenant *networkingv1.Ingress, host string) error {
+func checkRivals(v kinds.View, tenant *networkingv1.Ingress, host string) error {
 	own, _ := v.Copy(ingressKind, tenant.Name).(*networkingv1.Ingress)
 	has := own != nil && slices.Contains(ingressHosts(&own.Spec), host)
 	taken := fmt.Errorf("its host %s is in use by another Ingress of the super cluster; choose another one", host)
@@ -140,7 +140,7 @@ func checkRivals(v engine.View, tenant *networkingv1.Ingress, host string) error
 			case !has:
 				return taken
 			case !precedes(own, rival.(*networkingv1.Ingress)):
-				return engine.EvictionError{Err: taken}
+				return kinds.EvictionError{Err: taken}
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // serving gives an ingress a rule for each host.
@@ -142,7 +142,7 @@ func TestHostsOfOthers(t *testing.T) {
 			err := checkHosts(v, ingress("", serving("free.example.com", host)))
 			got := ""
 			switch {
-			case errors.As(err, new(engine.EvictionError)):
+			case errors.As(err, new(kinds.EvictionError)):
 				got = evicted
 			case err != nil:
 				got = rejected
@@ -198,8 +198,8 @@ func TestManyHostsAreRejected(t *testing.T) {
 }
 
 func TestNamesOfOthersStayInTheTenant(t *testing.T) {
-	services := kindOf[engine.Down[*corev1.Service]](t, Service())
-	endpointSlices := kindOf[engine.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
+	services := kindOf[kinds.Down[*corev1.Service]](t, Service())
+	endpointSlices := kindOf[kinds.Down[*discoveryv1.EndpointSlice]](t, EndpointSlice())
 	for _, tt := range []struct {
 		policy tenancyv1alpha1.TenantPolicy
 		stays  bool

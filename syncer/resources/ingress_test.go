@@ -9,7 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -31,7 +31,7 @@ func annotated(class string) func(*networkingv1.Ingress) {
 }
 
 func TestIngressGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
 	tenant := ingress("public", func(i *networkingv1.Ingress) {
 		i.Spec.DefaultBackend = &networkingv1.IngressBackend{
 			Resource: &corev1.TypedLocalObjectReference{APIGroup: new("example.com"), Kind: "Bucket", Name: "pictures"},
@@ -46,7 +46,7 @@ func TestIngressGoesDown(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
-	refs := []engine.Reference{
+	refs := []kinds.Reference{
 		{Kind: "Secret", Name: "cert"}, {Kind: "Secret", Name: "other"}, {Kind: "Bucket.example.com", Name: "pictures"},
 	}
 	if diff := cmp.Diff(refs, k.References(tenant)); diff != "" {
@@ -55,7 +55,7 @@ func TestIngressGoesDown(t *testing.T) {
 }
 
 func TestIngressClassIsOffered(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
 	tests := map[string]struct {
 		tenant  *networkingv1.Ingress
 		refused string
@@ -84,7 +84,7 @@ func TestIngressClassIsOffered(t *testing.T) {
 
 // TestIngressClassFollows: in steps, the class is the tenant's, or where it names none, the super cluster's choice.
 func TestIngressClassFollows(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
 	type step struct {
 		tenant *networkingv1.Ingress
 		want   string
@@ -122,7 +122,7 @@ func TestIngressClassFollows(t *testing.T) {
 }
 
 func TestIngressMerge(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
 	super := ingress("", func(i *networkingv1.Ingress) {
 		i.Spec.Rules = []networkingv1.IngressRule{{Host: "old.example.com"}}
 		i.Spec.TLS = []networkingv1.IngressTLS{{SecretName: "stolen"}}
@@ -135,7 +135,7 @@ func TestIngressMerge(t *testing.T) {
 }
 
 func TestIngressStatusComesUp(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.Ingress]](t, Ingress())
+	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
 	tenant, super := ingress("public"), ingress("public")
 	super.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "lb.example.com"}}
 	was := tenant.DeepCopy()

@@ -3,12 +3,12 @@ package resources
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // IngressClass is shown to the tenants whose Ingresses may have it. Its parameters are objects of the super cluster, and not
 // named.
-func IngressClass() engine.Kind {
+func IngressClass() kinds.Flow {
 	return class("IngressClass", &networkingv1.IngressClass{}, &networkingv1.IngressClassList{},
 		func(to, from *networkingv1.IngressClass) {
 			to.Spec = networkingv1.IngressClassSpec{Controller: from.Spec.Controller}

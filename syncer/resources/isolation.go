@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -37,7 +37,7 @@ func ParsePodRanges(texts []string) (PodRanges, error) {
 }
 
 // isolation lets nobody in. Policies add to each other, so who comes in is whom another one names, and none names other tenants' pods.
-func isolation(v engine.View) *networkingv1.NetworkPolicy {
+func isolation(v kinds.View) *networkingv1.NetworkPolicy {
 	if v.Tenant.Policy.AllowTrafficFromTenants {
 		return nil
 	}
@@ -47,7 +47,7 @@ func isolation(v engine.View) *networkingv1.NetworkPolicy {
 }
 
 // byDefault lets in everybody but other tenants' pods, where the tenant's own policies say nothing: it would take their effect away.
-func (r PodRanges) byDefault(v engine.View) *networkingv1.NetworkPolicy {
+func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 	policy := isolation(v)
 	if policy == nil {
 		return nil
@@ -81,13 +81,13 @@ func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
 }
 
 // policiesOf returns the digest of the policies of a namespace.
-func policiesOf(v engine.View) policies {
+func policiesOf(v kinds.View) policies {
 	digest, _ := v.Digest(networkPolicyKind).(policies)
 	return digest
 }
 
 // saysWhoComesIn reports whether a copy of the tenant's policies limits ingress to a pod with these labels.
-func saysWhoComesIn(v engine.View, pod map[string]string) bool {
+func saysWhoComesIn(v kinds.View, pod map[string]string) bool {
 	copied := labels.Set(v.Tenant.PodLabels(pod))
 	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -42,7 +42,7 @@ func TestIsolation(t *testing.T) {
 	open := view
 	open.Tenant.Policy.AllowTrafficFromTenants = true
 	for name, tt := range map[string]struct {
-		view engine.View
+		view kinds.View
 		pods PodRanges
 		from []networkingv1.NetworkPolicyPeer
 	}{
@@ -52,7 +52,7 @@ func TestIsolation(t *testing.T) {
 		"a tenant that all others may reach":                {open, pods, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(tt.pods))
+			k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(tt.pods))
 			got := map[string]networkingv1.NetworkPolicySpec{}
 			for _, o := range k.Own {
 				if policy := o.Desired(tt.view); policy != nil {
@@ -99,7 +99,7 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(tt.pods))
+			k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(tt.pods))
 			ports := []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(80))}}
 			tenant := &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
 				Ingress: []networkingv1.NetworkPolicyIngressRule{{From: tt.from, Ports: ports}},
@@ -126,7 +126,7 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 
 // TestTheDefaultMakesRoom: what the tenant says about a pod counts alone, as long as it does.
 func TestTheDefaultMakesRoom(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	about := func(direction networkingv1.PolicyType, app string) *networkingv1.NetworkPolicy {
 		return &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *byLabels("app", app), PolicyTypes: []networkingv1.PolicyType{direction},

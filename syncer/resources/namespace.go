@@ -9,7 +9,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -20,8 +20,8 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // guard checks, and belongs to the root namespace, so that it cannot outlive the tenant. Its pods have to meet a level of the Pod
 // Security Standards: by default the baseline, by which none is privileged, or sees the node's files, network or processes. The
 // standards are those of the super cluster's own version, since it is its nodes that they guard.
-func Namespace() engine.Kind {
-	return engine.Down[*corev1.Namespace]{
+func Namespace() kinds.Flow {
+	return kinds.Down[*corev1.Namespace]{
 		Name:   "Namespace",
 		Object: &corev1.Namespace{},
 		List:   &corev1.NamespaceList{},
@@ -37,7 +37,7 @@ func Namespace() engine.Kind {
 	}
 }
 
-func desiredNamespace(v engine.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
+func desiredNamespace(v kinds.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
 	annotations := map[string]string{names.VCUID: string(v.Tenant.UID)}
 	if part := servicePart(v.Tenant); part != "" {
 		annotations[names.ServiceCIDR] = part

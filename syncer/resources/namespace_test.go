@@ -11,12 +11,12 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 func TestNamespaceGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "default", UID: "tenant-uid",
 		Labels:      map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "env": "prod"},
@@ -51,7 +51,7 @@ func TestNamespaceGoesDown(t *testing.T) {
 
 // TestPodSecurityOfANamespace: the policy says the level, also of a copy that exists.
 func TestPodSecurityOfANamespace(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	for level, want := range map[tenancyv1alpha1.PodSecurityLevel]string{
 		"": "baseline", tenancyv1alpha1.PodSecurityRestricted: "restricted", tenancyv1alpha1.PodSecurityPrivileged: "privileged",
 	} {
@@ -72,7 +72,7 @@ func TestPodSecurityOfANamespace(t *testing.T) {
 
 // TestServicePartOfANamespace: a namespace has the tenant's part, as the VirtualCluster says it, and nothing that the tenant says.
 func TestServicePartOfANamespace(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	with := func(part string) *corev1.Namespace {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{enforceLabel: "baseline"}}}
 		if part != "" {
@@ -81,7 +81,7 @@ func TestServicePartOfANamespace(t *testing.T) {
 		return ns
 	}
 	for name, tt := range map[string]struct {
-		view    engine.View
+		view    kinds.View
 		super   *corev1.Namespace
 		want    string
 		current bool
@@ -114,7 +114,7 @@ func TestServicePartOfANamespace(t *testing.T) {
 }
 
 func TestNamespaceKeys(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	for _, name := range []string{"default", "kube-system", strings.Repeat("long-", 12) + "end"} {
 		tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		super := down(t, k, tenant)
@@ -129,7 +129,7 @@ func TestNamespaceKeys(t *testing.T) {
 
 // TestNamespaceMerge: a copy that was taken away from its root namespace is given back; the rest is the super cluster's.
 func TestNamespaceMerge(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Namespace]](t, Namespace())
+	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	desired, err := k.Desired(view, &corev1.Namespace{})
 	if err != nil {
 		t.Fatal(err)

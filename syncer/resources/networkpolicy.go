@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -16,15 +16,15 @@ const networkPolicyKind = "NetworkPolicy"
 // NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and
 // who is let in is never another tenant's pod. Each namespace has policies of the syncer's besides: they let in only the peers
 // that the tenant names and, where it names none, all but other tenants' pods.
-func NetworkPolicy(pods PodRanges) engine.Kind {
-	return engine.Down[*networkingv1.NetworkPolicy]{
+func NetworkPolicy(pods PodRanges) kinds.Flow {
+	return kinds.Down[*networkingv1.NetworkPolicy]{
 		Name:    networkPolicyKind,
 		Object:  &networkingv1.NetworkPolicy{},
 		List:    &networkingv1.NetworkPolicyList{},
 		Admit:   admitNetworkPolicy,
 		Desired: pods.desiredNetworkPolicy,
 		Merge:   func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
-		Own: []engine.Own[*networkingv1.NetworkPolicy]{
+		Own: []kinds.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},
 		Affects: []string{podKind.Kind},
@@ -37,7 +37,7 @@ func NetworkPolicy(pods PodRanges) engine.Kind {
 const maxNetworkPolicies = 200
 
 // admitNetworkPolicy rejects a policy beyond those that a namespace may have.
-func admitNetworkPolicy(v engine.View, _ *networkingv1.NetworkPolicy) error {
+func admitNetworkPolicy(v kinds.View, _ *networkingv1.NetworkPolicy) error {
 	if policiesOf(v).count < maxNetworkPolicies {
 		return nil
 	}
@@ -61,7 +61,7 @@ func networkPolicySelectors(spec *networkingv1.NetworkPolicySpec) []*metav1.Labe
 	return selectors
 }
 
-func (r PodRanges) desiredNetworkPolicy(v engine.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
+func (r PodRanges) desiredNetworkPolicy(v kinds.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
 	if err := checkSize(sizeOf(networkPolicySelectors(&tenant.Spec)...)); err != nil {
 		return nil, err
 	}

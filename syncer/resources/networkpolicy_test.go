@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -39,7 +39,7 @@ func policy(peer networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 }
 
 func TestNetworkPolicyPeers(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	type peer = networkingv1.NetworkPolicyPeer
 	tests := map[string]struct{ tenant, want peer }{
 		"pods of the same namespace": {
@@ -89,7 +89,7 @@ func TestNetworkPolicyPeers(t *testing.T) {
 }
 
 func TestNetworkPolicyGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	tenant := &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: *byLabels("app", "web"),
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
@@ -111,7 +111,7 @@ func TestNetworkPolicyGoesDown(t *testing.T) {
 
 // TestNetworkPolicyThatWouldNotBeEnforced: a policy by labels that are on no copy is worse than none.
 func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	opaque := view
 	opaque.Tenant.Opaque = []string{"internal.example.com/"}
 	forPods := policy(networkingv1.NetworkPolicyPeer{})
@@ -142,10 +142,10 @@ func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
 
 // TestNetworkPolicyKeepsTenantsApart: whichever peer a tenant thinks of, only a pod of its own namespaces is one.
 func TestNetworkPolicyKeepsTenantsApart(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	green := translate.Tenant{Key: "team-c57de1-green", Name: "green", Namespace: "team"}
 	labelsOf := func(t translate.Tenant, namespace string) labels.Set {
-		ns := Namespace().(engine.Down[*corev1.Namespace])
+		ns := Namespace().(kinds.Down[*corev1.Namespace])
 		super := t.Down("Namespace", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"team": "shop"}}},
 			ns.SuperKey(t, client.ObjectKey{Name: namespace}))
 		super.Labels["kubernetes.io/metadata.name"] = super.Name

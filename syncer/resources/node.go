@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // Agent is where the kubelet API is answered in the place of the nodes; the zero value if nowhere.
@@ -19,8 +19,8 @@ type Agent struct {
 
 // Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on, the address of the agent in the
 // place of the kubelet's, and the addresses that its pods show as well.
-func Node(agent Agent) engine.Kind {
-	return engine.Up[*corev1.Node]{
+func Node(agent Agent) kinds.Flow {
+	return kinds.Up[*corev1.Node]{
 		Name:    "Node",
 		Object:  &corev1.Node{},
 		List:    &corev1.NodeList{},
@@ -34,7 +34,7 @@ func Node(agent Agent) engine.Kind {
 	}
 }
 
-func (a Agent) virtualNode(_ engine.View, super *corev1.Node) *corev1.Node {
+func (a Agent) virtualNode(_ kinds.View, super *corev1.Node) *corev1.Node {
 	spec, status := super.Spec.DeepCopy(), &super.Status
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: map[string]string{}},

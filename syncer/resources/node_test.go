@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // superNode is a node as a kubelet reports it.
@@ -28,7 +28,7 @@ func superNode() *corev1.Node {
 // TestVirtualNode: of all that a node says, a tenant sees this and nothing more; above all no annotation, image,
 // volume or identity of the machine.
 func TestVirtualNode(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
+	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
 	if !k.Node || k.Expires {
 		t.Errorf("the kind is %+v; want one of nodes, which does not expire", k)
 	}
@@ -54,7 +54,7 @@ func TestVirtualNode(t *testing.T) {
 			DeclaredFeatures: []string{"text-3", "text-3"},
 		},
 	}
-	if diff := cmp.Diff(want, k.Desired(engine.View{}, superNode())); diff != "" {
+	if diff := cmp.Diff(want, k.Desired(kinds.View{}, superNode())); diff != "" {
 		t.Errorf("virtual node (-want +got):\n%s", diff)
 	}
 }
@@ -80,12 +80,12 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 		"what the node can do":      {func(n *corev1.Node) { n.Status.DeclaredFeatures = nil }, false},
 		"a new kubelet":             {func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.37.0" }, false},
 	}
-	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
+	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			was, now := superNode(), superNode()
 			tt.change(now)
-			if got := semanticEqual(k.Desired(engine.View{}, was), k.Desired(engine.View{}, now)); got != tt.same {
+			if got := semanticEqual(k.Desired(kinds.View{}, was), k.Desired(kinds.View{}, now)); got != tt.same {
 				t.Errorf("the tenant sees the same: %t, want %t", got, tt.same)
 			}
 		})
@@ -94,7 +94,7 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 
 // TestNodeMerge: what the tenant's own controllers note on the node stays; what the super cluster says is put back.
 func TestNodeMerge(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.Node]](t, Node(Agent{}))
+	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
 	tenant := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "node-1", UID: "tenant-uid",
@@ -104,7 +104,7 @@ func TestNodeMerge(t *testing.T) {
 		Spec:   corev1.NodeSpec{PodCIDR: "10.1.0.0/24", Taints: []corev1.Taint{{Key: "edited"}}, Unschedulable: true},
 		Status: corev1.NodeStatus{Phase: corev1.NodePending, Addresses: []corev1.NodeAddress{{Address: "192.0.2.1"}}},
 	}
-	desired := k.Desired(engine.View{}, superNode())
+	desired := k.Desired(kinds.View{}, superNode())
 	desired.Spec.Unschedulable = false
 
 	merged := tenant.DeepCopy()
@@ -139,7 +139,7 @@ func TestVirtualNodeLeadsToTheAgent(t *testing.T) {
 					{Type: corev1.NodeInternalIP, Address: "2001:db8::1"}, {Type: corev1.NodeExternalIP, Address: "198.51.100.1"},
 				}
 			}
-			shown := kindOf[engine.Up[*corev1.Node]](t, Node(agent)).Desired(engine.View{}, super)
+			shown := kindOf[kinds.Up[*corev1.Node]](t, Node(agent)).Desired(kinds.View{}, super)
 			if diff := cmp.Diff(want, shown.Status.Addresses); diff != "" {
 				t.Error(diff)
 			}

@@ -11,7 +11,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // provisionedBy is the annotation that says which driver made a volume and is going to delete it.
@@ -27,8 +27,8 @@ const otherDriver = "super." + names.Domain
 // A volume has to have a source, which says where the super cluster keeps it and with which secrets. The tenant sees that of
 // a CSI driver with the driver's name, and the volume's own name as the handle. Mount options, which can hold passwords, and the
 // labels of the super cluster are not shown, except for where in the topology it is.
-func PersistentVolume() engine.Kind {
-	return engine.Up[*corev1.PersistentVolume]{
+func PersistentVolume() kinds.Flow {
+	return kinds.Up[*corev1.PersistentVolume]{
 		Name:      "PersistentVolume",
 		Object:    &corev1.PersistentVolume{},
 		List:      &corev1.PersistentVolumeList{},
@@ -43,7 +43,7 @@ func PersistentVolume() engine.Kind {
 			tenant.Status.Phase = desired.Status.Phase
 			tenant.Status.Reason, tenant.Status.Message = desired.Status.Reason, desired.Status.Message
 		},
-		Back: func(v engine.View, super, tenant *corev1.PersistentVolume) {
+		Back: func(v kinds.View, super, tenant *corev1.PersistentVolume) {
 			policy := tenant.Spec.PersistentVolumeReclaimPolicy
 			allowed := slices.Contains(v.Tenant.Policy.AllowReclaimPolicies, tenancyv1alpha1.ReclaimPolicy(policy))
 			if allowed && policy != reclaimPolicy(super) { // Recycle reads Retain
@@ -62,7 +62,7 @@ func claimNamespace(super *corev1.PersistentVolume) string {
 	return ""
 }
 
-func tenantVolume(v engine.View, super *corev1.PersistentVolume) *corev1.PersistentVolume {
+func tenantVolume(v kinds.View, super *corev1.PersistentVolume) *corev1.PersistentVolume {
 	own := super.Spec.DeepCopy()
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: topology(super.Labels)},
@@ -95,7 +95,7 @@ func tenantVolume(v engine.View, super *corev1.PersistentVolume) *corev1.Persist
 
 // tenantClaim refers to the tenant's claim of a volume, and says whether there is one. The UID of a claim that is gone is nobody's
 // in the tenant either, so that no other claim of its name takes the volume.
-func tenantClaim(v engine.View, super *corev1.ObjectReference) (ref *corev1.ObjectReference, bound bool) {
+func tenantClaim(v kinds.View, super *corev1.ObjectReference) (ref *corev1.ObjectReference, bound bool) {
 	ref = &corev1.ObjectReference{
 		APIVersion: "v1", Kind: claimKind.Kind, Namespace: v.Namespace, Name: super.Name, UID: super.UID,
 	}

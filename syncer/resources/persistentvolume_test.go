@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // superVolume is a volume as a CSI driver makes it for blue's claim data, bound.
@@ -48,7 +48,7 @@ func superVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVol
 }
 
 // claimed is the view of blue with its claim data.
-func claimed() engine.View {
+func claimed() kinds.View {
 	v := view
 	v.Lookup = lookup(map[string]client.Object{"PersistentVolumeClaim " + superDefault + "/data": claimOf("fast")})
 	return v
@@ -101,7 +101,7 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 	released := func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased }
 	dangling := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "super-uid" }
 	tests := map[string]struct {
-		view        engine.View
+		view        kinds.View
 		super, want *corev1.PersistentVolume
 	}{
 		"of a CSI driver": {claimed(), superVolume(), shownVolume()},
@@ -133,7 +133,7 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 			shownVolume(dangling, func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed }),
 		},
 	}
-	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := k.Desired(tt.view, tt.super)
@@ -168,7 +168,7 @@ func TestVolumeBelongsToTheNamespaceOfItsClaim(t *testing.T) {
 			superVolume(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef, v.Status.Phase = nil, corev1.VolumeAvailable }), "",
 		},
 	}
-	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := k.Namespace(tt.super); got != tt.want {
@@ -181,7 +181,7 @@ func TestVolumeBelongsToTheNamespaceOfItsClaim(t *testing.T) {
 // TestMergeVolume: what the tenant changed is put back, but for what controllers there note on the volume, and for its status, which is
 // written by itself.
 func TestMergeVolume(t *testing.T) {
-	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	noted := func(v *corev1.PersistentVolume) {
 		v.UID, v.Finalizers = "tenant-volume", []string{"kubernetes.io/pv-protection"}
 		v.Annotations["pv.kubernetes.io/bound-by-controller"] = "yes"
@@ -218,7 +218,7 @@ func TestVolumeIsMadeAnew(t *testing.T) {
 		"another mode":   {func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = nil }, true},
 		"another size":   {func(v *corev1.PersistentVolume) { v.Spec.Capacity = storage("1Ti") }, false},
 	}
-	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := k.Replace(shownVolume(), shownVolume(tt.change)); got != tt.want {
@@ -242,7 +242,7 @@ func TestReclaimPolicyIsTheTenants(t *testing.T) {
 		"what reads Retain":       {recycle, retain, recycle},
 		"recycled, to be deleted": {recycle, remove, remove},
 	}
-	k := kindOf[engine.Up[*corev1.PersistentVolume]](t, PersistentVolume())
+	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			super := superVolume(func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = tt.super })

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // claimKind is the kind of claims, by which other kinds find them.
@@ -15,8 +15,8 @@ var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 // volume that is comes back, so that the claim is bound in tenants without a controller that binds, and the same in those with
 // one. A volume that the claim names goes down when the copy is made: a copy that is lost and made again must not get an empty
 // volume in the place of the one that holds the data. It gives no choice that the class does not.
-func PersistentVolumeClaim() engine.Kind {
-	return engine.Down[*corev1.PersistentVolumeClaim]{
+func PersistentVolumeClaim() kinds.Flow {
+	return kinds.Down[*corev1.PersistentVolumeClaim]{
 		Name:       claimKind.Kind,
 		Object:     &corev1.PersistentVolumeClaim{},
 		List:       &corev1.PersistentVolumeClaimList{},
@@ -34,7 +34,7 @@ func PersistentVolumeClaim() engine.Kind {
 
 // admitVolumeClaim refuses a claim for volumes of a class that the super cluster does not offer. One that has a copy keeps its class,
 // as it would if the class were deleted.
-func admitVolumeClaim(v engine.View, tenant *corev1.PersistentVolumeClaim) error {
+func admitVolumeClaim(v kinds.View, tenant *corev1.PersistentVolumeClaim) error {
 	if class := ptr.Deref(volumeClaimClass(tenant), ""); !v.Offers("StorageClass", class) {
 		return notOffered("spec.storageClassName", "storageclasses", class)
 	}
@@ -49,7 +49,7 @@ func volumeClaimClass(claim *corev1.PersistentVolumeClaim) *string {
 	return claim.Spec.StorageClassName
 }
 
-func desiredVolumeClaim(v engine.View, tenant *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func desiredVolumeClaim(v kinds.View, tenant *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	spec := tenant.DeepCopy().Spec
 	if class := ptr.Deref(spec.VolumeAttributesClassName, ""); class != "" && !v.Offers("VolumeAttributesClass", class) {
 		return nil, notOffered("spec.volumeAttributesClassName", "volumeattributesclasses", class)
@@ -65,7 +65,7 @@ func desiredVolumeClaim(v engine.View, tenant *corev1.PersistentVolumeClaim) (*c
 
 // volumeClaimReferences is what a volume is filled with: a claim, a snapshot, or an object of a populator's. Both fields name the same,
 // unless one of them is not known to the tenant's apiserver.
-func volumeClaimReferences(claim *corev1.PersistentVolumeClaim) []engine.Reference {
+func volumeClaimReferences(claim *corev1.PersistentVolumeClaim) []kinds.Reference {
 	var refs references
 	if from := claim.Spec.DataSource; from != nil {
 		refs.add(kindName(from.APIGroup, from.Kind), from.Name)
@@ -83,7 +83,7 @@ func mergeVolumeClaim(super, desired *corev1.PersistentVolumeClaim) {
 }
 
 // boundVolume names the volume that the copy is bound to. A claim can be bound once.
-func boundVolume(_ engine.View, tenant, super *corev1.PersistentVolumeClaim) {
+func boundVolume(_ kinds.View, tenant, super *corev1.PersistentVolumeClaim) {
 	if tenant.Spec.VolumeName == "" {
 		tenant.Spec.VolumeName = super.Spec.VolumeName
 	}
@@ -91,7 +91,7 @@ func boundVolume(_ engine.View, tenant, super *corev1.PersistentVolumeClaim) {
 
 // volumeClaimStatus brings up the status, but for that of a copy that waits for a volume while the tenant's claim has one: then this
 // is not the claim's beginning, and a controller that binds in the tenant knows better what became of it.
-func volumeClaimStatus(v engine.View, tenant, super *corev1.PersistentVolumeClaim) {
+func volumeClaimStatus(v kinds.View, tenant, super *corev1.PersistentVolumeClaim) {
 	if super.Status.Phase == corev1.ClaimPending && tenant.Spec.VolumeName != "" {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // claimOf is a claim as the tenant's apiserver leaves it.
@@ -55,7 +55,7 @@ func TestClaimIsAdmittedForOfferedClassesAlone(t *testing.T) {
 		"the annotation counts where it is the better": {claimOf("slow", annotated("fast")), ""},
 		"a volume that is named changes nothing":       {claimOf("slow", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv-1" }), `"slow"`},
 	}
-	k := kindOf[engine.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
+	k := kindOf[kinds.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := k.Admit(offering("StorageClass", "fast"), tt.claim)
@@ -124,7 +124,7 @@ func TestDesiredClaim(t *testing.T) {
 			func(*corev1.PersistentVolumeClaim) {},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
+	k := kindOf[kinds.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := claimOf("fast", tt.want)
@@ -227,7 +227,7 @@ func TestClaimStatus(t *testing.T) {
 		"of a copy that is not as far": {of("pv-1", told), of("", pending), of("pv-1", told)},
 		"of a copy that is made anew":  {of("pv-1", lost), of("pv-1", pending), of("pv-1", lost)},
 	}
-	k := kindOf[engine.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
+	k := kindOf[kinds.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := tt.tenant.DeepCopy()

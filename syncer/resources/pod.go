@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // Pod flows down when it is made and up while it runs: its node, its status, and its end. What of a pod changes while it runs
 // and is not for everybody to change goes down by ways of its own: containers to look around with, resources, and conditions
 // that the tenant's controllers set as gates of readiness.
-func Pod() engine.Kind {
-	return engine.Down[*corev1.Pod]{
+func Pod() kinds.Flow {
+	return kinds.Down[*corev1.Pod]{
 		Name:       podKind.Kind,
 		Object:     &corev1.Pod{},
 		List:       &corev1.PodList{},
@@ -24,7 +24,7 @@ func Pod() engine.Kind {
 		Merge:      mergePod,
 		References: podReferences,
 		Tokens:     podTokens,
-		Subresources: []engine.Subresource[*corev1.Pod]{
+		Subresources: []kinds.Subresource[*corev1.Pod]{
 			{Name: "ephemeralcontainers", Admit: admitEphemeralContainers, Merge: mergeEphemeralContainers, Parts: eachEphemeralContainer},
 			{Name: "resize", Merge: mergeResources},
 			{Name: "status", Merge: mergeGateConditions},
@@ -32,7 +32,7 @@ func Pod() engine.Kind {
 		Status: podStatus,
 		Same:   samePodStatus,
 		Held:   podHeld,
-		Mirror: &engine.Mirror[*corev1.Pod]{
+		Mirror: &kinds.Mirror[*corev1.Pod]{
 			Started:            started,
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },
 			Ended:              podEnded,

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // requirement is one of a label selector.
@@ -60,7 +60,7 @@ func TestPodLooksForOthersOfTheTenantAlone(t *testing.T) {
 			corev1.PodAffinityTerm{MatchLabelKeys: []string{"hash"}}, corev1.PodAffinityTerm{},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tenant := tenantPod(withTerm(tt.term), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web", "hash": "1", "tier": "front"} })
@@ -94,7 +94,7 @@ func withTerm(term corev1.PodAffinityTerm) func(*corev1.Pod) {
 }
 
 func TestSpreadOfAPod(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	hash := requirement("hash", metav1.LabelSelectorOpIn, "1")
 	for _, selector := range []*metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{hash}}} {
 		tenant := tenantPod(func(p *corev1.Pod) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // TestPodFindsTheTenantsApiserver: what clients in a pod go by leads to the tenant's apiserver, whatever the kubelet would say.
@@ -16,7 +16,7 @@ func TestPodFindsTheTenantsApiserver(t *testing.T) {
 	unnumbered := view
 	unnumbered.Tenant.Endpoint = "https://tenant.example.com"
 	tests := map[string]struct {
-		view             engine.View
+		view             kinds.View
 		host, port, addr string
 	}{
 		"at its service":             {addressed(), "10.104.16.1", "443", "tcp://10.104.16.1:443"},

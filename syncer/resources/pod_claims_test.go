@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func withVolumes(volumes ...corev1.Volume) func(*corev1.Pod) {
@@ -27,19 +27,19 @@ func TestPodsUseClaims(t *testing.T) {
 	empty := corev1.Volume{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	pod := tenantPod(withVolumes(claimVolumeOf("data", "mine"), scratch, empty))
 
-	super := down(t, kindOf[engine.Down[*corev1.Pod]](t, Pod()), pod)
+	super := down(t, kindOf[kinds.Down[*corev1.Pod]](t, Pod()), pod)
 	want := []corev1.Volume{claimVolumeOf("data", "mine"), claimVolumeOf("scratch", "web-scratch"), empty}
 	if diff := cmp.Diff(want, super.Spec.Volumes); diff != "" {
 		t.Errorf("volumes of the copy (-want +got):\n%s", diff)
 	}
 
-	var claims []engine.Reference
+	var claims []kinds.Reference
 	for _, ref := range podReferences(pod) {
 		if ref.Kind == "PersistentVolumeClaim" {
 			claims = append(claims, ref)
 		}
 	}
-	wantRefs := []engine.Reference{
+	wantRefs := []kinds.Reference{
 		{Kind: "PersistentVolumeClaim", Name: "mine"}, {Kind: "PersistentVolumeClaim", Name: "web-scratch"},
 	}
 	if diff := cmp.Diff(wantRefs, claims); diff != "" {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPriorityOfAPod(t *testing.T) {
@@ -24,7 +24,7 @@ func TestPriorityOfAPod(t *testing.T) {
 		"another of the system, allowed":    {system, "system-cluster-critical", "system-cluster-critical"},
 		"one of the tenant's own, all else": {system, "mine", ""},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := offering("PriorityClass", "gold")

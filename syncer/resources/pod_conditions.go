@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // kubeletConditions are what the node says about a pod, also by taking a condition away.
@@ -57,7 +57,7 @@ func isGate(spec *corev1.PodSpec, kind corev1.PodConditionType) bool {
 // shownConditions are the conditions that the tenant sees, and what of its own stays. The copy's come up. Of a gate that both
 // have, the one that holds does. What only the tenant has was set by a controller of its own, and stays, unless it is something
 // that the node once said and has taken back. None speaks of a generation that the status does not.
-func shownConditions(v engine.View, tenant, super *corev1.Pod, observed int64) []corev1.PodCondition {
+func shownConditions(v kinds.View, tenant, super *corev1.Pod, observed int64) []corev1.PodCondition {
 	shown := make([]corev1.PodCondition, 0, len(super.Status.Conditions))
 	for _, c := range super.Status.Conditions {
 		c.Message = v.Tenant.Text(c.Message, v.Namespace)
@@ -77,7 +77,7 @@ func shownConditions(v engine.View, tenant, super *corev1.Pod, observed int64) [
 }
 
 // mergeGateConditions brings the gates that the tenant's controllers set to the copy, where the node reads them.
-func mergeGateConditions(v engine.View, super, tenant *corev1.Pod) {
+func mergeGateConditions(v kinds.View, super, tenant *corev1.Pod) {
 	for _, own := range tenant.Status.Conditions {
 		if !isGate(&tenant.Spec, own.Type) {
 			continue

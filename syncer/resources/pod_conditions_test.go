@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // withGates has a pod wait for conditions before it is ready.
@@ -32,21 +32,21 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, seco
 }
 
 // gatesSubresource brings the tenant's gates down.
-func gatesSubresource(t *testing.T, v engine.View, super, tenant *corev1.Pod) {
+func gatesSubresource(t *testing.T, v kinds.View, super, tenant *corev1.Pod) {
 	t.Helper()
 	subresource(t, "status").Merge(v, super, tenant)
 }
 
 // subresource is one of those of pods.
-func subresource(t *testing.T, name string) engine.Subresource[*corev1.Pod] {
+func subresource(t *testing.T, name string) kinds.Subresource[*corev1.Pod] {
 	t.Helper()
-	for _, sub := range kindOf[engine.Down[*corev1.Pod]](t, Pod()).Subresources {
+	for _, sub := range kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Subresources {
 		if sub.Name == name {
 			return sub
 		}
 	}
 	t.Fatalf("nothing goes down through the subresource %s", name)
-	return engine.Subresource[*corev1.Pod]{}
+	return kinds.Subresource[*corev1.Pod]{}
 }
 
 func TestPodConditions(t *testing.T) {
@@ -131,7 +131,7 @@ func TestPodConditions(t *testing.T) {
 			conditions{condition(corev1.PodReady, no, 5), condition(corev1.PodScheduled, yes, 5)},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tenant := tenantPod(withGates(gate, corev1.PodReady, corev1.PodScheduled, corev1.DisruptionTarget))
@@ -169,7 +169,7 @@ func TestGatesCountNoGenerationsOfTheOtherSide(t *testing.T) {
 // TestGatesComeToRest: whatever both sides say, and in whichever order the syncer looks at what others write meanwhile, after
 // two more looks it writes nothing, and both sides say the same.
 func TestGatesComeToRest(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		tenant := tenantPod(withGates("gate0", "gate1", "gate2"))
@@ -201,7 +201,7 @@ func TestGatesComeToRest(t *testing.T) {
 }
 
 // look does what a reconcile does: changes go down, then up where they are worth it.
-func look(t *testing.T, k engine.Down[*corev1.Pod], tenant, super *corev1.Pod) {
+func look(t *testing.T, k kinds.Down[*corev1.Pod], tenant, super *corev1.Pod) {
 	t.Helper()
 	gatesSubresource(t, view, super, tenant)
 	shown := tenant.DeepCopy()

@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // admitDeviceResources makes sure that the super cluster offers the class of a device that a container asks for as for a resource,
 // which every class can be asked for without a claim.
-func admitDeviceResources(v engine.View, spec *corev1.PodSpec) error {
+func admitDeviceResources(v kinds.View, spec *corev1.PodSpec) error {
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, resource := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
 			class, isDevice := strings.CutPrefix(string(resource), resourcev1.ResourceDeviceClassPrefix)

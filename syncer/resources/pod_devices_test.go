@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestDevicesAsResources(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	limits := func(names ...corev1.ResourceName) corev1.Container {
 		c := corev1.Container{Name: "app", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}
 		for _, name := range names {

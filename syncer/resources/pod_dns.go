@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // What an apiserver takes in a pod's DNS configuration (Pod validation).
@@ -18,7 +18,7 @@ const (
 // translateDNS has a pod that wants its cluster's DNS ask that of the tenant, for names in the tenant's namespaces: a kubelet would
 // have it ask the super cluster's. It does what a kubelet does, which knows the super cluster's namespace alone. Without Service
 // addresses of its own, the tenant has no DNS that pods could ask.
-func translateDNS(v engine.View, spec *corev1.PodSpec) {
+func translateDNS(v kinds.View, spec *corev1.PodSpec) {
 	server := v.Tenant.ServiceAddress(addresses.DNS)
 	if !server.IsValid() || !asksCluster(spec) {
 		return

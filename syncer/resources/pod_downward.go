@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -132,7 +132,7 @@ func (f *podFields) thatFit() map[string]string {
 }
 
 // admitFields makes sure that a file can hold all annotations where a volume of the pod has one.
-func admitFields(v engine.View, tenant *corev1.Pod) error {
+func admitFields(v kinds.View, tenant *corev1.Pod) error {
 	fields := fieldsFor(v.Tenant, tenant)
 	spec := corev1.PodSpec{Volumes: tenant.Spec.Volumes}
 	translateVolumes(spec.DeepCopy().Volumes, fields)

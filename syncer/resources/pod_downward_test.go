@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -62,7 +62,7 @@ func TestPodReadsItsOwnFields(t *testing.T) {
 
 	v := view
 	v.Tenant.Opaque = []string{"secret.example.com/"}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	copied := func(change func(*corev1.Pod)) *corev1.Pod {
 		pod := tenant.DeepCopy()
 		change(pod)
@@ -114,7 +114,7 @@ func valid(t *testing.T, pod *corev1.Pod) {
 
 // TestFieldsFollow: files of labels and annotations change with them, and what an added container reads is there.
 func TestFieldsFollow(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := tenantPod(withAnnotationsFile(1))
 	super := down(t, k, tenant)
 	path := super.Spec.Volumes[0].DownwardAPI.Items[0].FieldRef.FieldPath
@@ -139,7 +139,7 @@ func TestFieldsFollow(t *testing.T) {
 
 // TestFieldThatDoesNotFit: annotations that have become too long for a file leave it as it was, and can go down themselves.
 func TestFieldThatDoesNotFit(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for _, length := range []int{100_000, 150_000} {
 		copied := downIn(t, allowing("Pod", nil, []string{"a"}), k, tenantPod(withAnnotationsFile(length)))
 		valid(t, copied)

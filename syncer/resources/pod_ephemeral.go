@@ -6,12 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // mergeEphemeralContainers adds the containers that were added to a tenant's pod to look around with. Those that are there
 // cannot be changed or taken away (Pod validation).
-func mergeEphemeralContainers(v engine.View, super, tenant *corev1.Pod) {
+func mergeEphemeralContainers(v kinds.View, super, tenant *corev1.Pod) {
 	fields := fieldsFor(v.Tenant, tenant)
 	for i := range newEphemeralContainers(super, tenant) {
 		if admitEphemeralContainer(v, tenant, i) != nil {
@@ -36,7 +36,7 @@ func newEphemeralContainers(super, tenant *corev1.Pod) iter.Seq[int] {
 }
 
 // admitEphemeralContainers rejects added containers that a new pod could not have either. Others go down.
-func admitEphemeralContainers(v engine.View, super, tenant *corev1.Pod) error {
+func admitEphemeralContainers(v kinds.View, super, tenant *corev1.Pod) error {
 	for i := range newEphemeralContainers(super, tenant) {
 		if why := admitEphemeralContainer(v, tenant, i); why != nil {
 			return why
@@ -45,7 +45,7 @@ func admitEphemeralContainers(v engine.View, super, tenant *corev1.Pod) error {
 	return nil
 }
 
-func admitEphemeralContainer(v engine.View, tenant *corev1.Pod, i int) error {
+func admitEphemeralContainer(v kinds.View, tenant *corev1.Pod, i int) error {
 	if mayUseNodeProfiles(v.Tenant.Policy) {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // fate is what becomes of a field on the way down.
@@ -135,7 +135,7 @@ var podStatusFates = map[string]fate{
 
 // TestEveryFieldHasAFate: nothing goes down or up that nobody has thought of.
 func TestEveryFieldHasAFate(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := fill(&corev1.Pod{})
 	everyPodField(tenant)
 	super, err := k.Desired(view, tenant)
@@ -168,7 +168,7 @@ func TestEveryFieldHasAFate(t *testing.T) {
 
 // TestRefusedFields: a pod that has such a field, and nothing else that is special, is refused because of it.
 func TestRefusedFields(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	full := reflect.ValueOf(&fill(&corev1.Pod{}).Spec).Elem()
 	for name, fate := range podSpecFates {
 		pod := tenantPod()

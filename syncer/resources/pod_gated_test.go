@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // gates are scheduling gates.
@@ -94,7 +94,7 @@ func TestGatedPodMerge(t *testing.T) {
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: &corev1.Affinity{}},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			super, desired := &corev1.Pod{ObjectMeta: superMeta("web"), Spec: tt.super}, &corev1.Pod{Spec: tt.desired}
@@ -116,7 +116,7 @@ func TestGatedPodMerge(t *testing.T) {
 
 // TestGatesAreRemembered: a copy says which of its gates are the tenant's.
 func TestGatesAreRemembered(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	copied := down(t, k, tenantPod(func(p *corev1.Pod) { p.Spec.SchedulingGates = gates("a", "example.com/b") }))
 	if diff := cmp.Diff(gates("a", "example.com/b"), copied.Spec.SchedulingGates); diff != "" {
 		t.Errorf("gates (-want +got):\n%s", diff)

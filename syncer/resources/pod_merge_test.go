@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodMerge(t *testing.T) {
@@ -94,7 +94,7 @@ func TestPodMerge(t *testing.T) {
 			},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			super := &corev1.Pod{ObjectMeta: superMeta("web"), Spec: tt.super}
@@ -113,7 +113,7 @@ func TestPodMerge(t *testing.T) {
 
 // TestPodMergeSettles: a copy that is just as it was made is not changed.
 func TestPodMergeSettles(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := fill(&corev1.Pod{})
 	everyPodField(tenant)
 	desired, err := k.Desired(view, tenant)

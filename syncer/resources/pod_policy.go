@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // specPath is where the fields of a pod are that it may be refused for.
@@ -19,7 +19,7 @@ var specPath = field.NewPath("spec")
 // admitPod says why the super cluster does not run a pod: it asks for something of its node that the policy of the tenant does
 // not allow, or for something that the super cluster does not have for it. What the Pod Security level refuses beside that, the
 // super cluster says.
-func admitPod(v engine.View, tenant *corev1.Pod) error {
+func admitPod(v kinds.View, tenant *corev1.Pod) error {
 	policy, spec := v.Tenant.Policy, &tenant.Spec
 	for _, why := range []error{
 		admitNodeName(policy, spec),

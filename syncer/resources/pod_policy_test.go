@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // under is what kinds see of blue under a policy.
-func under(policy tenancyv1alpha1.TenantPolicy) engine.View {
+func under(policy tenancyv1alpha1.TenantPolicy) kinds.View {
 	v := view
 	v.Tenant.Policy = policy
 	return v
@@ -118,7 +118,7 @@ func TestPodsAreAdmitted(t *testing.T) {
 			p.Annotations = map[string]string{"a": strings.Repeat("a", 150_000)}
 		}},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := offering("RuntimeClass", "gvisor")
@@ -151,7 +151,7 @@ func withAnnotationsFile(length int) func(*corev1.Pod) {
 // TestPodOnTheNodeThatItNames: where the policy allows it, the copy names the node too, until it is there: a pod that was bound
 // to its node got that from the scheduler.
 func TestPodOnTheNodeThatItNames(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	allowed := tenancyv1alpha1.TenantPolicy{AllowNodeName: true}
 	named := func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
 	bound := func(p *corev1.Pod) {

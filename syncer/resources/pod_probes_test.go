@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestHostsOfProbes(t *testing.T) {
@@ -26,7 +26,7 @@ func TestHostsOfProbes(t *testing.T) {
 		"lifecycle.postStart": func(c *corev1.Container, h corev1.LifecycleHandler) { c.Lifecycle = &corev1.Lifecycle{PostStart: &h} },
 		"lifecycle.preStop":   func(c *corev1.Container, h corev1.LifecycleHandler) { c.Lifecycle = &corev1.Lifecycle{PreStop: &h} },
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for place, put := range places {
 		for action, handler := range handlers {
 			for _, list := range []string{"containers", "initContainers"} {

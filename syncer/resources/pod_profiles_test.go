@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestProfilesOfTheNode(t *testing.T) {
@@ -33,7 +33,7 @@ func TestProfilesOfTheNode(t *testing.T) {
 			p.Spec.InitContainers = []corev1.Container{{SecurityContext: &c}}
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for place, put := range places {
 		for profile, settings := range profiles {
 			pod := tenantPod(func(p *corev1.Pod) { put(p, settings) })

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // podReferences are the objects that a pod's containers need. Without its service account it would be refused; for the others
 // it waits on its node, as any pod does.
-func podReferences(pod *corev1.Pod) []engine.Reference {
+func podReferences(pod *corev1.Pod) []kinds.Reference {
 	var refs references
 	refs.add("ServiceAccount", pod.Spec.ServiceAccountName)
 	refs.required()
@@ -34,13 +34,13 @@ func podReferences(pod *corev1.Pod) []engine.Reference {
 }
 
 // references collects references, each once.
-type references []engine.Reference
+type references []kinds.Reference
 
 func (r *references) add(kind, name string) { r.addIn("", kind, name) }
 
 // addIn adds a reference to an object of a namespace; empty is that of the object that refers.
 func (r *references) addIn(namespace, kind, name string) {
-	ref := engine.Reference{Kind: kind, Name: name, Namespace: namespace}
+	ref := kinds.Reference{Kind: kind, Name: name, Namespace: namespace}
 	if name != "" && !slices.Contains(*r, ref) {
 		*r = append(*r, ref)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodReferences(t *testing.T) {
-	required := engine.Reference{Kind: "ServiceAccount", Name: "default", Required: true}
-	secret := func(name string) engine.Reference { return engine.Reference{Kind: "Secret", Name: name} }
-	settings := func(name string) engine.Reference { return engine.Reference{Kind: "ConfigMap", Name: name} }
+	required := kinds.Reference{Kind: "ServiceAccount", Name: "default", Required: true}
+	secret := func(name string) kinds.Reference { return kinds.Reference{Kind: "Secret", Name: name} }
+	settings := func(name string) kinds.Reference { return kinds.Reference{Kind: "ConfigMap", Name: name} }
 	ref := func(name string) *corev1.LocalObjectReference { return &corev1.LocalObjectReference{Name: name} }
 	everywhere := func(name string) corev1.Container {
 		return corev1.Container{
@@ -32,11 +32,11 @@ func TestPodReferences(t *testing.T) {
 
 	tests := map[string]struct {
 		spec func(*corev1.PodSpec)
-		want []engine.Reference
+		want []kinds.Reference
 	}{
 		"the service account alone is required": {
 			func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}} },
-			[]engine.Reference{required, secret("registry")},
+			[]kinds.Reference{required, secret("registry")},
 		},
 		"a pod without a service account": {
 			func(s *corev1.PodSpec) { s.ServiceAccountName = "" }, nil,
@@ -54,7 +54,7 @@ func TestPodReferences(t *testing.T) {
 					corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 				)
 			},
-			[]engine.Reference{required, settings("c"), secret("s"), settings("pc"), secret("ps")},
+			[]kinds.Reference{required, settings("c"), secret("s"), settings("pc"), secret("ps")},
 		},
 		"claims of devices, and their templates": {
 			func(s *corev1.PodSpec) {
@@ -62,13 +62,13 @@ func TestPodReferences(t *testing.T) {
 					{Name: "gpu", ResourceClaimName: new("shared")}, {Name: "nic", ResourceClaimTemplateName: new("own")},
 				}
 			},
-			[]engine.Reference{required, {Kind: "ResourceClaim", Name: "shared"}, {Kind: "ResourceClaimTemplate", Name: "own"}},
+			[]kinds.Reference{required, {Kind: "ResourceClaim", Name: "shared"}, {Kind: "ResourceClaimTemplate", Name: "own"}},
 		},
 		"the tenant's own root CA, by the tenant's name": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: *ref(rootCA)}})
 			},
-			[]engine.Reference{required, settings(rootCA)},
+			[]kinds.Reference{required, settings(rootCA)},
 		},
 		"secrets by which drivers get at volumes": {
 			func(s *corev1.PodSpec) {
@@ -80,7 +80,7 @@ func TestPodReferences(t *testing.T) {
 					corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "azure"}},
 				)
 			},
-			[]engine.Reference{required, secret("csi"), secret("iscsi"), secret("flex"), secret("cinder"), secret("azure")},
+			[]kinds.Reference{required, secret("csi"), secret("iscsi"), secret("flex"), secret("cinder"), secret("azure")},
 		},
 		"drivers that need no secret": {
 			func(s *corev1.PodSpec) {
@@ -89,13 +89,13 @@ func TestPodReferences(t *testing.T) {
 					corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{}}, corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{}},
 				)
 			},
-			[]engine.Reference{required},
+			[]kinds.Reference{required},
 		},
 		"variables of containers, first of those that start first": {
 			func(s *corev1.PodSpec) {
 				s.InitContainers, s.Containers = []corev1.Container{everywhere("init")}, []corev1.Container{everywhere("app")}
 			},
-			[]engine.Reference{
+			[]kinds.Reference{
 				required,
 				settings("init-all"), secret("init-all"), settings("init-key"), secret("init-key"),
 				settings("app-all"), secret("app-all"), settings("app-key"), secret("app-key"),
@@ -110,10 +110,10 @@ func TestPodReferences(t *testing.T) {
 				)
 				s.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: *ref("default")}}}
 			},
-			[]engine.Reference{required, secret("default"), settings("default")},
+			[]kinds.Reference{required, secret("default"), settings("default")},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			pod := tenantPod()

@@ -3,7 +3,7 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // resizable are the resources that can be changed while a pod runs (Pod validation).
@@ -11,7 +11,7 @@ var resizable = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
 // mergeResources takes over the resources that a tenant's pod states, if its spec has been changed since it was made. Before
 // that, and where it states none, what the super cluster's admission made of them stands.
-func mergeResources(_ engine.View, super, tenant *corev1.Pod) {
+func mergeResources(_ kinds.View, super, tenant *corev1.Pod) {
 	if tenant.Generation <= 1 {
 		return
 	}

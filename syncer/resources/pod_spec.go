@@ -5,12 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // desiredPod is the pod that the super cluster runs for a tenant's.
-func desiredPod(v engine.View, tenant *corev1.Pod) (*corev1.Pod, error) {
+func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	if err := checkSize(podSize(&tenant.Spec)); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // from is a variable of a container.
@@ -188,7 +188,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 			},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tenant, want := tenantPod(), tenantPod()
@@ -210,7 +210,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 
 // TestPodCarriesWhatItsFieldsRead: the annotations that stand for fields are on the copy, with the tenant's values.
 func TestPodCarriesWhatItsFieldsRead(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	copied := down(t, k, tenantPod(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{
 			from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.namespace")}),
@@ -227,7 +227,7 @@ func TestPodCarriesWhatItsFieldsRead(t *testing.T) {
 }
 
 func TestNetworkOfAPod(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := tenantPod()
 	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
 		t.Errorf("the network of a pod that names none is %q", got)

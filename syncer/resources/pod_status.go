@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status
 // speaks of is the copy's own and is told in the tenant's count only when the copy has caught up.
-func podStatus(v engine.View, tenant, super *corev1.Pod) {
+func podStatus(v kinds.View, tenant, super *corev1.Pod) {
 	observed := tenant.Status.ObservedGeneration
 	if super.Status.ObservedGeneration == super.Generation {
 		observed = tenant.Generation
@@ -54,7 +54,7 @@ func containerNames(spec *corev1.PodSpec) sets.Set[string] {
 
 // shownContainers are the statuses of the containers that the tenant's pod has, and not of those that the super cluster's
 // admission added, without the super cluster's names. They are the slice that is given.
-func shownContainers(v engine.View, own sets.Set[string], statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+func shownContainers(v kinds.View, own sets.Set[string], statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	statuses = slices.DeleteFunc(statuses, func(s corev1.ContainerStatus) bool { return !own.Has(s.Name) })
 	for i := range statuses {
 		for _, state := range []*corev1.ContainerState{&statuses[i].State, &statuses[i].LastTerminationState} {

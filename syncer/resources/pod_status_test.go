@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodStatusComesUp(t *testing.T) {
@@ -84,7 +84,7 @@ func TestPodStatusComesUp(t *testing.T) {
 			corev1.PodStatus{Phase: corev1.PodPending, NominatedNodeName: "node-1"}, corev1.PodStatus{Phase: corev1.PodPending},
 		},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tenant := tenantPod(withContainers)
@@ -121,7 +121,7 @@ func TestPodStatusKeepsWhatTheTenantsClusterSays(t *testing.T) {
 			QOSClass:                             qos,
 		}
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant, super := tenantPod(), &corev1.Pod{ObjectMeta: superMeta("web"), Status: side("web-gpu-xyz12", corev1.PodQOSBurstable)}
 	tenant.Status = side("web-gpu-abc34", corev1.PodQOSBestEffort)
 	was := tenant.DeepCopy()
@@ -142,7 +142,7 @@ func TestPodStatusShowsNoSuperNames(t *testing.T) {
 	}
 	tenant := tenantPod()
 	tenant.Spec = fill(&corev1.Pod{}).Spec
-	kindOf[engine.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
+	kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
 	if len(tenant.Status.ContainerStatuses) == 0 || len(tenant.Status.InitContainerStatuses) == 0 {
 		t.Fatal("no status of a container came up")
 	}
@@ -183,7 +183,7 @@ func setMessages(v reflect.Value, text string) (n int) {
 
 // TestPodStatusGeneration: the tenant's generation counts the tenant's changes, the copy's the copy's.
 func TestPodStatusGeneration(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tests := map[string]struct {
 		tenant, tenantObserved int64
 		super, superObserved   int64
@@ -245,7 +245,7 @@ func TestSamePodStatus(t *testing.T) {
 		"an address":                       {func(s *corev1.PodStatus) { s.PodIP = "10.1.0.1" }, false},
 		"when the pod started":             {func(s *corev1.PodStatus) { s.StartTime = new(metav1.Unix(9, 0)) }, false},
 	}
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			a, b := &corev1.Pod{Status: one()}, &corev1.Pod{Status: one()}
@@ -263,7 +263,7 @@ func TestSamePodStatus(t *testing.T) {
 // TestStatusPatchArrives: the patch that brings one status to another, applied as an apiserver does, leads to the very same
 // status, also in the order of its lists, or else each reconcile would patch again.
 func TestStatusPatchArrives(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -9,18 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodFlowsBothWays(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	if k.OnDemand || k.Adopt != nil || k.Mirror == nil || k.Status == nil {
 		t.Errorf("the kind is %+v; want one that is mirrored and whose status comes up", k)
 	}
 }
 
 func TestPodMirror(t *testing.T) {
-	m := kindOf[engine.Down[*corev1.Pod]](t, Pod()).Mirror
+	m := kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Mirror
 	bound := tenantPod(func(p *corev1.Pod) {
 		p.Spec.NodeName = "node-1"
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
@@ -75,7 +75,7 @@ func TestBoundPod(t *testing.T) {
 		},
 		"with another condition": {ready},
 	}
-	m := kindOf[engine.Down[*corev1.Pod]](t, Pod()).Mirror
+	m := kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Mirror
 	for name, conditions := range tests {
 		t.Run(name, func(t *testing.T) {
 			pod := tenantPod(func(p *corev1.Pod) { p.Status.Conditions = conditions })

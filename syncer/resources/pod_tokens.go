@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // podTokens are the tokens that a pod's volumes show. A kubelet would ask the super cluster for them, which knows nothing of the tenant's
 // accounts; so they are issued by the tenant's apiserver, and the copy's volumes show them out of a Secret, which kubelets follow. They say
 // which node the pod is on, so that there are none before.
-func podTokens(tenant *corev1.Pod) engine.Tokens {
-	tokens := engine.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, defaultAccount)}
+func podTokens(tenant *corev1.Pod) kinds.Tokens {
+	tokens := kinds.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, defaultAccount)}
 	if tenant.Spec.NodeName == "" {
 		return tokens
 	}
@@ -26,9 +26,9 @@ func podTokens(tenant *corev1.Pod) engine.Tokens {
 		for j, source := range v.Projected.Sources {
 			if t := source.ServiceAccountToken; t != nil {
 				if tokens.Wanted == nil {
-					tokens.Wanted = map[string]engine.Token{}
+					tokens.Wanted = map[string]kinds.Token{}
 				}
-				tokens.Wanted[tokenKey(v.Name, j)] = engine.Token{Audience: t.Audience, ExpirationSeconds: t.ExpirationSeconds}
+				tokens.Wanted[tokenKey(v.Name, j)] = kinds.Token{Audience: t.Audience, ExpirationSeconds: t.ExpirationSeconds}
 			}
 		}
 	}

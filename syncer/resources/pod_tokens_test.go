@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodTokens(t *testing.T) {
@@ -18,14 +18,14 @@ func TestPodTokens(t *testing.T) {
 	secret := corev1.VolumeProjection{Secret: &corev1.SecretProjection{}}
 	tests := map[string]struct {
 		change func(*corev1.PodSpec)
-		want   engine.Tokens
+		want   kinds.Tokens
 	}{
-		"none": {func(s *corev1.PodSpec) { s.NodeName = "node-1" }, engine.Tokens{ServiceAccount: "default"}},
+		"none": {func(s *corev1.PodSpec) { s.NodeName = "node-1" }, kinds.Tokens{ServiceAccount: "default"}},
 		"before the pod has a node": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token("", nil)}}})
 			},
-			engine.Tokens{ServiceAccount: "default"},
+			kinds.Tokens{ServiceAccount: "default"},
 		},
 		"for the apiserver and for somebody else": {
 			func(s *corev1.PodSpec) {
@@ -36,7 +36,7 @@ func TestPodTokens(t *testing.T) {
 					corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token("vault", new(int64(600)))}}},
 				)
 			},
-			engine.Tokens{ServiceAccount: "robot", Wanted: map[string]engine.Token{
+			kinds.Tokens{ServiceAccount: "robot", Wanted: map[string]kinds.Token{
 				"a.1": {}, "c.0": {Audience: "vault", ExpirationSeconds: new(int64(600))},
 			}},
 		},

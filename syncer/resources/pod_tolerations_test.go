@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestTolerationsOfAPod(t *testing.T) {
@@ -34,7 +34,7 @@ func TestTolerationsOfAPod(t *testing.T) {
 	)
 	all := slices.Concat(system, everyday, others)
 
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for _, tt := range []struct {
 		name   string
 		policy tenancyv1alpha1.TenantPolicy

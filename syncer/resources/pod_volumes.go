@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // openVolumeTypes are the sources that every tenant's pods may mount: they hold data of the pod or of the tenant. All others,
@@ -19,7 +19,7 @@ var openVolumeTypes = []string{
 }
 
 // admitVolumes rejects volumes of types that the policy does not allow.
-func admitVolumes(v engine.View, spec *corev1.PodSpec) error {
+func admitVolumes(v kinds.View, spec *corev1.PodSpec) error {
 	for i := range spec.Volumes {
 		source, path := &spec.Volumes[i].VolumeSource, specPath.Child("volumes").Index(i)
 		types := volumeTypes(source)
@@ -36,7 +36,7 @@ func admitVolumes(v engine.View, spec *corev1.PodSpec) error {
 	return nil
 }
 
-func admitVolume(v engine.View, source *corev1.VolumeSource, volumeType string, path *field.Path) error {
+func admitVolume(v kinds.View, source *corev1.VolumeSource, volumeType string, path *field.Path) error {
 	policy := v.Tenant.Policy
 	switch {
 	case slices.Contains(openVolumeTypes, volumeType),

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // access is who may mount a type of volume.
@@ -56,13 +56,13 @@ func TestWhoMayMountVolumes(t *testing.T) {
 // whoMayMount tries a volume as a tenant that is allowed nothing, and as others that are allowed one thing each.
 func whoMayMount(t *testing.T, name string, source corev1.VolumeSource) {
 	t.Helper()
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	pod := tenantPod(func(p *corev1.Pod) { p.Spec.Volumes = volumes(source) })
 	driver := ""
 	if source.CSI != nil {
 		driver = source.CSI.Driver
 	}
-	for who, v := range map[access]engine.View{
+	for who, v := range map[access]kinds.View{
 		everyone:  offering("CSIDriver"),
 		byPolicy:  offering("CSIDriver"),
 		hostPaths: offering("CSIDriver"),
@@ -93,7 +93,7 @@ func whoMayMount(t *testing.T, name string, source corev1.VolumeSource) {
 // TestVolumeOfAnUnknownType: a volume of a later Kubernetes release is not taken for one without a source, which an apiserver makes an
 // emptyDir.
 func TestVolumeOfAnUnknownType(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	err := k.Admit(view, tenantPod(func(p *corev1.Pod) { p.Spec.Volumes = volumes(corev1.VolumeSource{}) }))
 	if err == nil || !strings.Contains(err.Error(), "spec.volumes[0]: Forbidden") {
 		t.Errorf("rejected because of %v", err)

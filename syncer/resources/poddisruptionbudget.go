@@ -4,13 +4,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // PodDisruptionBudget flows down, so that the super cluster's drains respect it. Its status does not come up: the tenant's own
 // controller counts the tenant's pods and decides about evictions there, and two writers would fight.
-func PodDisruptionBudget() engine.Kind {
-	return engine.Down[*policyv1.PodDisruptionBudget]{
+func PodDisruptionBudget() kinds.Flow {
+	return kinds.Down[*policyv1.PodDisruptionBudget]{
 		Name:    "PodDisruptionBudget",
 		Object:  &policyv1.PodDisruptionBudget{},
 		List:    &policyv1.PodDisruptionBudgetList{},
@@ -22,7 +22,7 @@ func PodDisruptionBudget() engine.Kind {
 // desiredBudget declares a number of pods. A percentage, or a number that may be missing, is of what the pods' owner wants, and
 // the owners are in the tenant: the super cluster would count none and allow no eviction, ever. The tenant's controller has
 // counted. Where it has not, or found no owner, the copy says what the tenant's object does, and nothing is evicted.
-func desiredBudget(v engine.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+func desiredBudget(v kinds.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	if err := checkSize(sizeOf(tenant.Spec.Selector)); err != nil {
 		return nil, err
 	}

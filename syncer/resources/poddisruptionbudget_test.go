@@ -7,11 +7,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestPodDisruptionBudgetGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*policyv1.PodDisruptionBudget]](t, PodDisruptionBudget())
+	k := kindOf[kinds.Down[*policyv1.PodDisruptionBudget]](t, PodDisruptionBudget())
 	number := func(n int32) *intstr.IntOrString { return new(intstr.FromInt32(n)) }
 	percent := func(s string) *intstr.IntOrString { return new(intstr.FromString(s)) }
 	counted := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, ExpectedPods: 10, DesiredHealthy: 7, CurrentHealthy: 9}

@@ -5,13 +5,13 @@ import (
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // PriorityClass is shown to the tenants whose pods may have it. It never comes up as the default one: the super cluster gives its
 // default to pods without a class anyway, and an apiserver takes only one, which may be the tenant's own. Those of the system
 // every cluster has by itself.
-func PriorityClass() engine.Kind {
+func PriorityClass() kinds.Flow {
 	k := class("PriorityClass", &schedulingv1.PriorityClass{}, &schedulingv1.PriorityClassList{},
 		func(to, from *schedulingv1.PriorityClass) {
 			own := from.DeepCopy()
@@ -23,7 +23,7 @@ func PriorityClass() engine.Kind {
 		},
 	)
 	shown := k.Desired
-	k.Desired = func(v engine.View, super *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
+	k.Desired = func(v kinds.View, super *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
 		if strings.HasPrefix(super.Name, "system-") {
 			return nil
 		}

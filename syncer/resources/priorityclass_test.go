@@ -7,7 +7,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // TestPriorityClass: the super cluster's default class is not the tenant's.
@@ -25,7 +25,7 @@ func TestPriorityClass(t *testing.T) {
 }
 
 func TestPriorityClassesOfTheSystemAreNotShown(t *testing.T) {
-	k := kindOf[engine.Up[*schedulingv1.PriorityClass]](t, PriorityClass())
+	k := kindOf[kinds.Up[*schedulingv1.PriorityClass]](t, PriorityClass())
 	for _, name := range []string{"system-node-critical", "system-cluster-critical", "system-other"} {
 		if got := k.Desired(view, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}); got != nil {
 			t.Errorf("%s is shown as %v", name, got)

@@ -11,21 +11,21 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ResourceClaim flows down while a pod refers to it, and up flows which devices it got. A claim is never changed, only made anew.
 // Those that were made of a template stay on the side that made them.
-func ResourceClaim() engine.Kind {
-	return engine.Down[*resourcev1.ResourceClaim]{
+func ResourceClaim() kinds.Flow {
+	return kinds.Down[*resourcev1.ResourceClaim]{
 		Name:     "ResourceClaim",
 		Object:   &resourcev1.ResourceClaim{},
 		List:     &resourcev1.ResourceClaimList{},
 		OnDemand: true,
-		Admit: func(v engine.View, tenant *resourcev1.ResourceClaim) error {
+		Admit: func(v kinds.View, tenant *resourcev1.ResourceClaim) error {
 			return admitDevices(v, &tenant.Spec)
 		},
-		Desired: func(_ engine.View, tenant *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+		Desired: func(_ kinds.View, tenant *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 			return &resourcev1.ResourceClaim{Spec: *tenant.Spec.DeepCopy()}, nil
 		},
 		Merge:  func(_, _ *resourcev1.ResourceClaim) {},
@@ -39,7 +39,7 @@ func ResourceClaim() engine.Kind {
 var podKind = schema.GroupKind{Kind: "Pod"}
 
 // ofTemplate says whether a claim was made for a pod (Kubernetes documentation: Dynamic Resource Allocation).
-func ofTemplate(_ engine.View, claim *resourcev1.ResourceClaim) bool {
+func ofTemplate(_ kinds.View, claim *resourcev1.ResourceClaim) bool {
 	_, made := claim.Annotations["resource.kubernetes.io/pod-claim-name"]
 	return made && slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.APIVersion == "v1" && o.Kind == podKind.Kind
@@ -47,7 +47,7 @@ func ofTemplate(_ engine.View, claim *resourcev1.ResourceClaim) bool {
 }
 
 // admitDevices says why devices may not be asked for.
-func admitDevices(v engine.View, spec *resourcev1.ResourceClaimSpec) error {
+func admitDevices(v kinds.View, spec *resourcev1.ResourceClaimSpec) error {
 	for i := range spec.Devices.Requests {
 		if err := admitDeviceRequest(v, &spec.Devices.Requests[i]); err != nil {
 			return err
@@ -56,7 +56,7 @@ func admitDevices(v engine.View, spec *resourcev1.ResourceClaimSpec) error {
 	return nil
 }
 
-func admitDeviceRequest(v engine.View, r *resourcev1.DeviceRequest) error {
+func admitDeviceRequest(v kinds.View, r *resourcev1.DeviceRequest) error {
 	if exactly := r.Exactly; exactly != nil {
 		if ptr.Deref(exactly.AdminAccess, false) {
 			return fmt.Errorf("request %s: adminAccess is not allowed, since it reaches devices that others use", r.Name)
@@ -74,7 +74,7 @@ func admitDeviceRequest(v engine.View, r *resourcev1.DeviceRequest) error {
 }
 
 // admitDevice rejects a device of a class that is not offered, or with taints that the policy does not name.
-func admitDevice(v engine.View, request, class string, tolerations []resourcev1.DeviceToleration) error {
+func admitDevice(v kinds.View, request, class string, tolerations []resourcev1.DeviceToleration) error {
 	if !v.Offers("DeviceClass", class) {
 		return notOffered("the device class of request "+request, "deviceclasses", class)
 	}
@@ -83,7 +83,7 @@ func admitDevice(v engine.View, request, class string, tolerations []resourcev1.
 
 // claimStatus shows the tenant the devices, and which of its pods use them. An allocation cannot be changed, only taken away and
 // then given: where the copy has got other devices, the tenant's claim loses its own first.
-func claimStatus(v engine.View, tenant, super *resourcev1.ResourceClaim) {
+func claimStatus(v kinds.View, tenant, super *resourcev1.ResourceClaim) {
 	was := tenant.Status
 	tenant.Status = resourcev1.ResourceClaimStatus{}
 	switch {
@@ -124,7 +124,7 @@ func shownAllocation(super *resourcev1.AllocationResult) *resourcev1.AllocationR
 
 // consumers are the tenant's pods for which a claim is reserved. None can be added to a claim that is being deleted.
 func consumers(
-	v engine.View, tenant, super *resourcev1.ResourceClaim, was []resourcev1.ResourceClaimConsumerReference,
+	v kinds.View, tenant, super *resourcev1.ResourceClaim, was []resourcev1.ResourceClaimConsumerReference,
 ) []resourcev1.ResourceClaimConsumerReference {
 	var pods []resourcev1.ResourceClaimConsumerReference
 	for _, ref := range super.Status.ReservedFor {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // asking is a claim that asks for a device of a class.
@@ -23,7 +23,7 @@ func asking(class string) resourcev1.ResourceClaimSpec {
 }
 
 func TestResourceClaimGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
+	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	if !k.OnDemand {
 		t.Error("claims go down without a pod")
 	}
@@ -63,8 +63,8 @@ func TestDevicesThatMayBeAskedFor(t *testing.T) {
 		"a class of another kind is no such": {asking("public"), `"public"`},
 	}
 	v := offering("DeviceClass", "fast", "slow")
-	claims := kindOf[engine.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
-	templates := kindOf[engine.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
+	claims := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
+	templates := kindOf[kinds.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			claim := claims.Admit(v, &resourcev1.ResourceClaim{Spec: tt.spec})
@@ -82,7 +82,7 @@ func TestDevicesThatMayBeAskedFor(t *testing.T) {
 }
 
 func TestClaimsOfTemplatesStay(t *testing.T) {
-	k := kindOf[engine.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
+	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	made := map[string]string{"resource.kubernetes.io/pod-claim-name": "gpu"}
 	pod := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", Controller: new(true)}}
 	tests := map[string]struct {
@@ -125,7 +125,7 @@ func usedBy(pods ...string) []resourcev1.ResourceClaimConsumerReference {
 }
 
 func TestClaimStatusComesUp(t *testing.T) {
-	k := kindOf[engine.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
+	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	with := func(s resourcev1.ResourceClaimStatus, change func(*resourcev1.ResourceClaimStatus)) resourcev1.ResourceClaimStatus {
 		change(&s)
 		return s
@@ -212,7 +212,7 @@ func TestClaimStatusComesUp(t *testing.T) {
 
 // TestClaimThatIsBeingDeleted: an apiserver takes no new consumer of it.
 func TestClaimThatIsBeingDeleted(t *testing.T) {
-	k := kindOf[engine.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
+	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	v := view
 	v.Lookup = lookup(map[string]client.Object{
 		"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web-uid"}},

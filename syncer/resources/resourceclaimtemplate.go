@@ -3,21 +3,21 @@ package resources
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ResourceClaimTemplate flows down while a pod refers to it. The super cluster makes claims of it for the pods' copies. It is never
 // changed, only made anew.
-func ResourceClaimTemplate() engine.Kind {
-	return engine.Down[*resourcev1.ResourceClaimTemplate]{
+func ResourceClaimTemplate() kinds.Flow {
+	return kinds.Down[*resourcev1.ResourceClaimTemplate]{
 		Name:     "ResourceClaimTemplate",
 		Object:   &resourcev1.ResourceClaimTemplate{},
 		List:     &resourcev1.ResourceClaimTemplateList{},
 		OnDemand: true,
-		Admit: func(v engine.View, tenant *resourcev1.ResourceClaimTemplate) error {
+		Admit: func(v kinds.View, tenant *resourcev1.ResourceClaimTemplate) error {
 			return admitDevices(v, &tenant.Spec.Spec)
 		},
-		Desired: func(v engine.View, tenant *resourcev1.ResourceClaimTemplate) (*resourcev1.ResourceClaimTemplate, error) {
+		Desired: func(v kinds.View, tenant *resourcev1.ResourceClaimTemplate) (*resourcev1.ResourceClaimTemplate, error) {
 			return &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
 				ObjectMeta: v.Tenant.Template("ResourceClaimTemplate", tenant.Spec.ObjectMeta),
 				Spec:       *tenant.Spec.Spec.DeepCopy(),

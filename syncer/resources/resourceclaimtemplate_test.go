@@ -7,11 +7,11 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestResourceClaimTemplateGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
+	k := kindOf[kinds.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
 	if !k.OnDemand {
 		t.Error("templates go down without a pod")
 	}

@@ -4,13 +4,13 @@ package resources
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // All is every kind that the syncer carries. What is asked of the nodes that tenants are shown goes to the agent; pods are the
 // addresses of the super cluster's pods.
-func All(agent Agent, pods PodRanges) []engine.Kind {
-	return []engine.Kind{
+func All(agent Agent, pods PodRanges) []kinds.Flow {
+	return []kinds.Flow{
 		Namespace(),
 		ServiceAccount(),
 		ConfigMap(),

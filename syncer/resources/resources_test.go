@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // TestKindsAreComplete: what the engine relies on without asking.
@@ -73,61 +73,61 @@ func TestKindsAreComplete(t *testing.T) {
 func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 	for _, k := range All(Agent{}, nil) {
 		switch k := k.(type) {
-		case engine.Down[*corev1.Namespace]:
+		case kinds.Down[*corev1.Namespace]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*corev1.ServiceAccount]:
+		case kinds.Down[*corev1.ServiceAccount]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*corev1.ConfigMap]:
+		case kinds.Down[*corev1.ConfigMap]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*corev1.Secret]:
+		case kinds.Down[*corev1.Secret]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*corev1.Service]:
+		case kinds.Down[*corev1.Service]:
 			t.Run(k.Name, func(t *testing.T) {
 				leavesAloneDown(t, k, func(s *corev1.Service) {
 					s.Spec.ExternalIPs, s.Spec.LoadBalancerIP, s.Spec.LoadBalancerClass = nil, "", nil
 				})
 			})
-		case engine.Down[*endpoints]:
+		case kinds.Down[*endpoints]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*discoveryv1.EndpointSlice]:
+		case kinds.Down[*discoveryv1.EndpointSlice]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*networkingv1.Ingress]:
+		case kinds.Down[*networkingv1.Ingress]:
 			t.Run(k.Name, func(t *testing.T) {
 				leavesAloneDown(t, k, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend = nil })
 			})
-		case engine.Down[*networkingv1.NetworkPolicy]:
+		case kinds.Down[*networkingv1.NetworkPolicy]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*policyv1.PodDisruptionBudget]:
+		case kinds.Down[*policyv1.PodDisruptionBudget]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*resourcev1.ResourceClaim]:
+		case kinds.Down[*resourcev1.ResourceClaim]:
 			t.Run(k.Name, func(t *testing.T) {
 				leavesAloneDown(t, k, func(c *resourcev1.ResourceClaim) { c.Status.Allocation = nil })
 			})
-		case engine.Down[*resourcev1.ResourceClaimTemplate]:
+		case kinds.Down[*resourcev1.ResourceClaimTemplate]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Down[*corev1.Pod]:
+		case kinds.Down[*corev1.Pod]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, everyPodField) })
-		case engine.Up[*corev1.Node]:
+		case kinds.Up[*corev1.Node]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*corev1.Event]:
+		case kinds.Up[*corev1.Event]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Down[*corev1.PersistentVolumeClaim]:
+		case kinds.Down[*corev1.PersistentVolumeClaim]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneDown(t, k, nil) })
-		case engine.Up[*corev1.PersistentVolume]:
+		case kinds.Up[*corev1.PersistentVolume]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*storagev1.StorageClass]:
+		case kinds.Up[*storagev1.StorageClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*storagev1.VolumeAttributesClass]:
+		case kinds.Up[*storagev1.VolumeAttributesClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*storagev1.CSIDriver]:
+		case kinds.Up[*storagev1.CSIDriver]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*schedulingv1.PriorityClass]:
+		case kinds.Up[*schedulingv1.PriorityClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*networkingv1.IngressClass]:
+		case kinds.Up[*networkingv1.IngressClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*nodev1.RuntimeClass]:
+		case kinds.Up[*nodev1.RuntimeClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
-		case engine.Up[*resourcev1.DeviceClass]:
+		case kinds.Up[*resourcev1.DeviceClass]:
 			t.Run(k.Name, func(t *testing.T) { leavesAloneUp(t, k) })
 		default:
 			t.Errorf("nobody has looked at %T", k)
@@ -157,7 +157,7 @@ func everyPodField(pod *corev1.Pod) {
 	}
 }
 
-func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change func(T)) {
+func leavesAloneDown[T client.Object](t *testing.T, k kinds.Down[T], change func(T)) {
 	t.Helper()
 	tenant, super := fill(clone(k.Object)), fill(clone(k.Object))
 	super.SetNamespace("another")
@@ -240,7 +240,7 @@ func leavesAloneDown[T client.Object](t *testing.T, k engine.Down[T], change fun
 	}
 }
 
-func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
+func leavesAloneUp[T client.Object](t *testing.T, k kinds.Up[T]) {
 	t.Helper()
 	super, tenant := fill(clone(k.Object)), fill(clone(k.Object))
 	behind := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
@@ -252,7 +252,7 @@ func leavesAloneUp[T client.Object](t *testing.T, k engine.Up[T]) {
 		unchanged(t, "the object behind, by "+after+",", wasBehind, behind)
 	}
 
-	view := engine.View{
+	view := kinds.View{
 		Tenant: blue, Namespace: "default", Lookup: func(schema.GroupKind, client.ObjectKey, types.UID) client.Object { return behind },
 	}
 	desired := k.Desired(view, super)

@@ -6,12 +6,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // Secret flows down while a pod refers to it.
-func Secret() engine.Kind {
-	return engine.Down[*corev1.Secret]{
+func Secret() kinds.Flow {
+	return kinds.Down[*corev1.Secret]{
 		Name:     "Secret",
 		Object:   &corev1.Secret{},
 		List:     &corev1.SecretList{},
@@ -31,7 +31,7 @@ func Secret() engine.Kind {
 
 // desiredSecret copies the data. A service-account token of the tenant becomes opaque: under its own type the super cluster
 // would look for the service account by its UID, find another one, and delete the token.
-func desiredSecret(_ engine.View, tenant *corev1.Secret) (*corev1.Secret, error) {
+func desiredSecret(_ kinds.View, tenant *corev1.Secret) (*corev1.Secret, error) {
 	kind := tenant.Type
 	if kind == corev1.SecretTypeServiceAccountToken {
 		kind = corev1.SecretTypeOpaque

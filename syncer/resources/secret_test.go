@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 func TestSecretGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Secret]](t, Secret())
+	k := kindOf[kinds.Down[*corev1.Secret]](t, Secret())
 	if !k.OnDemand || k.Adopt != nil {
 		t.Errorf("on demand %t, adopt %t; want on demand alone", k.OnDemand, k.Adopt != nil)
 	}
@@ -46,7 +46,7 @@ func TestSecretGoesDown(t *testing.T) {
 }
 
 func TestSecretMerge(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Secret]](t, Secret())
+	k := kindOf[kinds.Down[*corev1.Secret]](t, Secret())
 	super := &corev1.Secret{
 		ObjectMeta: superMeta("s"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"a": {9}, "gone": {1}},
 	}
@@ -60,7 +60,7 @@ func TestSecretMerge(t *testing.T) {
 }
 
 func TestSecretReplace(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Secret]](t, Secret())
+	k := kindOf[kinds.Down[*corev1.Secret]](t, Secret())
 	one := func(kind corev1.SecretType, value byte, immutable *bool) *corev1.Secret {
 		return &corev1.Secret{Type: kind, Data: map[string][]byte{"a": {value}}, Immutable: immutable}
 	}

@@ -11,7 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // listed is a selector that names a label and so many values.
@@ -90,7 +90,7 @@ func TestSelectorsAreBounded(t *testing.T) {
 
 // TestPoliciesAreBounded: a namespace has so many policies, and those that it has stay.
 func TestPoliciesAreBounded(t *testing.T) {
-	k := kindOf[engine.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
+	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	policies := make([]*networkingv1.NetworkPolicy, maxNetworkPolicies)
 	for i := range policies {
 		policies[i] = &networkingv1.NetworkPolicy{}

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // serviceKind is the kind of Services, by which other kinds refer to them.
@@ -16,18 +16,18 @@ const serviceKind = "Service"
 // balancer. A service of type NodePort gets the very ports that the tenant sees, or is refused. The service of the tenant's own
 // apiserver goes down like any other, since pods reach the apiserver by it. A name for another name stays in the tenant, whose DNS serves
 // it, unless the policy allows it: what resolves it in the super cluster would lead into the network of that.
-func Service() engine.Kind {
-	return engine.Down[*corev1.Service]{
+func Service() kinds.Flow {
+	return kinds.Down[*corev1.Service]{
 		Name:   serviceKind,
 		Object: &corev1.Service{},
 		List:   &corev1.ServiceList{},
-		Skip: func(v engine.View, tenant *corev1.Service) bool {
+		Skip: func(v kinds.View, tenant *corev1.Service) bool {
 			return tenant.Spec.Type == corev1.ServiceTypeExternalName && !v.Tenant.Policy.AllowExternalNames
 		},
 		Desired: desiredService,
 		Merge:   mergeService,
 		Status:  serviceStatus,
-		Parts: []engine.Part[*corev1.Service]{
+		Parts: []kinds.Part[*corev1.Service]{
 			{Resource: "services.nodeports", Amount: nodePortsOf},
 			{Resource: "services.loadbalancers", Amount: loadBalancersOf},
 		},
@@ -39,7 +39,7 @@ func Service() engine.Kind {
 	}
 }
 
-func desiredService(v engine.View, tenant *corev1.Service) (*corev1.Service, error) {
+func desiredService(v kinds.View, tenant *corev1.Service) (*corev1.Service, error) {
 	if err := checkService(v.Tenant.Policy, &tenant.Spec); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func nodePort(ports []corev1.ServicePort, of corev1.ServicePort) int32 {
 }
 
 // serviceStatus shows the tenant the status of the copy. Only a load balancer may have addresses.
-func serviceStatus(v engine.View, tenant, super *corev1.Service) {
+func serviceStatus(v kinds.View, tenant, super *corev1.Service) {
 	tenant.Status = corev1.ServiceStatus{Conditions: toldConditions(v, tenant, super, super.Status.Conditions)}
 	if tenant.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		tenant.Status.LoadBalancer = *super.Status.LoadBalancer.DeepCopy()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // service is a service with a spec.
@@ -33,7 +33,7 @@ func http(nodePort int32) corev1.ServicePort {
 var selector = map[string]string{"app.kubernetes.io/name": "web"}
 
 func TestServiceGoesDown(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	if k.OnDemand || k.Adopt != nil {
 		t.Errorf("on demand %t, adopt %t; want neither", k.OnDemand, k.Adopt != nil)
 	}
@@ -137,7 +137,7 @@ func TestServiceGoesDown(t *testing.T) {
 }
 
 func TestServiceWithExternalIPsIsRefused(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	tenant := service(corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ExternalIPs: []string{"192.0.2.1"}})
 	if got, err := k.Desired(view, tenant); !errors.Is(err, errExternalIPs) {
 		t.Errorf("desired is %v with error %v, want %v", got, err, errExternalIPs)
@@ -146,8 +146,8 @@ func TestServiceWithExternalIPsIsRefused(t *testing.T) {
 
 // TestServiceFindsItsPods: whatever a selector of the tenant names is on the pods' copies.
 func TestServiceFindsItsPods(t *testing.T) {
-	services := kindOf[engine.Down[*corev1.Service]](t, Service())
-	pods := kindOf[engine.Down[*corev1.Pod]](t, Pod())
+	services := kindOf[kinds.Down[*corev1.Service]](t, Service())
+	pods := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for _, key := range []string{"app", "k8s-app", "app.kubernetes.io/name", "statefulset.kubernetes.io/pod-name", "example.com/x"} {
 		tenant := service(corev1.ServiceSpec{Selector: map[string]string{key: "web"}})
 		pod := tenantPod(func(p *corev1.Pod) { p.Labels = map[string]string{key: "web"} })
@@ -159,7 +159,7 @@ func TestServiceFindsItsPods(t *testing.T) {
 }
 
 func TestNetworkOfAService(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	tenant := service(corev1.ServiceSpec{})
 	if got := down(t, k, tenant).Labels[networkLabel]; got != "default" {
 		t.Errorf("the network of a service that names none is %q", got)
@@ -174,7 +174,7 @@ func TestNetworkOfAService(t *testing.T) {
 }
 
 // addressed is a view of a tenant with Service addresses of its own.
-func addressed() engine.View {
+func addressed() kinds.View {
 	v := view
 	v.Tenant.ServiceCIDR = netip.MustParsePrefix("10.104.16.0/20")
 	return v
@@ -182,7 +182,7 @@ func addressed() engine.View {
 
 // TestServiceKeepsItsAddress: a tenant with a part of the super cluster's addresses sees the very ones that its pods reach.
 func TestServiceKeepsItsAddress(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	tests := map[string]struct {
 		ips  []string
 		want string // the copy's, or what is in the error
@@ -215,7 +215,7 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 
 // TestServiceRejectedByChance: the super cluster's own choice is tried again at once, and nothing else is.
 func TestServiceRejectedByChance(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	services := corev1.Resource("services")
 	denied := errors.New("ValidatingAdmissionPolicy 'service-addresses.tenancy.x-k8s.io' with binding 'b' denied request: reserved")
 	tests := map[string]struct {
@@ -240,7 +240,7 @@ func TestServiceRejectedByChance(t *testing.T) {
 
 // TestServiceSaysItsAddressTwice: an apiserver of the tenant's own may say anything in the two fields.
 func TestServiceSaysItsAddressTwice(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	const own, foreign = "10.104.16.7", "10.104.32.10"
 	tests := map[string]struct {
 		kind corev1.ServiceType
@@ -279,14 +279,14 @@ func TestServiceSaysItsAddressTwice(t *testing.T) {
 }
 
 func TestServiceAsksOfLoadBalancers(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	allowed := view
 	allowed.Tenant.Policy.LoadBalancerCIDRs = []tenancyv1alpha1.CIDR{"192.0.2.0/24"}
 	allowed.Tenant.Policy.LoadBalancerClasses = []string{"example.com/lb"}
 	address := corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerIP: "192.0.2.7"}
 	class := corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}
 	tests := map[string]struct {
-		view engine.View
+		view kinds.View
 		spec corev1.ServiceSpec
 		ok   bool
 	}{
@@ -309,7 +309,7 @@ func TestServiceAsksOfLoadBalancers(t *testing.T) {
 
 // TestServiceWithAnotherAddress: a copy that has another address than it should is made anew.
 func TestServiceWithAnotherAddress(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	at := func(ip string) *corev1.Service { return service(corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: ip}) }
 	tests := map[string]struct {
 		super, desired string
@@ -337,7 +337,7 @@ func TestServiceWithAnotherAddress(t *testing.T) {
 }
 
 func TestServiceMerge(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	ip := func(spec corev1.ServiceSpec) corev1.ServiceSpec {
 		spec.ClusterIP, spec.ClusterIPs = "10.0.0.5", []string{"10.0.0.5", "fd00::5"}
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
@@ -474,7 +474,7 @@ func TestServiceMerge(t *testing.T) {
 }
 
 func TestServiceReplace(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	plain := corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "10.0.0.5"}
 	asked := corev1.ServiceSpec{Type: "ClusterIP"}
 	none := corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "None"}
@@ -501,7 +501,7 @@ func TestServiceReplace(t *testing.T) {
 }
 
 func TestServiceStatusComesUp(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.Service]](t, Service())
+	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	address := corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}
 	condition := func(generation int64, message string) metav1.Condition {
 		return metav1.Condition{

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // ServiceAccount flows down as a name that pods can run under, with the secrets for registries. It has no rights in the super
 // cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver, with tokens of that. The one that the
 // super cluster makes in every namespace is adopted. Any other existing account is the platform's, and may have rights.
-func ServiceAccount() engine.Kind {
-	return engine.Down[*corev1.ServiceAccount]{
+func ServiceAccount() kinds.Flow {
+	return kinds.Down[*corev1.ServiceAccount]{
 		Name:       "ServiceAccount",
 		Object:     &corev1.ServiceAccount{},
 		List:       &corev1.ServiceAccountList{},
@@ -29,7 +29,7 @@ func ServiceAccount() engine.Kind {
 // defaultAccount is the service account that Kubernetes makes in each namespace, and that pods without one run under.
 const defaultAccount = "default"
 
-func desiredServiceAccount(_ engine.View, tenant *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
+func desiredServiceAccount(_ kinds.View, tenant *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
 	super := &corev1.ServiceAccount{
 		AutomountServiceAccountToken: new(false),
 		ImagePullSecrets:             slices.Clone(tenant.ImagePullSecrets),
@@ -65,7 +65,7 @@ func mergeServiceAccount(super, desired *corev1.ServiceAccount) {
 }
 
 // serviceAccountReferences are the secrets for registries, without which images are pulled by anybody's right.
-func serviceAccountReferences(account *corev1.ServiceAccount) []engine.Reference {
+func serviceAccountReferences(account *corev1.ServiceAccount) []kinds.Reference {
 	var refs references
 	for _, s := range account.ImagePullSecrets {
 		refs.add("Secret", s.Name)

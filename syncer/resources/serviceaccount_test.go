@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // TestServiceAccountIsAName: whatever the tenant's has, no token and no secret goes with the copy, but for those of registries.
 func TestServiceAccountIsAName(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	if adopts := k.Adopt(&corev1.ServiceAccount{ObjectMeta: superMeta("default")}); k.OnDemand || !adopts {
 		t.Errorf("on demand %t, adopt %t; want adopt alone", k.OnDemand, adopts)
 	}
@@ -42,17 +42,17 @@ func pullSecrets(names ...string) []corev1.LocalObjectReference {
 }
 
 func TestServiceAccountBringsItsSecrets(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	got := k.References(&corev1.ServiceAccount{
 		Secrets: []corev1.ObjectReference{{Name: "token"}}, ImagePullSecrets: pullSecrets("a", "b", "a"),
 	})
-	if diff := cmp.Diff([]engine.Reference{{Kind: "Secret", Name: "a"}, {Kind: "Secret", Name: "b"}}, got); diff != "" {
+	if diff := cmp.Diff([]kinds.Reference{{Kind: "Secret", Name: "a"}, {Kind: "Secret", Name: "b"}}, got); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
 }
 
 func TestServiceAccountIsNotMounted(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	for name, was := range map[string]*bool{"unset": nil, "mounted": new(true), "not mounted": new(false)} {
 		t.Run(name, func(t *testing.T) {
 			super := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), AutomountServiceAccountToken: was}
@@ -71,7 +71,7 @@ func TestServiceAccountIsNotMounted(t *testing.T) {
 
 // TestServiceAccountSecretsFollow: the tenant's secrets come and go, in steps; the super cluster's own stay.
 func TestServiceAccountSecretsFollow(t *testing.T) {
-	k := kindOf[engine.Down[*corev1.ServiceAccount]](t, ServiceAccount())
+	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	super := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), ImagePullSecrets: pullSecrets("mirror")}
 	for _, step := range []struct{ tenant, want []string }{
 		{nil, []string{"mirror"}},

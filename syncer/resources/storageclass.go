@@ -3,13 +3,13 @@ package resources
 import (
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // StorageClass is shown to the tenants that may claim volumes of it: what becomes of a volume, when it is bound, whether it
 // can grow, and where it can be. Parameters and mount options stay in the super cluster, since drivers are told there which
 // secrets to use, and nobody in the tenant provisions.
-func StorageClass() engine.Kind {
+func StorageClass() kinds.Flow {
 	return class("StorageClass", &storagev1.StorageClass{}, &storagev1.StorageClassList{},
 		func(to, from *storagev1.StorageClass) {
 			own := from.DeepCopy()

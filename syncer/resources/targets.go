@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // maxNamedTargets is how many addresses a rejection names.
@@ -17,7 +17,7 @@ const maxNamedTargets = 5
 // and to the networks that its policy allows. Nodes, load balancers and Ingress controllers of the super cluster reach more than
 // that, which a tenant must not open to others (CVE-2021-25740).
 type targets struct {
-	view engine.View
+	view kinds.View
 	// omitted are the addresses that are not allowed.
 	omitted []string
 }

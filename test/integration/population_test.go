@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -170,7 +170,7 @@ func waiting(ctx context.Context, t *local.Tenant) ([]string, error) {
 }
 
 // carried is how many objects of a kind are carried for a tenant: copies in the super cluster, or what the tenant is shown.
-func carried(ctx context.Context, t *local.Tenant, k engine.Kind) (int, error) {
+func carried(ctx context.Context, t *local.Tenant, k kinds.Flow) (int, error) {
 	list := emptyList(k)
 	if !flowsDown(k) {
 		err := t.Client.List(ctx, list, client.MatchingLabels{names.FromSuper: "true"})
@@ -181,7 +181,7 @@ func carried(ctx context.Context, t *local.Tenant, k engine.Kind) (int, error) {
 }
 
 // copiesOf are the copies of a kind in one namespace of a tenant; none of a kind that flows up.
-func copiesOf(ctx context.Context, t *local.Tenant, k engine.Kind, ns string) []client.Object {
+func copiesOf(ctx context.Context, t *local.Tenant, k kinds.Flow, ns string) []client.Object {
 	GinkgoHelper()
 	if !flowsDown(k) {
 		return nil
@@ -206,10 +206,10 @@ func ofTenant(t *local.Tenant) client.MatchingLabels {
 	return client.MatchingLabels{names.VCName: t.VC.Name, names.VCNamespace: t.VC.Namespace}
 }
 
-func flowsDown(k engine.Kind) bool { return strings.Contains(reflect.TypeOf(k).Name(), "Down[") }
+func flowsDown(k kinds.Flow) bool { return strings.Contains(reflect.TypeOf(k).Name(), "Down[") }
 
-func emptyList(k engine.Kind) client.ObjectList {
+func emptyList(k kinds.Flow) client.ObjectList {
 	return reflect.ValueOf(k).FieldByName("List").Interface().(client.ObjectList).DeepCopyObject().(client.ObjectList)
 }
 
-func nameOf(k engine.Kind) string { return reflect.ValueOf(k).FieldByName("Name").String() }
+func nameOf(k kinds.Flow) string { return reflect.ValueOf(k).FieldByName("Name").String() }

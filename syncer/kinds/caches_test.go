@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"testing"
@@ -39,22 +39,28 @@ func TestByMetadata(t *testing.T) {
 		"with a status": {func(k *Down[*corev1.ConfigMap]) {
 			k.Status, k.Same = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}, func(_, _ *corev1.ConfigMap) bool { return true }
 		}, false},
-		"with what comes back":  {func(k *Down[*corev1.ConfigMap]) { k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {} }, false},
-		"that refers to others": {func(k *Down[*corev1.ConfigMap]) { k.References = func(*corev1.ConfigMap) []Reference { return nil } }, false},
-		"some of which stay":    {func(k *Down[*corev1.ConfigMap]) { k.Skip = func(View, *corev1.ConfigMap) bool { return true } }, false},
-		"mirrored":              {func(k *Down[*corev1.ConfigMap]) { k.Mirror = &Mirror[*corev1.ConfigMap]{} }, false},
+		"with what comes back": {func(k *Down[*corev1.ConfigMap]) {
+			k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}
+		}, false},
+		"that refers to others": {func(k *Down[*corev1.ConfigMap]) {
+			k.References = func(*corev1.ConfigMap) []Reference { return nil }
+		}, false},
+		"some of which stay": {func(k *Down[*corev1.ConfigMap]) {
+			k.Skip = func(View, *corev1.ConfigMap) bool { return true }
+		}, false},
+		"mirrored": {func(k *Down[*corev1.ConfigMap]) { k.Mirror = &Mirror[*corev1.ConfigMap]{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := typed(needed(tc.change))
-			if got := k.byMetadata(); got != tc.want {
+			if got := k.ByMetadata(); got != tc.want {
 				t.Errorf("byMetadata = %t, want %t", got, tc.want)
 			}
-			if _, metadata := k.watched().(*metav1.PartialObjectMetadata); metadata != tc.want {
-				t.Errorf("%T is watched", k.watched())
+			if _, metadata := k.Watched().(*metav1.PartialObjectMetadata); metadata != tc.want {
+				t.Errorf("%T is watched", k.Watched())
 			}
 		})
 	}
-	if up := typed(offered); up.byMetadata() {
+	if up := typed(shown); up.ByMetadata() {
 		t.Error("a kind that flows up is held by metadata")
 	}
 }
@@ -89,14 +95,14 @@ func TestTrimmed(t *testing.T) {
 	marked := *kept
 	marked.Labels = map[string]string{names.VCName: "blue", names.VCNamespace: "tenants"}
 	marked.Annotations = map[string]string{names.Cluster: "blue-key", names.UID: "tenant-uid", names.Namespace: "default"}
-	k, kinds := typed(needed()), []Kind{needed()}
+	k, kinds := typed(needed()), []Flow{needed()}
 	for side, tc := range map[string]struct {
 		objects map[client.Object]cache.ByObject
 		answer  func(client.Object) client.Object
 		want    *metav1.PartialObjectMetadata
 	}{
-		"the tenant's":        {TenantObjects(kinds), k.cachedTenant, kept},
-		"the super cluster's": {SuperObjects(kinds, *requirement), k.cachedSuper, &marked},
+		"the tenant's":        {TenantObjects(kinds), k.CachedTenant, kept},
+		"the super cluster's": {SuperObjects(kinds, *requirement), k.CachedSuper, &marked},
 	} {
 		for of, held := range tc.objects {
 			got, err := held.Transform(large())
@@ -119,7 +125,7 @@ func TestTrimmed(t *testing.T) {
 			t.Errorf("%s: an answer is kept as another than a cache would hold: %s", side, diff)
 		}
 	}
-	if whole := settings(); typed(declared).cachedSuper(whole) != client.Object(whole) {
+	if whole := named("web"); typed(plain).CachedSuper(whole) != client.Object(whole) {
 		t.Error("an object of another kind is trimmed")
 	}
 }
@@ -131,17 +137,17 @@ func TestCachedObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for of, held := range TenantObjects([]Kind{declared, offered, narrow}) {
+	for of, held := range TenantObjects([]Flow{plain, shown, narrow}) {
 		if of != client.Object(narrow.Object) || held.Label.String() != "a=b" {
 			t.Errorf("the tenant's cache holds of %T those with %v", of, held.Label)
 		}
 	}
-	for of, held := range SuperObjects([]Kind{declared, offered, narrow}, *requirement) {
+	for of, held := range SuperObjects([]Flow{plain, shown, narrow}, *requirement) {
 		if of != client.Object(narrow.Object) || held.Label.String() != "a=b,"+names.VCName {
 			t.Errorf("the super cluster's cache holds of %T those with %v", of, held.Label)
 		}
 	}
-	if held := TenantObjects([]Kind{declared, offered}); len(held) > 0 {
+	if held := TenantObjects([]Flow{plain, shown}); len(held) > 0 {
 		t.Errorf("of kinds that are held whole, something is said: %v", held)
 	}
 }

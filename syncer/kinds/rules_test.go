@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestRules(t *testing.T) {
 	}
 	all := []string{"list", "watch", "get", "create", "patch", "delete"}
 	for name, tc := range map[string]struct {
-		kind Kind
+		kind Flow
 		want []rbacv1.PolicyRule
 	}{
 		"down": {
@@ -56,11 +56,11 @@ func TestRules(t *testing.T) {
 			definitions := rbacv1.PolicyRule{
 				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get"},
 			}
-			got, err := Rules([]Kind{tc.kind}, scheme)
+			got, err := Rules([]Flow{tc.kind}, scheme)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions, askRights}, tc.want...), got); diff != "" {
+			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions, AskRights}, tc.want...), got); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,8 +1,9 @@
-package engine
+package kinds
 
 import (
 	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,14 +14,14 @@ import (
 
 // Rules are the rights that an engine of these kinds uses in the super cluster: no more than what it sends. Those for custom
 // resources nobody can know before a tenant asks for one.
-func Rules(kinds []Kind, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
+func Rules(flows []Flow, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	definitions, err := right(scheme, &apiextensionsv1.CustomResourceDefinition{}, "", "get")
 	if err != nil {
 		return nil, err
 	}
-	rules := []rbacv1.PolicyRule{definitions, askRights}
-	for _, k := range kinds {
-		own, err := k.spec().rules(scheme)
+	rules := []rbacv1.PolicyRule{definitions, AskRights}
+	for _, k := range flows {
+		own, err := k.Erase().rules(scheme)
 		if err != nil {
 			return nil, err
 		}
@@ -30,14 +31,14 @@ func Rules(kinds []Kind, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 }
 
 // rules are the rights that carrying one kind takes.
-func (k *kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
-	own, err := right(scheme, k.object, "", k.verbs()...)
-	if err != nil || k.down == nil {
+func (k *Kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
+	own, err := right(scheme, k.Object, "", k.Verbs()...)
+	if err != nil || k.Down == nil {
 		return []rbacv1.PolicyRule{own}, err
 	}
 	rules := []rbacv1.PolicyRule{own}
-	for _, sub := range k.down.subresources {
-		patch, err := right(scheme, k.object, sub.name, "patch")
+	for _, sub := range k.Down.Subresources {
+		patch, err := right(scheme, k.Object, sub.Name, "patch")
 		if err != nil {
 			return nil, err
 		}
@@ -46,13 +47,13 @@ func (k *kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	return rules, nil
 }
 
-// verbs are what is asked of the super cluster about objects of a kind. What flows up is read from a cache alone.
-func (k *kind) verbs() []string {
+// Verbs are what is asked of the super cluster about objects of a kind. What flows up is read from a cache alone.
+func (k *Kind) Verbs() []string {
 	follow := []string{"list", "watch"}
 	switch {
-	case k.down != nil:
+	case k.Down != nil:
 		return append(follow, "get", "create", "patch", "delete")
-	case k.up.back != nil:
+	case k.Up.Back != nil:
 		return append(follow, "patch")
 	}
 	return follow
@@ -70,4 +71,9 @@ func right(scheme *runtime.Scheme, obj client.Object, subresource string, verbs 
 		resource += "/" + subresource
 	}
 	return rbacv1.PolicyRule{APIGroups: []string{gvk.Group}, Resources: []string{resource}, Verbs: verbs}, nil
+}
+
+// AskRights is the right to ask for one's own rights.
+var AskRights = rbacv1.PolicyRule{
+	APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"},
 }

@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,62 +15,62 @@ import (
 // large as the contents.
 
 // TenantObjects returns what the cache of a tenant holds of a kind, where that is not everything.
-func TenantObjects(kinds []Kind) map[client.Object]cache.ByObject {
-	return cachedObjects(kinds, func(selector labels.Selector) labels.Selector { return selector }, trim(identityOf))
+func TenantObjects(flows []Flow) map[client.Object]cache.ByObject {
+	return cachedObjects(flows, func(selector labels.Selector) labels.Selector { return selector }, trim(identityOf))
 }
 
 // SuperObjects returns what the cache of the super cluster holds of a kind that flows down, where that is not everything that the
 // requirement selects.
-func SuperObjects(kinds []Kind, required labels.Requirement) map[client.Object]cache.ByObject {
-	return cachedObjects(kinds, func(selector labels.Selector) labels.Selector { return selector.Add(required) }, trim(superIdentity))
+func SuperObjects(flows []Flow, required labels.Requirement) map[client.Object]cache.ByObject {
+	return cachedObjects(flows, func(selector labels.Selector) labels.Selector { return selector.Add(required) }, trim(superIdentity))
 }
 
 func cachedObjects(
-	kinds []Kind, narrow func(labels.Selector) labels.Selector, trim toolscache.TransformFunc,
+	flows []Flow, narrow func(labels.Selector) labels.Selector, trim toolscache.TransformFunc,
 ) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{}
-	for _, k := range kinds {
-		spec := k.spec()
-		if spec.selector == nil && !spec.byMetadata() {
+	for _, flow := range flows {
+		k := flow.Erase()
+		if k.selector == nil && !k.ByMetadata() {
 			continue
 		}
 		var held cache.ByObject
-		if spec.selector != nil {
-			held.Label = narrow(spec.selector)
+		if k.selector != nil {
+			held.Label = narrow(k.selector)
 		}
-		if spec.byMetadata() {
+		if k.ByMetadata() {
 			held.Transform = trim
 		}
-		objects[spec.object] = held
+		objects[k.Object] = held
 	}
 	return objects
 }
 
-// byMetadata reports whether caches hold the metadata of a kind's objects alone.
-func (k *kind) byMetadata() bool { return k.down != nil && k.down.byMetadata }
+// ByMetadata reports whether caches hold the metadata of a kind's objects alone.
+func (k *Kind) ByMetadata() bool { return k.metadataOnly }
 
-// watched returns an empty object of the type that caches hold of a kind.
-func (k *kind) watched() client.Object {
-	if !k.byMetadata() {
-		return k.object
+// Watched returns an empty object of the type that caches hold of a kind.
+func (k *Kind) Watched() client.Object {
+	if !k.ByMetadata() {
+		return k.Object
 	}
 	obj := &metav1.PartialObjectMetadata{}
-	obj.SetGroupVersionKind(k.gvk)
+	obj.SetGroupVersionKind(k.GVK)
 	return obj
 }
 
-// cachedSuper returns an object of the super cluster, as a server answered, as its cache would hold it.
-func (k *kind) cachedSuper(super client.Object) client.Object { return k.trimmed(super, superIdentity) }
+// CachedSuper returns an object of the super cluster, as a server answered, as its cache would hold it.
+func (k *Kind) CachedSuper(super client.Object) client.Object { return k.trimmed(super, superIdentity) }
 
-// cachedTenant returns a tenant's object, as a server answered, as its cache would hold it.
-func (k *kind) cachedTenant(tenant client.Object) client.Object { return k.trimmed(tenant, identityOf) }
+// CachedTenant returns a tenant's object, as a server answered, as its cache would hold it.
+func (k *Kind) CachedTenant(tenant client.Object) client.Object { return k.trimmed(tenant, identityOf) }
 
-func (k *kind) trimmed(obj client.Object, left func(metav1.Object) metav1.ObjectMeta) client.Object {
-	if !k.byMetadata() {
+func (k *Kind) trimmed(obj client.Object, left func(metav1.Object) metav1.ObjectMeta) client.Object {
+	if !k.ByMetadata() {
 		return obj
 	}
 	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: left(obj)}
-	trimmed.SetGroupVersionKind(k.gvk)
+	trimmed.SetGroupVersionKind(k.GVK)
 	return trimmed
 }
 

@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"errors"
@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -24,6 +26,9 @@ var plain = Down[*corev1.Pod]{
 	},
 	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
 }
+
+// shown is a kind that flows up.
+var shown = Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}, List: &corev1.EventList{}}
 
 // rich is a kind of which everything is set.
 func rich() Down[*corev1.Pod] {
@@ -42,7 +47,9 @@ func rich() Down[*corev1.Pod] {
 	}
 	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
 	k.Skip = func(_ View, tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
-	k.References = func(tenant *corev1.Pod) []Reference { return []Reference{{Kind: "Secret", Name: tenant.Name}} }
+	k.References = func(tenant *corev1.Pod) []Reference {
+		return []Reference{{Kind: "Secret", Name: tenant.Name}}
+	}
 	k.Status = func(v View, tenant, super *corev1.Pod) {
 		tenant.Status.Message = super.Status.Message + " for " + v.Tenant.Name
 	}
@@ -61,6 +68,13 @@ func rich() Down[*corev1.Pod] {
 	return k
 }
 
+// typed is a kind of the scheme without its type.
+func typed(of Flow) *Kind {
+	k := of.Erase()
+	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
+	return k
+}
+
 func named(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -73,96 +87,96 @@ var (
 )
 
 func TestDownDefaults(t *testing.T) {
-	k := plain.spec()
-	d := k.down
-	if k.name != "Pod" || k.up != nil || d == nil {
+	k := plain.Erase()
+	d := k.Down
+	if k.Name != "Pod" || k.Up != nil || d == nil {
 		t.Fatalf("the kind is %+v", k)
 	}
 	key := client.ObjectKey{Namespace: "default", Name: "web"}
 	superKey := client.ObjectKey{Namespace: "team-71a1c3-blue-default", Name: "web"}
-	if got := d.superKey(tenantBlue, key); got != superKey {
+	if got := d.SuperKey(tenantBlue, key); got != superKey {
 		t.Errorf("the super key of %v is %v, want %v", key, got, superKey)
 	}
 	super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: superKey.Namespace, Name: superKey.Name, Annotations: map[string]string{names.Namespace: "default"},
 	}}
-	if got := d.tenantKey(super); got != key {
+	if got := d.TenantKey(super); got != key {
 		t.Errorf("the tenant's key is %v, want %v", got, key)
 	}
-	if d.replace(named("old"), named("new")) || d.skip(View{}, named("skipped")) {
+	if d.Replace(named("old"), named("new")) || d.Skip(View{}, named("skipped")) {
 		t.Error("something is replaced or skipped that nobody asked for")
 	}
-	if d.admit != nil || d.references != nil || d.status != nil || d.same != nil || d.mirror != nil || d.onDemand || d.adopt(named("web")) {
+	if d.Admit != nil || d.References != nil || d.Status != nil || d.Same != nil || d.Mirror != nil || d.OnDemand || d.Adopt(named("web")) {
 		t.Errorf("something is set that nobody set: %+v", d)
 	}
 }
 
 func TestDownErasure(t *testing.T) {
-	d := rich().spec().down
+	d := rich().Erase().Down
 
-	desired, err := d.desired(viewBlue, named("web"))
+	desired, err := d.Desired(viewBlue, named("web"))
 	if want := (&corev1.Pod{Spec: corev1.PodSpec{Hostname: "web of blue"}}); err != nil || !cmp.Equal(want, desired) {
 		t.Errorf("desired is %v, %v; want %v", desired, err, want)
 	}
-	if err := d.admit(viewBlue, named("unwanted")); err == nil || err.Error() != "not for blue" {
+	if err := d.Admit(viewBlue, named("unwanted")); err == nil || err.Error() != "not for blue" {
 		t.Errorf("Admit says %v", err)
 	}
-	if err := d.admit(viewBlue, named("web")); err != nil {
+	if err := d.Admit(viewBlue, named("web")); err != nil {
 		t.Errorf("Admit says %v", err)
 	}
 	merged := named("web")
-	d.merge(merged, desired)
+	d.Merge(merged, desired)
 	if merged.Spec.Hostname != "web of blue" {
 		t.Errorf("merged is %v", merged)
 	}
 	key := client.ObjectKey{Namespace: "default", Name: "web"}
-	if got, want := d.superKey(tenantBlue, key), (client.ObjectKey{Namespace: "blue", Name: "super-web"}); got != want {
+	if got, want := d.SuperKey(tenantBlue, key), (client.ObjectKey{Namespace: "blue", Name: "super-web"}); got != want {
 		t.Errorf("the super key is %v, want %v", got, want)
 	}
-	if got, want := d.tenantKey(named("web")), (client.ObjectKey{Name: "tenant-web"}); got != want {
+	if got, want := d.TenantKey(named("web")), (client.ObjectKey{Name: "tenant-web"}); got != want {
 		t.Errorf("the tenant's key is %v, want %v", got, want)
 	}
-	if !d.replace(named("old"), named("new")) || d.replace(named("new"), named("old")) {
+	if !d.Replace(named("old"), named("new")) || d.Replace(named("new"), named("old")) {
 		t.Error("Replace does not get what there is and what is desired, in this order")
 	}
-	if !d.skip(View{}, named("skipped")) || d.skip(View{}, named("web")) {
+	if !d.Skip(View{}, named("skipped")) || d.Skip(View{}, named("web")) {
 		t.Error("Skip is not asked")
 	}
-	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.references(named("web"))); diff != "" {
+	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.References(named("web"))); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
-	if !d.onDemand || !d.adopt(named("made")) || d.adopt(named("web")) {
-		t.Errorf("onDemand is %t, what was made is adopted: %t, another: %t", d.onDemand, d.adopt(named("made")), d.adopt(named("web")))
+	if !d.OnDemand || !d.Adopt(named("made")) || d.Adopt(named("web")) {
+		t.Errorf("onDemand is %t, what was made is adopted: %t, another: %t", d.OnDemand, d.Adopt(named("made")), d.Adopt(named("web")))
 	}
 
 	tenant, super := named("web"), named("web")
 	super.Status.Message = "fine"
-	d.status(viewBlue, tenant, super)
+	d.Status(viewBlue, tenant, super)
 	if tenant.Status.Message != "fine for blue" || super.Status.Message != "fine" {
 		t.Errorf("after Status the tenant's says %q, the copy %q", tenant.Status.Message, super.Status.Message)
 	}
-	if d.same(tenant, super) || !d.same(super, super.DeepCopy()) {
+	if d.Same(tenant, super) || !d.Same(super, super.DeepCopy()) {
 		t.Error("Same is not asked")
 	}
 }
 
 func TestMirrorErasure(t *testing.T) {
-	m := rich().spec().down.mirror
-	if !m.started(named("started")) || m.started(named("web")) {
+	m := rich().Erase().Down.Mirror
+	if !m.Started(named("started")) || m.Started(named("web")) {
 		t.Error("Started is not asked")
 	}
 	pod := named("web")
-	if got := m.bound(pod, "node-1"); m.node(got) != "node-1" || m.node(pod) != "" {
-		t.Errorf("bound is on node %q, and was on %q", m.node(got), m.node(pod))
+	if got := m.Bound(pod, "node-1"); m.Node(got) != "node-1" || m.Node(pod) != "" {
+		t.Errorf("bound is on node %q, and was on %q", m.Node(got), m.Node(pod))
 	}
-	if m.ended(pod) || !m.ended(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}) {
+	if m.Ended(pod) || !m.Ended(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}) {
 		t.Error("Ended is not asked")
 	}
-	if m.grace(pod) != nil {
-		t.Errorf("the grace period is %d, want none", *m.grace(pod))
+	if m.GracePeriodSeconds(pod) != nil {
+		t.Errorf("the grace period is %d, want none", *m.GracePeriodSeconds(pod))
 	}
 	pod.DeletionGracePeriodSeconds = new(int64(5))
-	if got := m.grace(pod); got == nil || *got != 5 {
+	if got := m.GracePeriodSeconds(pod); got == nil || *got != 5 {
 		t.Errorf("the grace period is %v, want 5", got)
 	}
 }
@@ -172,16 +186,16 @@ func TestNothingIsANilInterface(t *testing.T) {
 	why := errors.New("no")
 	failing := plain
 	failing.Desired = func(View, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
-	if got, err := failing.spec().down.desired(viewBlue, named("web")); got != nil || !errors.Is(err, why) {
+	if got, err := failing.Erase().Down.Desired(viewBlue, named("web")); got != nil || !errors.Is(err, why) {
 		t.Errorf("desired is %#v with error %v, want nil with %v", got, err, why)
 	}
 
 	hiding := Up[*corev1.Event]{Desired: func(View, *corev1.Event) *corev1.Event { return nil }}
-	if got := hiding.spec().up.desired(View{}, &corev1.Event{}); got != nil {
+	if got := hiding.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
 		t.Errorf("what is shown is %#v, want nil", got)
 	}
 	untyped := Up[client.Object]{Desired: func(View, client.Object) client.Object { return nil }}
-	if got := untyped.spec().up.desired(View{}, &corev1.Event{}); got != nil {
+	if got := untyped.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
 		t.Errorf("what is shown of an object of any type is %#v, want nil", got)
 	}
 }
@@ -199,11 +213,11 @@ func TestUpErasure(t *testing.T) {
 		Node:    true,
 		Expires: true,
 	}
-	k := shown.spec()
-	if k.name != "Node" || k.down != nil || !k.up.node || !k.up.expires {
+	k := shown.Erase()
+	if k.Name != "Node" || k.Down != nil || !k.Up.Node || !k.Up.Expires {
 		t.Errorf("the kind is %+v", k)
 	}
-	got := k.up.desired(View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	got := k.Up.Desired(View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	if got == nil || got.GetName() != "n in default" {
 		t.Errorf("what is shown is %v", got)
 	}
@@ -213,18 +227,18 @@ func TestUpErasure(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}},
 		Status:     corev1.NodeStatus{Phase: corev1.NodeRunning},
 	}
-	k.up.merge(tenant, desired)
+	k.Up.Merge(tenant, desired)
 	if tenant.Labels["a"] != "1" || tenant.Status.Phase != "" {
 		t.Errorf("after Merge the tenant's node is %v", tenant)
 	}
-	k.up.status(tenant, desired)
+	k.Up.Status(tenant, desired)
 	if tenant.Status.Phase != corev1.NodeRunning {
 		t.Errorf("after Status the tenant's node is %v", tenant)
 	}
 
 	shown.Status, shown.Node, shown.Expires = nil, false, false
-	if k := shown.spec(); k.up.status != nil || k.up.node || k.up.expires {
-		t.Errorf("something is set that nobody set: %+v", k.up)
+	if k := shown.Erase(); k.Up.Status != nil || k.Up.Node || k.Up.Expires {
+		t.Errorf("something is set that nobody set: %+v", k.Up)
 	}
 }
 
@@ -241,40 +255,40 @@ func TestUpAndBack(t *testing.T) {
 			return tenant.Spec.StorageClassName == "old" && desired.Spec.StorageClassName == "new"
 		},
 	}
-	u := volume.spec().up
-	if !u.class {
+	u := volume.Erase().Up
+	if !u.Class {
 		t.Error("it is not a class")
 	}
 	super, tenant := &corev1.PersistentVolume{}, &corev1.PersistentVolume{}
 	super.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "of-the-claim"}
-	if got := u.namespace(super); got != "of-the-claim" {
+	if got := u.Namespace(super); got != "of-the-claim" {
 		t.Errorf("it belongs to namespace %q", got)
 	}
 	tenant.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	u.back(View{}, super, tenant)
+	u.Back(View{}, super, tenant)
 	if super.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		t.Error("Back does not write into the super cluster's")
 	}
 	was, wanted := &corev1.PersistentVolume{}, &corev1.PersistentVolume{}
 	was.Spec.StorageClassName, wanted.Spec.StorageClassName = "old", "new"
-	if !u.replace(was, wanted) || u.replace(wanted, was) {
+	if !u.Replace(was, wanted) || u.Replace(wanted, was) {
 		t.Error("Replace does not get what the tenant has and what is desired, in this order")
 	}
 
 	volume.Class, volume.Namespace, volume.Back, volume.Replace = false, nil, nil, nil
-	u = volume.spec().up
+	u = volume.Erase().Up
 	super.Namespace = "its-own"
-	if got := u.namespace(super); got != "its-own" {
+	if got := u.Namespace(super); got != "its-own" {
 		t.Errorf("by default it belongs to namespace %q", got)
 	}
-	if u.class || u.back != nil || u.replace(was, wanted) {
+	if u.Class || u.Back != nil || u.Replace(was, wanted) {
 		t.Errorf("something is set that nobody set: %+v", u)
 	}
 }
 
 func TestDownBackAndSubresources(t *testing.T) {
 	k := plain
-	if d := k.spec().down; d.back != nil || d.subresources != nil || d.admit != nil {
+	if d := k.Erase().Down; d.Back != nil || d.Subresources != nil || d.Admit != nil {
 		t.Errorf("something is set that nobody set: %+v", d)
 	}
 	k.Back = func(v View, tenant, super *corev1.Pod) {
@@ -290,21 +304,21 @@ func TestDownBackAndSubresources(t *testing.T) {
 			Parts: func(super, merged *corev1.Pod) []*corev1.Pod { return []*corev1.Pod{super, merged} },
 		},
 	}
-	d := k.spec().down
+	d := k.Erase().Down
 
 	tenant, super := named("web"), named("web")
 	super.Spec.Hostname = "chosen"
-	d.back(viewBlue, tenant, super)
+	d.Back(viewBlue, tenant, super)
 	if tenant.Spec.Hostname != "chosen for blue" || super.Spec.Hostname != "chosen" {
 		t.Errorf("after Back the tenant's says %q, the copy %q", tenant.Spec.Hostname, super.Spec.Hostname)
 	}
-	if err := d.admit(viewBlue, named("web")); err == nil || err.Error() != "web of blue" {
+	if err := d.Admit(viewBlue, named("web")); err == nil || err.Error() != "web of blue" {
 		t.Errorf("Admit says %v", err)
 	}
 	var subs []string
-	for _, sub := range d.subresources {
-		subs = append(subs, sub.name)
-		sub.merge(viewBlue, super, tenant)
+	for _, sub := range d.Subresources {
+		subs = append(subs, sub.Name)
+		sub.Merge(viewBlue, super, tenant)
 	}
 	if diff := cmp.Diff([]string{"resize", "ephemeralcontainers"}, subs); diff != "" {
 		t.Errorf("subresources, in their order (-want +got):\n%s", diff)
@@ -312,7 +326,7 @@ func TestDownBackAndSubresources(t *testing.T) {
 	if super.Spec.Hostname != "web resized by blue" || super.Spec.Subdomain != "debugged" {
 		t.Errorf("after the subresources the copy says %q, %q", super.Spec.Hostname, super.Spec.Subdomain)
 	}
-	if one, two := d.subresources[0].parts(super, tenant), d.subresources[1].parts(super, tenant); one != nil || len(two) != 2 {
+	if one, two := d.Subresources[0].Parts(super, tenant), d.Subresources[1].Parts(super, tenant); one != nil || len(two) != 2 {
 		t.Errorf("the parts are %v and %v, want none and two", one, two)
 	}
 }
@@ -321,21 +335,21 @@ func TestWholeAreTheKindsThatFlowUpOrHaveClaims(t *testing.T) {
 	event, node, claiming := &corev1.Event{}, &corev1.Node{}, plain
 	claiming.Object = &corev1.Pod{}
 	claiming.Claims = func(super *corev1.Pod) []string { return []string{super.Name} }
-	got := Whole([]Kind{plain, Up[*corev1.Event]{Object: event}, claiming, rich(), Up[*corev1.Node]{Object: node}})
+	got := Whole([]Flow{plain, Up[*corev1.Event]{Object: event}, claiming, rich(), Up[*corev1.Node]{Object: node}})
 	if diff := cmp.Diff([]client.Object{event, claiming.Object, node}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if claims := claiming.spec().down.claims(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}); len(claims) != 1 || claims[0] != "web" {
+	if claims := claiming.Erase().Down.Claims(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}); len(claims) != 1 || claims[0] != "web" {
 		t.Errorf("the claims are %v", claims)
 	}
 }
 
 func TestFreshIsEmptyAndItsOwn(t *testing.T) {
-	k := plain.spec()
-	a := k.fresh()
+	k := plain.Erase()
+	a := k.Fresh()
 	a.SetName("web")
-	if b := k.fresh(); b.GetName() != "" || k.object.GetName() != "" {
-		t.Errorf("after one object was named, a fresh one is called %q, the kind's own %q", b.GetName(), k.object.GetName())
+	if b := k.Fresh(); b.GetName() != "" || k.Object.GetName() != "" {
+		t.Errorf("after one object was named, a fresh one is called %q, the kind's own %q", b.GetName(), k.Object.GetName())
 	}
 	if _, ok := a.(*corev1.Pod); !ok {
 		t.Errorf("a fresh object is a %T", a)

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// plain is a kind of which only what has to be set is.
+var plain = kinds.Down[*corev1.Pod]{
+	Name:   "Pod",
+	Object: &corev1.Pod{},
+	List:   &corev1.PodList{},
+	Desired: func(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
+		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + v.Tenant.Name}}, nil
+	},
+	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
+}
+
+// rich is a kind of which everything is set.
+func rich() kinds.Down[*corev1.Pod] {
+	k := plain
+	k.OnDemand = true
+	k.Adopt = func(super *corev1.Pod) bool { return super.Name == "made" }
+	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
+		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
+	}
+	k.TenantKey = func(super client.Object) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.GetName()} }
+	k.Admit = func(v kinds.View, tenant *corev1.Pod) error {
+		if tenant.Name == "unwanted" {
+			return errors.New("not for " + v.Tenant.Name)
+		}
+		return nil
+	}
+	k.Skip = func(_ kinds.View, tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
+	k.References = func(tenant *corev1.Pod) []kinds.Reference {
+		return []kinds.Reference{{Kind: "Secret", Name: tenant.Name}}
+	}
+	k.Status = func(v kinds.View, tenant, super *corev1.Pod) {
+		tenant.Status.Message = super.Status.Message + " for " + v.Tenant.Name
+	}
+	k.Same = func(a, b *corev1.Pod) bool { return a.Status.Message == b.Status.Message }
+	k.Mirror = &kinds.Mirror[*corev1.Pod]{
+		Started: func(tenant *corev1.Pod) bool { return tenant.Name == "started" },
+		Node:    func(pod *corev1.Pod) string { return pod.Spec.NodeName },
+		Ended:   func(super *corev1.Pod) bool { return super.Status.Phase == corev1.PodSucceeded },
+		Bound: func(pod *corev1.Pod, node string) *corev1.Pod {
+			pod = pod.DeepCopy()
+			pod.Spec.NodeName = node
+			return pod
+		},
+		GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },
+	}
+	return k
+}
+
+func named(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+var tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Sync: tenancyv1alpha1.SyncSpec{
+	Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"app"}}},
+}}
+
+// needed is a kind of which caches hold metadata alone.
+func needed() kinds.Down[*corev1.ConfigMap] {
+	return kinds.Down[*corev1.ConfigMap]{
+		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
+		Desired: func(_ kinds.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return &corev1.ConfigMap{Data: tenant.DeepCopy().Data}, nil
+		},
+		Merge: func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
+	}
+}

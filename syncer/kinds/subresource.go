@@ -1,0 +1,41 @@
+package kinds
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// Subresource is a part of an object that is written through a path of its own.
+type Subresource[T client.Object] struct {
+	// Name is the subresource's, such as resize.
+	Name string
+	// Admit returns why a part may not be synced down, which Merge then leaves out; nil if everything may, as without Admit. Parts
+	// that the copy has already stay. The text becomes an event.
+	Admit func(v View, super, tenant T) error
+	// Merge writes what the tenant's object says into a copy of the super cluster's.
+	Merge func(v View, super, tenant T)
+	// Parts are what Merge has added, one by one: new copies of the super cluster's object that have one of them each. Where the super
+	// cluster refuses all together, each is tried by itself. Nil for what is one thing.
+	Parts func(super, merged T) []T
+}
+
+func (sub Subresource[T]) erase() Subresource[client.Object] {
+	erased := Subresource[client.Object]{
+		Name: sub.Name, Merge: changesViewed(sub.Merge),
+		Admit: func(View, client.Object, client.Object) error { return nil },
+		Parts: func(_, _ client.Object) []client.Object { return nil },
+	}
+	if sub.Admit != nil {
+		erased.Admit = func(v View, super, tenant client.Object) error { return sub.Admit(v, super.(T), tenant.(T)) }
+	}
+	if sub.Parts != nil {
+		erased.Parts = func(super, merged client.Object) []client.Object { return objectsOf(sub.Parts(super.(T), merged.(T))) }
+	}
+	return erased
+}
+
+// objectsOf returns objects without their type.
+func objectsOf[T client.Object](typed []T) []client.Object {
+	objects := make([]client.Object, len(typed))
+	for i, obj := range typed {
+		objects[i] = obj
+	}
+	return objects
+}
