@@ -59,6 +59,10 @@ func takeAnnotations(to, from client.Object, keys []string) {
 // notOffered tells a tenant that a field has to name a class that the super cluster offers, and how to find those; classes is what
 // kubectl calls them.
 func notOffered(field, classes, name string) error {
-	return fmt.Errorf("%s is %q, which the super cluster does not offer: choose one of those that "+
-		"kubectl get %s -l %s lists", field, name, classes, names.FromSuper)
+	problem := "the super cluster does not offer"
+	if name == "" {
+		problem = "names no class"
+	}
+	return fmt.Errorf("%s is %q, which %s: choose one of those that kubectl get %s -l %s lists",
+		field, name, problem, classes, names.FromSuper)
 }

@@ -2,10 +2,8 @@ package resources
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -17,7 +15,7 @@ const ingressClassAnnotation = "kubernetes.io/ingress.class"
 const ingressKind = "Ingress"
 
 // Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered, and the
-// hosts the tenant's to serve. Of an ingress that names no class, the super cluster's default chooses.
+// hosts the tenant's to serve.
 func Ingress() kinds.Flow {
 	return kinds.Down[*networkingv1.Ingress]{
 		Name:       ingressKind,
@@ -35,40 +33,32 @@ func Ingress() kinds.Flow {
 }
 
 func desiredIngress(v kinds.View, tenant *networkingv1.Ingress) (*networkingv1.Ingress, error) {
-	class := ptr.Deref(tenant.Spec.IngressClassName, "")
-	if err := checkIngressClass(v, "spec.ingressClassName", class); err != nil {
-		return nil, err
-	}
-	if err := checkIngressClass(v, "the annotation "+ingressClassAnnotation, tenant.Annotations[ingressClassAnnotation]); err != nil {
+	if err := checkIngressClass(v, tenant); err != nil {
 		return nil, err
 	}
 	if err := checkHosts(v, tenant); err != nil {
 		return nil, err
 	}
-	super := &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}
-	if class != "" {
-		super.ObjectMeta = metav1.ObjectMeta{Annotations: map[string]string{names.Values: class}}
-	}
-	return super, nil
+	return &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}, nil
 }
 
-func checkIngressClass(v kinds.View, field, class string) error {
-	if class == "" || v.Offers("IngressClass", class) {
-		return nil
+// checkIngressClass returns why no controller of the super cluster may serve an ingress: a class that is not offered, or none. To a
+// copy without a class, the super cluster's admission would add its default class, offered or not, and controllers that serve ingresses
+// without a class, or with an empty annotation, would take it. Where the tenant is shown a default class, its own apiserver adds that.
+func checkIngressClass(v kinds.View, tenant *networkingv1.Ingress) error {
+	const field = "spec.ingressClassName"
+	class, named := ptr.Deref(tenant.Spec.IngressClassName, ""), tenant.Spec.IngressClassName != nil
+	old, annotated := tenant.Annotations[ingressClassAnnotation]
+	switch {
+	case (named || !annotated) && !v.Offers("IngressClass", class):
+		return notOffered(field, "ingressclasses", class)
+	case annotated && !v.Offers("IngressClass", old):
+		return notOffered("the annotation "+ingressClassAnnotation, "ingressclasses", old)
 	}
-	return notOffered(field, "ingressclasses", class)
+	return nil
 }
 
-// mergeIngress takes everything but the class that the super cluster chose where the tenant names none.
-func mergeIngress(super, desired *networkingv1.Ingress) {
-	was := super.Spec.IngressClassName
-	_, named := super.Annotations[names.Values]
-	super.Spec = *desired.Spec.DeepCopy()
-	if super.Spec.IngressClassName == nil && desired.Annotations[ingressClassAnnotation] == "" && !named {
-		super.Spec.IngressClassName = was
-	}
-	delete(super.Annotations, names.Values)
-}
+func mergeIngress(super, desired *networkingv1.Ingress) { super.Spec = *desired.Spec.DeepCopy() }
 
 // ingressReferences are the secrets with the certificates, and the backends. Without a certificate an ingress does its work with another
 // one, or without.

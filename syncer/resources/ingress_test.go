@@ -10,7 +10,6 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // ingress is an ingress with a class, if it has one.
@@ -42,7 +41,6 @@ func TestIngressGoesDown(t *testing.T) {
 	})
 	got, err := k.Desired(under(tenancyv1alpha1.TenantPolicy{IngressHosts: []string{"*"}}), tenant)
 	want := &networkingv1.Ingress{Spec: tenant.Spec}
-	want.Annotations = map[string]string{"tenancy.x-k8s.io/values": "public"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
@@ -62,11 +60,12 @@ func TestIngressClassIsOffered(t *testing.T) {
 	}{
 		"one that is offered":                      {ingress("public"), ""},
 		"one that is not":                          {ingress("internal"), "spec.ingressClassName"},
-		"none":                                     {ingress(""), ""},
+		"none":                                     {ingress(""), `spec.ingressClassName is "", which names no class`},
 		"in the old way, one that is offered":      {ingress("", annotated("public")), ""},
 		"in the old way, one that is not":          {ingress("", annotated("internal")), "kubernetes.io/ingress.class"},
 		"in the old way, beside the other":         {ingress("public", annotated("internal")), "kubernetes.io/ingress.class"},
-		"in the old way, none":                     {ingress("", annotated("")), ""},
+		"in the old way, none":                     {ingress("", annotated("")), `kubernetes.io/ingress.class is "", which names no class`},
+		"in the old way, none, beside the other":   {ingress("public", annotated("")), `kubernetes.io/ingress.class is "", which names no class`},
 		"a class of another kind of the same name": {ingress("fast"), "spec.ingressClassName"},
 	}
 	v := offering("IngressClass", "public")
@@ -82,52 +81,13 @@ func TestIngressClassIsOffered(t *testing.T) {
 	}
 }
 
-// TestIngressClassFollows: in steps, the class is the tenant's, or where it names none, the super cluster's choice.
-func TestIngressClassFollows(t *testing.T) {
-	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
-	type step struct {
-		tenant *networkingv1.Ingress
-		want   string
-	}
-	tests := map[string]struct {
-		chosen string
-		steps  []step
-	}{
-		"what the super cluster chose is kept": {"default", []step{{ingress(""), "default"}, {ingress(""), "default"}}},
-		"until the tenant names one":           {"default", []step{{ingress("public"), "public"}}},
-		"the tenant changes its mind":          {"", []step{{ingress("public"), "public"}, {ingress("other"), "other"}}},
-		"and names none":                       {"", []step{{ingress("public"), "public"}, {ingress(""), ""}, {ingress(""), ""}}},
-		"and then the super cluster chooses again": {
-			"default", []step{{ingress("public"), "public"}, {ingress(""), ""}, {ingress("public"), "public"}},
-		},
-		"a class in the old way is one": {"default", []step{{ingress("", annotated("public")), ""}}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			super := ingress(tt.chosen)
-			for _, s := range tt.steps {
-				desired := down(t, k, s.tenant)
-				k.Merge(super, desired)
-				translate.Merge(super, desired.ObjectMeta)
-				got := ""
-				if super.Spec.IngressClassName != nil {
-					got = *super.Spec.IngressClassName
-				}
-				if got != s.want {
-					t.Fatalf("after %v the class is %q, want %q", s.tenant.Spec.IngressClassName, got, s.want)
-				}
-			}
-		})
-	}
-}
-
 func TestIngressMerge(t *testing.T) {
 	k := kindOf[kinds.Down[*networkingv1.Ingress]](t, Ingress())
-	super := ingress("", func(i *networkingv1.Ingress) {
+	super := ingress("stolen", func(i *networkingv1.Ingress) {
 		i.Spec.Rules = []networkingv1.IngressRule{{Host: "old.example.com"}}
 		i.Spec.TLS = []networkingv1.IngressTLS{{SecretName: "stolen"}}
 	})
-	desired := ingress("", func(i *networkingv1.Ingress) { i.Spec.Rules = []networkingv1.IngressRule{{Host: "example.com"}} })
+	desired := ingress("public", func(i *networkingv1.Ingress) { i.Spec.Rules = []networkingv1.IngressRule{{Host: "example.com"}} })
 	k.Merge(super, desired)
 	if diff := cmp.Diff(desired.Spec, super.Spec); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)

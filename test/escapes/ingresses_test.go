@@ -14,13 +14,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
+// sharedIngress is a class of ingresses that tenants are offered.
+const sharedIngress = "shared"
+
+// offerIngressClass offers a class of ingresses to all tenants, until the specs end.
+func offerIngressClass(ctx context.Context) {
+	GinkgoHelper()
+	makeIngressClass(ctx, metav1.ObjectMeta{Name: sharedIngress, Labels: map[string]string{names.Public: "true"}})
+}
+
+// makeIngressClass makes a class of ingresses in the super cluster, until the specs end.
+func makeIngressClass(ctx context.Context, meta metav1.ObjectMeta) {
+	GinkgoHelper()
+	class := &networkingv1.IngressClass{ObjectMeta: meta, Spec: networkingv1.IngressClassSpec{Controller: "example.com/" + meta.Name}}
+	kit.Create(ctx, super.Client, class)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
+}
+
 // ingress returns an ingress that leads hosts to a Service.
 func ingress(ns, name string, hosts ...string) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	i.Spec.IngressClassName = new(sharedIngress)
 	for _, host := range hosts {
 		i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{
 			Host: host,
@@ -43,6 +62,7 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 	var alice, mallory *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
+		offerIngressClass(ctx)
 		alice, mallory = tenant(ctx), tenant(ctx)
 		kit.Create(ctx, alice.Client, kit.Namespace(ns), ingress(ns, "shop", "shop.example.com"), ingress(ns, "all", "*.alice.example.com"))
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
@@ -108,6 +128,57 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 	})
 })
 
+var _ = Describe("The class of an Ingress", Ordered, func() {
+	const (
+		ns, platform = "classless", "platform-default"
+		source       = "Kubernetes documentation: Ingress, default IngressClass"
+		none         = "which names no class"
+	)
+	var mallory *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		offerIngressClass(ctx)
+		makeIngressClass(ctx, metav1.ObjectMeta{
+			Name: platform, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"},
+		})
+		mallory = tenant(ctx)
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		shown := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: sharedIngress}}
+		kit.ShouldExist(ctx, mallory.Client, shown)
+	})
+
+	classless := func(name string) *networkingv1.Ingress {
+		i := ingress(ns, name, name+".example.org")
+		i.Spec.IngressClassName = nil
+		return i
+	}
+
+	attack("the platform's default controller, by an Ingress without a class", source, func(ctx SpecContext) {
+		i := classless("default")
+		kit.Create(ctx, mallory.Client, i)
+		shouldBeRejected(ctx, mallory, i, none)
+	})
+
+	attack("controllers that serve Ingresses without a class, by an empty annotation", "ingress-nginx: an empty annotation is any class",
+		func(ctx SpecContext) {
+			i := classless("empty")
+			i.Annotations = map[string]string{"kubernetes.io/ingress.class": ""}
+			kit.Create(ctx, mallory.Client, i)
+			shouldBeRejected(ctx, mallory, i, none)
+		})
+
+	attack("controllers that serve Ingresses without a class, by a class that is removed", "review: a copy that loses its class",
+		func(ctx SpecContext) {
+			i := ingress(ns, "removed", "removed.example.org")
+			kit.Create(ctx, mallory.Client, i)
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))
+			kit.Edit(ctx, mallory.Client, i, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
+			Eventually(kit.Rejections(ctx, mallory, i)).Should(ContainElement(ContainSubstring(none)))
+			Consistently(kit.Read(ctx, super.Client, kit.SuperOf(mallory, i))).
+				Should(HaveField("Spec.IngressClassName", HaveValue(Equal(sharedIngress))))
+		})
+})
+
 // hostsOf returns a function that reads the hosts of the rules of an ingress of the super cluster.
 func hostsOf(ctx context.Context, i *networkingv1.Ingress) func() ([]string, error) {
 	return func() ([]string, error) {
@@ -126,6 +197,7 @@ var _ = Describe("Names that lead elsewhere", Ordered, func() {
 	var mallory *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
+		offerIngressClass(ctx)
 		mallory = tenant(ctx)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})

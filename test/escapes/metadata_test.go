@@ -245,21 +245,14 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 	})
 
 	attack("a snippet of an Ingress controller's configuration", "CVE-2021-25742: ingress-nginx, snippets read all Secrets", func(ctx SpecContext) {
+		offerIngressClass(ctx)
+		snippets := ingress(ns, "web", "snippets.example.com")
+		snippets.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"snippets.example.com"}}}
 		metadata{annotations: pairs{
 			"nginx.ingress.kubernetes.io/configuration-snippet": "lua_package_path '/etc/nginx/?.lua';",
 			"nginx.ingress.kubernetes.io/auth-url":              "http://169.254.169.254/latest", "cert-manager.io/cluster-issuer": "platform",
 			"traefik.ingress.kubernetes.io/router.middlewares": "kube-system-auth@kubernetescrd", "haproxy.org/backend-config-snippet": "x",
-		}}.shouldStay(ctx, mallory, &networkingv1.Ingress{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
-			Spec: networkingv1.IngressSpec{TLS: []networkingv1.IngressTLS{{Hosts: []string{"snippets.example.com"}}}, Rules: []networkingv1.IngressRule{{
-				Host: "snippets.example.com",
-				IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
-					Path: "/", PathType: new(networkingv1.PathTypePrefix), Backend: networkingv1.IngressBackend{
-						Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
-					},
-				}}}},
-			}}},
-		})
+		}}.shouldStay(ctx, mallory, snippets)
 	})
 
 	attack("a Secret that is replicated from and into other namespaces", "kubernetes-replicator and Reflector documentation", func(ctx SpecContext) {

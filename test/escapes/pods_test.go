@@ -4,6 +4,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -49,6 +51,21 @@ var _ = Describe("The volumes of a pod", Ordered, func() {
 	rejected("an inline volume of a driver that is not offered", "Kubernetes documentation: CSI ephemeral volumes, security considerations",
 		"csi", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets-store.csi.k8s.io"}},
 		`spec.volumes[0].csi.driver is "secrets-store.csi.k8s.io", which the super cluster does not offer`)
+
+	attack("the platform's default storage, by a claim without a class", "Kubernetes documentation: default StorageClass", func(ctx SpecContext) {
+		class := &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "platform-default", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+			},
+			Provisioner: "storage.example.com",
+		}
+		kit.Create(ctx, super.Client, class)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, class)).To(Succeed()) })
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "unclassed"}, Spec: claimSpec("")}
+		claim.Spec.StorageClassName = nil
+		kit.Create(ctx, mallory.Client, claim)
+		shouldBeRejected(ctx, mallory, claim, `spec.storageClassName is "", which names no class`)
+	})
 
 	attack("an ephemeral volume of a class that is not offered", "review: the claim is made past the tenant's hands", func(ctx SpecContext) {
 		p := kit.Pod(ns, "scratch", withVolume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{

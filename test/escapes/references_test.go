@@ -53,6 +53,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 	}
 
 	BeforeAll(func(ctx SpecContext) {
+		offerIngressClass(ctx)
 		mallory = tenant(ctx)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
@@ -178,6 +179,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 
 	attack("an Ingress with the platform's certificate", review, func(ctx SpecContext) {
 		ingress := &networkingv1.Ingress{ObjectMeta: meta("certificate"), Spec: networkingv1.IngressSpec{
+			IngressClassName: new(sharedIngress),
 			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 				Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
 			}},
@@ -189,6 +191,7 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 
 	attack("an Ingress that leads to the platform's Service", review, func(ctx SpecContext) {
 		ingress := &networkingv1.Ingress{ObjectMeta: meta("service"), Spec: networkingv1.IngressSpec{
+			IngressClassName: new(sharedIngress),
 			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 				Name: own, Port: networkingv1.ServiceBackendPort{Number: 80},
 			}},
@@ -239,6 +242,7 @@ var _ = Describe("The tokens of another pod", Ordered, func() {
 	tokens := names.TokenSecret("victim")
 
 	BeforeAll(func(ctx SpecContext) {
+		offerIngressClass(ctx)
 		mallory = tenant(ctx)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,6 +59,7 @@ type things struct {
 // newLoad makes what a load begins with, and waits until it runs. What it does then depends on Ginkgo's seed, which is printed.
 func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	GinkgoHelper()
+	offerCertified(ctx)
 	l := &load{
 		tenant: t, ns: ns, replicas: 3, steady: map[string]types.UID{},
 		random: rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(len(ns)))),
@@ -85,11 +87,23 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	return l
 }
 
-// withCertificate is an ingress with a certificate.
+// certified is the class of ingresses with certificates.
+const certified = "certified"
+
+// offerCertified offers that class to all tenants, if that is not done yet, until the specs end.
+func offerCertified(ctx context.Context) {
+	GinkgoHelper()
+	if err := kit.Get(ctx, super.Client, ingressClass(certified)); apierrors.IsNotFound(err) {
+		offerPublicly(ctx, ingressClass(certified))
+	}
+}
+
+// withCertificate is an ingress of that class with a certificate.
 func withCertificate(ns, name, certificate string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 		Spec: networkingv1.IngressSpec{
+			IngressClassName: new(certified),
 			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 				Name: name, Port: networkingv1.ServiceBackendPort{Number: 80},
 			}},

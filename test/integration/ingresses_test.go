@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -109,22 +110,31 @@ var _ = Describe("An Ingress", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, old))
 	})
 
-	It("without a class gets the super cluster's choice, and a tenant that takes its own away gets none", func(ctx SpecContext) {
+	It("without a class has no copy, unless the tenant is shown a default class", func(ctx SpecContext) {
 		standard := ingressClass("net-default")
 		standard.Annotations = map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
 		offerClass(ctx, standard)
-		chosen := ingress("chosen", "")
-		down := kit.Read(ctx, super.Client, kit.SuperOf(red, chosen))
-		kit.Create(ctx, red.Client, chosen)
-		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-default")))
-		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend.Service.Port.Number = 81 })
-		Eventually(down).Should(HaveField("Spec.DefaultBackend.Service.Port.Number", int32(81)))
-		Expect(down()).To(HaveField("Spec.IngressClassName", new("net-default")))
+		none, chosen := ingress("none", ""), ingress("chosen", "")
+		kit.Create(ctx, red.Client, none)
+		Eventually(kit.Rejections(ctx, red, none)).Should(ContainElement(And(
+			ContainSubstring(`spec.ingressClassName is "", which names no class`), ContainSubstring("kubectl get ingressclasses"))))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(red, none))
 
+		kit.Edit(ctx, super.Client, standard, func(c *networkingv1.IngressClass) { c.Labels = map[string]string{names.Public: "true"} })
+		kit.ShouldExist(ctx, red.Client, ingressClass("net-default"))
+		// The tenant's own apiserver chooses, as soon as it knows the class.
+		Eventually(func(ctx context.Context) (*string, error) {
+			tried := chosen.DeepCopy()
+			err := red.Client.Create(ctx, tried, client.DryRunAll)
+			return tried.Spec.IngressClassName, err
+		}).WithContext(ctx).Should(HaveValue(Equal("net-default")))
+		kit.Create(ctx, red.Client, chosen)
+		down := kit.Read(ctx, super.Client, kit.SuperOf(red, chosen))
+		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-default")))
 		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
 		Eventually(down).Should(HaveField("Spec.IngressClassName", new("net-public")))
-		kit.Edit(ctx, red.Client, chosen, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
-		Eventually(down).Should(HaveField("Spec.IngressClassName", BeNil()))
+		kit.Edit(ctx, red.Client, none, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = new("net-public") })
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, none))
 		Expect(super.Client.Delete(ctx, standard)).To(Succeed())
 	})
 })

@@ -28,13 +28,9 @@ var _ = Describe("What of its network and devices a tenant has carried", func() 
 
 	It("is nothing of a kind that is off, from then on", func(ctx SpecContext) {
 		kinds := []tenancyv1alpha1.OptionalKind{"Endpoints", "EndpointSlice", "Ingress", "NetworkPolicy", "PodDisruptionBudget"}
+		offerCertified(ctx)
 		red := tenant(ctx, carry(tenancyv1alpha1.SyncOff, kinds...))
-		web := &networkingv1.Ingress{ObjectMeta: meta, Spec: networkingv1.IngressSpec{
-			TLS: []networkingv1.IngressTLS{{SecretName: "cert"}},
-			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-				Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
-			}},
-		}}
+		web := withCertificate(ns, "web", "cert")
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
 		objects := []client.Object{
 			byHand(ns, "web", "192.0.2.1"), kit.EndpointSlice(ns, "web", "web", "192.0.2.1"), web, secret(ns, "cert", nil),

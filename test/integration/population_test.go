@@ -97,6 +97,7 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 // offerAll makes what a population takes in the super cluster, until the specs end.
 func offerAll(ctx context.Context, most int) offer {
 	GinkgoHelper()
+	offerCertified(ctx)
 	name, _ := offerClasses(ctx, publicClass)
 	o := offer{storage: storageClass(ctx).Name, devices: "devices-" + name}
 	offerPublicly(ctx, deviceClass(o.devices))
