@@ -56,6 +56,16 @@ func (q *Quota) writeStatus(ctx context.Context, key string) error {
 	return client.IgnoreNotFound(q.env.Client.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
 }
 
+// ClearStatus deletes what a VirtualCluster's status says of the quota. It is for a syncer that does not enforce any.
+func ClearStatus(ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster) error {
+	none, err := application(vc, nil)
+	if err != nil {
+		return err
+	}
+	apply := client.ApplyConfigurationFromUnstructured(none)
+	return client.IgnoreNotFound(c.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
+}
+
 // statusOf is what a tenant has of what is limited; nil if nothing is.
 func (q *Quota) statusOf(key string, l limits) *tenancyv1alpha1.QuotaStatus {
 	if l.none() {

@@ -68,7 +68,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := clients.share(ctx, mgr.GetLocalManager(), tenants); err != nil {
 		return nil, err
 	}
-	gate, err := newGate(mgr.GetLocalManager(), opts, metrics.gate)
+	gate, err := addValidation(mgr.GetLocalManager(), opts, metrics.gate)
 	if err != nil {
 		return nil, err
 	}

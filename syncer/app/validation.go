@@ -11,6 +11,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
+// addValidation adds the gate of the validators, and the condition that says whether they enforce quotas, to the manager.
+func addValidation(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
+	gate, err := newGate(mgr, opts, metrics)
+	if err != nil {
+		return nil, err
+	}
+	return gate, addQuotaReporter(mgr, gate)
+}
+
 // newGate makes the gate of the validators that are chosen, and adds what runs of them to the manager; nil if validation is off.
 func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
 	if !opts.QuotaValidation {

@@ -8,6 +8,8 @@ const (
 	ConditionSyncing = "Syncing"
 	// ConditionRulesValid says whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
 	ConditionRulesValid = "RulesValid"
+	// ConditionQuotaEnforced says whether the syncer enforces spec.quota; there is none without a quota. Written by the syncer.
+	ConditionQuotaEnforced = "QuotaEnforced"
 	// ConditionReady is true when the tenant can work: the control plane is ready and its objects are synced.
 	ConditionReady = "Ready"
 )
@@ -51,6 +53,10 @@ const (
 	ReasonValid = "Valid"
 	// ReasonInvalidExpression: an expression does not compile.
 	ReasonInvalidExpression = "InvalidExpression"
+	// ReasonEnforced: the syncer enforces all parts of the quota.
+	ReasonEnforced = "Enforced"
+	// ReasonValidationDisabled: the syncer does not ask the validators that would enforce the quota.
+	ReasonValidationDisabled = "ValidationDisabled"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.

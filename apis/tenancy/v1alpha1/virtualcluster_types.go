@@ -134,8 +134,8 @@ type ExternalControlPlane struct {
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 }
 
-// VirtualClusterStatus is what stands. The manager writes it, except for the quota and the conditions Syncing and RulesValid,
-// which are the syncer's.
+// VirtualClusterStatus is what stands. The manager writes it, except for the quota and the conditions Syncing, RulesValid
+// and QuotaEnforced, which are the syncer's.
 type VirtualClusterStatus struct {
 	// phase is the coarse state, for people.
 	// +optional
@@ -186,7 +186,7 @@ type VirtualClusterStatus struct {
 	// +optional
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
-	// conditions are ControlPlaneReady, Syncing and Ready, and RulesValid where there are rules.
+	// conditions are ControlPlaneReady, Syncing and Ready, QuotaEnforced where there is a quota, and RulesValid where there are rules.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

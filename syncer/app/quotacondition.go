@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/plugins/quota"
+	"github.com/virtualcluster/virtualcluster/plugins/rules"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
+)
+
+// quotaOwner owns the condition QuotaEnforced.
+const quotaOwner = client.FieldOwner("vc-syncer-quota-enforced")
+
+// quotaReporter writes the condition QuotaEnforced of VirtualClusters that have a quota. Without it, an admin could not tell a quota
+// that holds from one that nothing reads.
+type quotaReporter struct {
+	client client.Client
+	// validators are the IDs of the validators that are asked; nil while validation is off.
+	validators sets.Set[string]
+}
+
+// addQuotaReporter adds a reporter for the validators of a gate to the manager; the gate is nil while validation is off.
+func addQuotaReporter(mgr manager.Manager, gate *validation.Gate) error {
+	r := &quotaReporter{client: mgr.GetClient()}
+	if gate != nil {
+		r.validators = sets.New[string]()
+		for _, v := range gate.Validators() {
+			r.validators.Insert(v.Name())
+		}
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("quota-condition").
+		// Replicas with other flags, as during a rollout, must not answer each other's writes.
+		For(&tenancyv1alpha1.VirtualCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the condition %s: %w", tenancyv1alpha1.ConditionQuotaEnforced, err)
+	}
+	return nil
+}
+
+// Reconcile writes the condition of one VirtualCluster if it differs.
+func (r *quotaReporter) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := r.client.Get(ctx, req.NamespacedName, vc); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !vc.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	var stale error
+	if vc.Status.Quota != nil && !r.validators.Has(quota.ID) {
+		stale = quota.ClearStatus(ctx, r.client, vc)
+	}
+	return reconcile.Result{}, errors.Join(stale, r.report(ctx, vc))
+}
+
+// report applies the condition, or nothing, which removes it.
+func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
+	conditions, want := vc.DeepCopy().Status.Conditions, quotaEnforced(vc, r.validators)
+	status := map[string]any{}
+	switch {
+	case want == nil && !meta.RemoveStatusCondition(&conditions, tenancyv1alpha1.ConditionQuotaEnforced):
+		return nil
+	case want != nil && !meta.SetStatusCondition(&conditions, *want):
+		return nil
+	case want != nil:
+		is := meta.FindStatusCondition(conditions, want.Type)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(is)
+		if err != nil {
+			return fmt.Errorf("encode a condition of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+		}
+		status["conditions"] = []any{content}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
+	u.SetNamespace(vc.Namespace)
+	u.SetName(vc.Name)
+	u.SetUID(vc.UID)
+	apply := client.ApplyConfigurationFromUnstructured(u)
+	return client.IgnoreNotFound(r.client.Status().Apply(ctx, apply, quotaOwner, client.ForceOwnership))
+}
+
+// quotaEnforced returns the condition of a VirtualCluster; nil without a quota.
+func quotaEnforced(vc *tenancyv1alpha1.VirtualCluster, validators sets.Set[string]) *metav1.Condition {
+	parts := quotaParts(vc.Spec.Quota)
+	if len(parts) == 0 {
+		return nil
+	}
+	condition := &metav1.Condition{
+		Type:               tenancyv1alpha1.ConditionQuotaEnforced,
+		Status:             metav1.ConditionTrue,
+		Reason:             tenancyv1alpha1.ReasonEnforced,
+		Message:            "vc-syncer enforces spec.quota",
+		ObservedGeneration: vc.Generation,
+	}
+	var missing []string
+	for _, part := range parts {
+		if !validators.Has(part.validator) {
+			missing = append(missing, fmt.Sprintf("%s, since its flag --quota-validators leaves out %s", part.field, part.validator))
+		}
+	}
+	switch {
+	case validators == nil:
+		condition.Message = "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"
+	case len(missing) > 0:
+		condition.Message = "vc-syncer does not enforce " + strings.Join(missing, "; nor ")
+	default:
+		return condition
+	}
+	condition.Status, condition.Reason = metav1.ConditionFalse, tenancyv1alpha1.ReasonValidationDisabled
+	return condition
+}
+
+// quotaPart is a part of a quota and the ID of the validator that enforces it.
+type quotaPart struct{ field, validator string }
+
+// quotaParts returns the parts that a quota has.
+func quotaParts(q *tenancyv1alpha1.QuotaSpec) (parts []quotaPart) {
+	if q == nil {
+		return nil
+	}
+	if len(q.Hard) > 0 {
+		parts = append(parts, quotaPart{"spec.quota.hard", quota.ID})
+	}
+	if len(q.PriorityClasses) > 0 {
+		parts = append(parts, quotaPart{"spec.quota.priorityClasses", quota.ID})
+	}
+	if len(q.Rules) > 0 {
+		parts = append(parts, quotaPart{"spec.quota.rules", rules.ID})
+	}
+	return parts
+}
