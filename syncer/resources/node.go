@@ -42,7 +42,7 @@ func (a Agent) virtualNode(_ kinds.View, super *corev1.Node) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity:    status.Capacity.DeepCopy(),
 			Allocatable: status.Allocatable.DeepCopy(),
-			Conditions:  timelessConditions(status.Conditions),
+			Conditions:  withoutHeartbeats(status.Conditions),
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture:            status.NodeInfo.Architecture,
 				OperatingSystem:         status.NodeInfo.OperatingSystem,
@@ -80,11 +80,12 @@ func (a Agent) addresses(super []corev1.NodeAddress) []corev1.NodeAddress {
 	return shown
 }
 
-// timelessConditions leaves out the heartbeats, which would be a request a tenant every few minutes and say nothing.
-func timelessConditions(in []corev1.NodeCondition) []corev1.NodeCondition {
+// withoutHeartbeats returns conditions whose last heartbeat is their last transition, as in conditions that no kubelet writes. The
+// kubelet's own heartbeats would cost a request to each tenant of the node every few minutes.
+func withoutHeartbeats(in []corev1.NodeCondition) []corev1.NodeCondition {
 	out := make([]corev1.NodeCondition, len(in))
 	for i, c := range in {
-		c.LastHeartbeatTime = metav1.Time{}
+		c.LastHeartbeatTime = c.LastTransitionTime
 		out[i] = c
 	}
 	return out

@@ -36,6 +36,7 @@ func TestVirtualNode(t *testing.T) {
 	at := metav1.Unix(1700000000, 0)
 	taint := corev1.Taint{Key: "text-4", Value: "text-4", Effect: "text-4", TimeAdded: &at}
 	condition := corev1.NodeCondition{Type: "text-4", Status: "text-4", Reason: "text-4", Message: "text-4", LastTransitionTime: at}
+	condition.LastHeartbeatTime = at
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{
 			"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64",
