@@ -129,6 +129,28 @@ func TestMentionsLead(t *testing.T) {
 	}
 }
 
+// TestReasonsExist checks that the sources have every reason of an event or condition that the troubleshooting page names.
+func TestReasonsExist(t *testing.T) {
+	var sources strings.Builder
+	for _, file := range slices.Concat(under(t, "../apis", ".go"), under(t, "../syncer", ".go"), under(t, "../plugins", ".go")) {
+		if !strings.HasSuffix(file, "_test.go") {
+			sources.WriteString(read(t, file))
+		}
+	}
+	kubernetes := []string{"FailedScheduling", "ProvisioningFailed"}
+	camel := regexp.MustCompile("(?m)(?:^|`| {2})([A-Z][a-z]+(?:[A-Z][A-Za-z]+)+)(?:`| {2})")
+	page := regexp.MustCompile("(?m)^(Pod|PersistentVolumeClaim) +").ReplaceAllString(read(t, "troubleshooting.md"), "")
+	found := camel.FindAllStringSubmatch(page, -1)
+	if len(found) == 0 {
+		t.Fatal("troubleshooting.md names no reasons")
+	}
+	for _, m := range found {
+		if !slices.Contains(kubernetes, m[1]) && !strings.Contains(sources.String(), `"`+m[1]+`"`) {
+			t.Errorf("troubleshooting.md names the reason %s, which the sources do not have", m[1])
+		}
+	}
+}
+
 // TestAdminsGuideIsComplete checks that the index of the admins' guide links to each of its pages.
 func TestAdminsGuideIsComplete(t *testing.T) {
 	index := read(t, "admins/README.md")
