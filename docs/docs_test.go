@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
 func read(t *testing.T, file string) string {
@@ -147,6 +149,18 @@ func TestReasonsExist(t *testing.T) {
 	for _, m := range found {
 		if !slices.Contains(kubernetes, m[1]) && !strings.Contains(sources.String(), `"`+m[1]+`"`) {
 			t.Errorf("troubleshooting.md names the reason %s, which the sources do not have", m[1])
+		}
+	}
+}
+
+// TestReadmeNamesEveryKind checks that the README says of each built-in kind how it is synced.
+func TestReadmeNamesEveryKind(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "../README.md"), "## What is synced\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, flow := range resources.All(resources.Agent{}, nil) {
+		name := flow.Erase().Name
+		if !regexp.MustCompile(`(?m)^\| ([A-Za-z]+, )*` + name + `(, [A-Za-z]+)* \|`).MatchString(table) {
+			t.Errorf("README.md does not say how %s is synced", name)
 		}
 	}
 }
