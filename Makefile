@@ -66,7 +66,7 @@ node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kub
 		github.com/containerd/containerd/v2/cmd/ctr
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
 	cd hack/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
-	cd hack/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
+	cd test/node/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
 	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
 
 # What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.
@@ -75,7 +75,7 @@ SUITE := $(BIN)/conformance
 .PHONY: conformance-suite
 conformance-suite: node ## Build Kubernetes' conformance suite and its images into bin/conformance
 	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs
-	cd hack/conformance && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
+	cd test/conformance/sample-apiserver && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
 	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/etcd go.etcd.io/etcd/server/v3
 	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
 	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
@@ -177,7 +177,7 @@ bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
 	cd standalone && go test -run '^$$' -bench Ready -benchtime 1x -timeout 10m ./bench
 
 .PHONY: lint
-lint: lint-generated lint-format lint-code ## Check the code: linters, formatting, generated files up to date
+lint: lint-generated lint-format lint-modules lint-code ## Check the code: linters, formatting, go.mod and generated files up to date
 
 .PHONY: lint-generated
 lint-generated: generate
@@ -189,6 +189,13 @@ lint-generated: generate
 lint-format:
 	@files=$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l); if [ -n "$$files" ]; then \
 		printf 'Not formatted; make fmt does it:\n%s\n' "$$files" >&2; exit 1; fi
+
+# Reads nothing from the network but modules that the cache does not have yet.
+.PHONY: lint-modules
+lint-modules:
+	@for mod in $$(git ls-files --cached --others --exclude-standard go.mod '*/go.mod'); do \
+		(cd "$$(dirname "$$mod")" && go mod tidy -diff) || { \
+			printf '%s is not tidy; go mod tidy does it\n' "$$mod" >&2; exit 1; }; done
 
 .PHONY: lint-code
 lint-code: $(TOOLS)/golangci-lint

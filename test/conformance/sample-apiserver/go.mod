@@ -1,6 +1,6 @@
-// Module conformance builds what Kubernetes' conformance suite runs in another version than Kubernetes' own: the suite's sample
+// Module sample-apiserver builds what Kubernetes' conformance suite runs in another version than Kubernetes' own: the suite's sample
 // apiserver is an old one, and newer ones ask for rights that the suite does not give it.
-module github.com/virtualcluster/virtualcluster/hack/conformance
+module github.com/virtualcluster/virtualcluster/test/conformance/sample-apiserver
 
 go 1.26.6
 

@@ -1,6 +1,6 @@
 // Module metrics-server builds what a real node runs to know what its pods use. It is apart because it does not have the dependencies of
 // Kubernetes, or of the rest of the node, in the same versions.
-module github.com/virtualcluster/virtualcluster/hack/metrics-server
+module github.com/virtualcluster/virtualcluster/test/node/metrics-server
 
 go 1.26.4
 
