@@ -57,8 +57,17 @@ build: ## Build all binaries into bin/
 NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(shell cd hack/node && go list -m -f '{{.Version}}' \
 	github.com/containerd/containerd/v2)
 
+# Reports what is missing before anything is compiled: the node takes four minutes to build. hack/node may want a newer Go.
+NODE_REQUIREMENTS = cd hack/node && go version >/dev/null && cd ../../standalone && go run -buildvcs=false ./nodes/cmd/node-requirements
+
+.PHONY: node-can-build node-can-run
+node-can-build:
+	@$(NODE_REQUIREMENTS)
+node-can-run:
+	@$(NODE_REQUIREMENTS) --run
+
 .PHONY: node
-node: build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
+node: node-can-build build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/ \
 		k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy k8s.io/kubernetes/cmd/kubectl ./nodes/cmd/node-policies
 	cd hack/node && $(GO_BUILD) -ldflags '$(NODE_LDFLAGS)' -tags 'no_btrfs no_devmapper no_zfs' -o $(BIN)/node/ \
@@ -140,24 +149,24 @@ test-long: build ## Run at length what is short in the suite: outages, kills, a 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
 
 .PHONY: e2e
-e2e: node ## Run the tests with containers, on a real node of this machine: root on Linux
+e2e: node-can-run node ## Run the tests with containers, on a real node of this machine: root on Linux
 	$(E2E) --v ./test/e2e
 
 .PHONY: e2e-smoke
-e2e-smoke: node ## Run the quick ones of them
+e2e-smoke: node-can-run node ## Run the quick ones of them
 	$(E2E) --v --label-filter smoke ./test/e2e
 
 CONFORMANCE = go run -buildvcs=false ./test/conformance $(CONFORMANCE_FLAGS)
 
 .PHONY: conformance
-conformance: conformance-suite ## Run Kubernetes' conformance suite directly and through a tenant; hours, goes on where it was stopped
+conformance: node-can-run conformance-suite ## Run Kubernetes' conformance suite directly and through a tenant; hours, goes on where it was stopped
 	$(CONFORMANCE) --document docs/conformance.md
 
 # One or two specs of what a tenant is made of: pods, tokens, DNS, services, webhooks, logs.
 SMOKE := via environment|mount an API token|DNS for the cluster|a basic endpoint from pods|able to deny pod|filter logs
 
 .PHONY: conformance-smoke
-conformance-smoke: conformance-suite ## Run a handful of its specs through a tenant
+conformance-smoke: node-can-run conformance-suite ## Run a handful of its specs through a tenant
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --on tenant --focus '$(SMOKE)' --results "$$dir"
 
 .PHONY: bench

@@ -14,6 +14,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/inside"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/policies"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/requirements"
 )
 
 const (
@@ -128,7 +129,7 @@ func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
 	}
 	s := &inside.Settings{
 		Name: Name, Programs: n.opts.Programs, Images: n.opts.Images, State: state, Cgroup: n.network.name(),
-		PluginDirs: pluginDirs, Nameservers: nameservers,
+		PluginDirs: requirements.PluginDirs(), Nameservers: nameservers,
 		Address: n.Address(), PodNetwork: n.network.podNetwork().String(),
 		ClusterDNS: cluster.DNS, ClusterDomain: cluster.Domain,
 		Server: cluster.ControlPlane.PodEndpoint(), ServerName: cluster.ControlPlane.ServerName(), CA: cluster.ControlPlane.CA(),
