@@ -18,7 +18,7 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := process.CheckAPI(mgr.GetRESTMapper()); err != nil {
+		if err := process.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
 			return err
 		}
 		return mgr.Start(ctx)

@@ -2,6 +2,8 @@ package app
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,7 +50,7 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err := addControllers(mgr, options, provisioners); err != nil {
 		return nil, err
 	}
-	return mgr, process.AddChecks(mgr)
+	return mgr, options.AddReadiness(mgr, name, slices.Collect(maps.Keys(managerOptions.Cache.ByObject))...)
 }
 
 // addControllers adds what the manager is for.
@@ -110,6 +112,7 @@ func (o *Options) manager() (manager.Options, error) {
 		return manager.Options{}, fmt.Errorf("set up cache: %w", err)
 	}
 	m := o.Manager(name, scheme)
+	cached[&tenancyv1alpha1.VirtualCluster{}] = cache.ByObject{}
 	m.Cache = cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()}
 	m.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	return m, nil

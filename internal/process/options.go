@@ -4,7 +4,9 @@ package process
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -111,15 +113,35 @@ func AddChecks(mgr Checker) error {
 	return nil
 }
 
-// CheckAPI says at once what a program without its API would say after minutes of trying.
-func CheckAPI(mapper meta.RESTMapper) error {
+// apiTimeout is how long the CRDs may take to be there, when they are installed together with the program; apiPoll is how often the
+// super cluster is asked for them.
+const apiTimeout, apiPoll = time.Minute, 2 * time.Second
+
+// AwaitAPI waits until the super cluster serves the tenancy API. It fails when that is not so after a minute, or at once if the super
+// cluster does not answer.
+func AwaitAPI(ctx context.Context, mapper meta.RESTMapper, logger logr.Logger) error {
+	for began := time.Now(); ; {
+		err := checkAPI(mapper)
+		if !meta.IsNoMatchError(err) || time.Since(began) >= apiTimeout {
+			return err
+		}
+		logger.Info("Waiting for the CRDs", "cause", err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(apiPoll):
+		}
+	}
+}
+
+func checkAPI(mapper meta.RESTMapper) error {
 	kind := tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster")
 	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the super cluster does not know %s: install the CRDs in config/crd", kind.GroupKind())
+		return fmt.Errorf("find the tenancy API in the super cluster; install the CRDs in config/crd: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("look for the tenancy API in the super cluster: %w", err)
+		return fmt.Errorf("find the tenancy API in the super cluster: %w", err)
 	}
 	return nil
 }

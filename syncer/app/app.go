@@ -85,7 +85,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	return mgr, process.AddChecks(mgr)
+	return mgr, clients.addReadiness(mgr.GetLocalManager(), opts, flows)
 }
 
 // Run runs a syncer until ctx ends.
@@ -94,7 +94,7 @@ func Run(ctx context.Context, super *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := process.CheckAPI(mgr.GetLocalManager().GetRESTMapper()); err != nil {
+	if err := process.AwaitAPI(ctx, mgr.GetLocalManager().GetRESTMapper(), mgr.GetLogger()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -55,6 +55,9 @@ func New(super *rest.Config, namespace, syncer string, metrics *Metrics) (*Repli
 // Guard has what is sent with a configuration end with the replica's lease.
 func (r *Replica) Guard(config *rest.Config) { r.fence.guard(config) }
 
+// Ready returns why the replica may not write now; nil if its lease is valid.
+func (r *Replica) Ready() error { return r.fence.check(time.Now()) }
+
 // Serve tells how tenants are served: serve is called whenever the shares change, and returns when nothing is in flight any more for
 // tenants that they do not keep.
 func (r *Replica) Serve(serve func(context.Context, Shares) error) { r.serve = serve }

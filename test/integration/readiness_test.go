@@ -1,0 +1,137 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// probed returns a function that reads the status code of a health endpoint.
+func probed(ctx context.Context, address, path string) func() (int, error) {
+	return func() (int, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+		if err != nil {
+			return 0, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+}
+
+// gated is a transport that holds requests for Pods until it is opened.
+type gated struct {
+	http.RoundTripper
+
+	open <-chan struct{}
+}
+
+func (g gated) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/api/v1/pods") {
+		select {
+		case <-g.open:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	return g.RoundTripper.RoundTrip(req)
+}
+
+// probing starts a syncer with a health endpoint, until the spec ends, and returns the address.
+func probing(ctx context.Context, config *rest.Config, change func(*app.Options)) string {
+	GinkgoHelper()
+	address := freeAddress(ctx)
+	started := local.StartSyncer(config, logger, func(o *app.Options) {
+		o.HealthProbeBindAddress = address
+		change(o)
+	})
+	DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
+	Eventually(probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
+	return address
+}
+
+var _ = Describe("Readiness", func() {
+	It("of a syncer takes synced caches", func(ctx SpecContext) {
+		takeSyncerAway()
+		open := make(chan struct{})
+		slow := rest.CopyConfig(account)
+		slow.Wrap(func(next http.RoundTripper) http.RoundTripper { return gated{next, open} })
+		address := probing(ctx, slow, func(*app.Options) {})
+		Consistently(probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
+		close(open)
+		Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+	})
+
+	It("of a syncer takes the Lease, or another replica that holds it", func(ctx SpecContext) {
+		takeSyncerAway()
+		elect := func(namespace string) func(*app.Options) {
+			return func(o *app.Options) {
+				o.LeaderElect, o.LeaderElectNamespace = true, namespace
+			}
+		}
+		for range 2 {
+			Eventually(probed(ctx, probing(ctx, account, elect(rbac.Namespace)), "/readyz")).Should(Equal(http.StatusOK))
+		}
+		refused := probing(ctx, account, elect(metav1.NamespaceSystem))
+		Consistently(probed(ctx, refused, "/readyz")).Should(Equal(http.StatusInternalServerError), "it may not read the Lease")
+	})
+
+	It("of a syncer that shares the tenants takes a Lease of its own", func(ctx SpecContext) {
+		takeSyncerAway()
+		shared := probing(ctx, account, func(o *app.Options) { o.ShareTenants = true })
+		Eventually(probed(ctx, shared, "/readyz")).Should(Equal(http.StatusOK))
+		Expect(probed(ctx, shared, "/readyz/lease")()).To(Equal(http.StatusOK))
+	})
+
+	It("of a manager that is not the leader takes one that is", func(ctx SpecContext) {
+		const ns = "led-elsewhere"
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "vc-manager"}, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)),
+			AcquireTime: new(metav1.NowMicro()), RenewTime: new(metav1.NowMicro()),
+		}}
+		kit.Create(ctx, super.Client, kit.Namespace(ns), lease)
+		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed()) })
+		_, without := newAccount(ctx, "stranger")
+		for config, want := range map[*rest.Config]int{super.Config: http.StatusOK, without: http.StatusInternalServerError} {
+			ready := probed(ctx, standby(ctx, config, ns), "/readyz")
+			Eventually(ready).Should(Equal(want))
+			Consistently(ready).Should(Equal(want))
+		}
+	})
+})
+
+// standby starts a manager with a health endpoint that stands by, until the spec ends, and returns the address.
+func standby(ctx context.Context, config *rest.Config, namespace string) string {
+	GinkgoHelper()
+	options := controllers.Options{Options: process.Options{
+		Logger: logger, LeaderElect: true, LeaderElectNamespace: namespace, HealthProbeBindAddress: freeAddress(ctx),
+	}}
+	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }
+	mgr, err := controllers.New(config, options, none)
+	Expect(err).NotTo(HaveOccurred())
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	DeferCleanup(func() {
+		stop()
+		Expect(<-ended).To(Succeed())
+	})
+	return options.HealthProbeBindAddress
+}
