@@ -84,7 +84,7 @@ const (
 // addresses of each tenant's part of the pool from the Services of others.
 const ServiceAddressPolicy = "service-addresses." + Domain
 
-// Unmanaged is the value of the annotations DNS and Metrics that opts out.
+// Unmanaged is the value of the annotations DNS and Metrics that opts out: what is there is left as it is.
 const Unmanaged = "unmanaged"
 
 // The Secret in the root namespace that holds the admin kubeconfig of the tenant, and its key.

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -189,9 +190,7 @@ var _ = Describe("What pods use, where the manager has no agent any more", func(
 		kit.Create(ctx, blue.Client, apiService(443))
 
 		for _, t := range []*local.Tenant{red, blue} {
-			kit.Edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { // the manager looks at it as when it starts
-				metav1.SetMetaDataLabel(&vc.ObjectMeta, "looked-at", "again")
-			})
+			lookAgain(ctx, t)
 		}
 		for _, obj := range objects {
 			kit.ShouldVanish(ctx, red.Client, obj)
@@ -199,6 +198,36 @@ var _ = Describe("What pods use, where the manager has no agent any more", func(
 		Consistently(kit.Get).WithContext(ctx).WithArguments(blue.Client, apiService(443)).Should(Succeed())
 	}, SpecTimeout(4*kit.Soon))
 })
+
+var _ = Describe("What pods use, where the tenant takes care of the API", func() {
+	It("is left as it is, and is the tenant's to delete", func(ctx SpecContext) {
+		red, agent := tenant(ctx), useAgent(ctx)
+		keepMetrics(ctx, red)
+		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
+		Expect(err).NotTo(HaveOccurred())
+		objects, err := addon.Objects(nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(red.Config), objects)).To(Succeed())
+
+		lookAgain(ctx, red)
+		Consistently(func(g Gomega) {
+			for _, obj := range objects {
+				g.Expect(kit.Get(ctx, red.Client, obj.DeepCopy())).To(Succeed())
+			}
+		}).Should(Succeed())
+		Expect(red.Client.Delete(ctx, apiService(443))).To(Succeed())
+		lookAgain(ctx, red)
+		Consistently(kit.Get).WithContext(ctx).WithArguments(red.Client, apiService(443)).Should(MatchError(apierrors.IsNotFound, "not found"))
+	}, SpecTimeout(4*kit.Soon))
+})
+
+// lookAgain has the manager reconcile the addons of a tenant, as when it starts.
+func lookAgain(ctx context.Context, t *local.Tenant) {
+	GinkgoHelper()
+	kit.Edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
+		metav1.SetMetaDataLabel(&vc.ObjectMeta, "looked-at", vc.ResourceVersion)
+	})
+}
 
 // serveMetrics has the super cluster's apiserver ask a source for the resource metrics API.
 func serveMetrics(ctx context.Context, source *local.MetricsServer) {
