@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/test/bench"
 )
 
 func main() {
-	os.Exit(process.Main(bench.NewCommand()))
+	os.Exit(component.Main(bench.NewCommand()))
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 func main() {
-	os.Exit(process.Main(app.NewCommand(provisioners)))
+	os.Exit(component.Main(app.NewCommand(provisioners)))
 }
 
 // provisioners are those that need nothing but the super cluster.

@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
 func main() {
-	os.Exit(process.Main(app.NewCommand()))
+	os.Exit(component.Main(app.NewCommand()))
 }

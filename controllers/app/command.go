@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 // NewCommand makes the vc-manager command with the provisioners it is to have.
@@ -18,7 +18,7 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := process.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
+		if err := component.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
 			return err
 		}
 		return mgr.Start(ctx)
@@ -27,8 +27,8 @@ func NewCommand(provisioners Provisioners) *cobra.Command {
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
-	options := Options{CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Options: process.Defaults()}
-	return process.Command{
+	options := Options{CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Options: component.Defaults()}
+	return component.Command{
 		Name:     name,
 		Short:    "Brings VirtualClusters to life: control planes for tenants of one super cluster",
 		Options:  &options.Options,

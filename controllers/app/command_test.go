@@ -14,7 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 const kubeconfig = `
@@ -37,7 +37,7 @@ func TestCommand(t *testing.T) {
 		err  string
 	}{
 		"Defaults": {nil, Options{
-			ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: process.Defaults(),
+			ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: component.Defaults(),
 		}, ""},
 		"All": {
 			[]string{
@@ -52,7 +52,7 @@ func TestCommand(t *testing.T) {
 				ServiceCIDRPool:    "10.104.0.0/13", ServiceCIDRPrefix: 22,
 				WebhookCertDir: "certs", WebhookPort: 10250,
 				AgentAddress: "agent.example:10550", AgentCAFile: "agent-ca.crt",
-				Options: process.Options{
+				Options: component.Options{
 					LeaderElect: true, LeaderElectNamespace: "vc-system",
 					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
 				},

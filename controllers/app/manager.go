@@ -19,7 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 // name is the component's, in events, field ownership and user agents.
@@ -43,7 +43,7 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(process.ClientConfig(superCluster, name), managerOptions)
+	mgr, err := manager.New(component.ClientConfig(superCluster, name), managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}

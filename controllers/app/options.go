@@ -11,7 +11,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
@@ -32,7 +32,7 @@ type Options struct {
 	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes; empty if they do
 	// not. AgentCAFile has the authorities of its serving certificate.
 	AgentAddress, AgentCAFile string
-	process.Options
+	component.Options
 }
 
 // DefaultServiceCIDRPrefix gives a tenant 4096 Services.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // Main runs the command with the process' arguments until ctx ends, prints an error in one line, and returns the exit code.
 func Main(ctx context.Context) int {
-	process.LimitMemory()
+	component.LimitMemory()
 	if err := NewCommand().ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
 		return 1

@@ -13,7 +13,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
@@ -40,7 +40,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	clients, err := newClients(process.ClientConfig(super, name), opts, metrics)
+	clients, err := newClients(component.ClientConfig(super, name), opts, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func Run(ctx context.Context, super *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := process.AwaitAPI(ctx, mgr.GetLocalManager().GetRESTMapper(), mgr.GetLogger()); err != nil {
+	if err := component.AwaitAPI(ctx, mgr.GetLocalManager().GetRESTMapper(), mgr.GetLogger()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

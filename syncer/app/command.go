@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
@@ -21,8 +21,8 @@ func NewCommand(own ...plugins.Registration) *cobra.Command {
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
 	options := DefaultOptions()
-	options.Options = process.Defaults()
-	return process.Command{
+	options.Options = component.Defaults()
+	return component.Command{
 		Name:     name,
 		Short:    "Carries the objects of all tenants between their control planes and the super cluster",
 		Options:  &options.Options,

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 func TestFlags(t *testing.T) {
@@ -46,7 +46,7 @@ func TestFlags(t *testing.T) {
 		Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		ShareTenants: true, ShareNamespace: "leases", AgentAddress: "agent.example:10550",
-		Options: process.Options{HealthProbeBindAddress: "0"},
+		Options: component.Options{HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
 		t.Error(diff)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
@@ -47,7 +47,7 @@ type Options struct {
 	AgentAddress string
 	// PodCIDRs are the ranges of the super cluster's pods.
 	PodCIDRs []string
-	process.Options
+	component.Options
 	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
 	QuotaValidation bool
 	// QuotaValidators are the IDs of the plugins that are asked; empty is all that are not disabled.

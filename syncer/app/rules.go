@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/share"
@@ -26,11 +26,11 @@ func Rules(flows []kinds.Flow) ([]rbacv1.PolicyRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merged(slices.Concat(provider.Rules(), carrying, process.MetricsRules())), nil
+	return merged(slices.Concat(provider.Rules(), carrying, component.MetricsRules())), nil
 }
 
 // LeaderRules are the rights that it needs in the namespace that it elects its leader in.
-func LeaderRules() []rbacv1.PolicyRule { return process.LeaderRules(name) }
+func LeaderRules() []rbacv1.PolicyRule { return component.LeaderRules(name) }
 
 // ShareRules are the rights that it needs in the namespace of the replicas' leases.
 func ShareRules() []rbacv1.PolicyRule { return share.Rules() }

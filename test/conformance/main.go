@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 func main() {
@@ -23,5 +23,5 @@ func main() {
 		},
 	}
 	opts.addFlags(command.Flags())
-	os.Exit(process.Main(command))
+	os.Exit(component.Main(command))
 }

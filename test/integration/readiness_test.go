@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -120,7 +120,7 @@ var _ = Describe("Readiness", func() {
 // standby starts a manager with a health endpoint that stands by, until the spec ends, and returns the address.
 func standby(ctx context.Context, config *rest.Config, namespace string) string {
 	GinkgoHelper()
-	options := controllers.Options{Options: process.Options{
+	options := controllers.Options{Options: component.Options{
 		Logger: logger, LeaderElect: true, LeaderElectNamespace: namespace, HealthProbeBindAddress: freeAddress(ctx),
 	}}
 	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }

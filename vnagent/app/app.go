@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/internal/process"
 	"github.com/virtualcluster/virtualcluster/vnagent"
 )
 
@@ -46,8 +46,8 @@ func NewCommand() *cobra.Command {
 // newCommand makes the command around what it runs, so that its flags can be tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
 	options := DefaultOptions()
-	options.Options = process.Defaults()
-	return process.Command{
+	options.Options = component.Defaults()
+	return component.Command{
 		Name:     name,
 		Short:    "Answers logs, exec, attach and port-forward of tenants' pods in the place of their virtual nodes",
 		Options:  &options.Options,
@@ -64,7 +64,7 @@ func Run(ctx context.Context, super *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := process.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
+	if err := component.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -79,7 +79,7 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 	if err != nil {
 		return nil, err
 	}
-	super = process.ClientConfig(super, name)
+	super = component.ClientConfig(super, name)
 	mgr, err := newManager(super, options)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 			return nil, fmt.Errorf("add a part of the agent: %w", err)
 		}
 	}
-	return mgr, process.AddChecks(mgr)
+	return mgr, component.AddChecks(mgr)
 }
 
 // newManager makes a manager whose cache holds what says who the tenants are, and nothing of what is theirs.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/rest"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 func TestFlags(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := Options{
 		Address: "10.0.0.7:443", CertFile: "agent.crt", KeyFile: "agent.key", StreamsPerTenant: 7,
-		Options: process.Options{HealthProbeBindAddress: "0"},
+		Options: component.Options{HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
 		t.Error(diff)

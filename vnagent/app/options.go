@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/virtualcluster/virtualcluster/internal/process"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 // Options are the settings of an agent.
@@ -21,7 +21,7 @@ type Options struct {
 	CertFile, KeyFile string
 	// StreamsPerTenant is how many streams a tenant may have at a time.
 	StreamsPerTenant int
-	process.Options
+	component.Options
 	// Registerer is where the agent's metrics go.
 	Registerer prometheus.Registerer
 }

@@ -1,4 +1,4 @@
-package process
+package component
 
 import rbacv1 "k8s.io/api/rbac/v1"
 

@@ -1,6 +1,7 @@
-// Package process is what the long-running programs have in common: how they are started, find the super cluster, log, elect a
-// leader, and show their metrics and health.
-package process
+// Package component is what the binaries have in common: flags, the client
+// configuration of the super cluster, logs, leader election, metrics and
+// health.
+package component
 
 import (
 	"cmp"
@@ -26,17 +27,22 @@ import (
 // off turns a listener of controller-runtime off.
 const off = "0"
 
-// Options say how a program runs. The zero value is good for one inside another process: no ports, no leader election.
+// Options say how a program runs. The zero value is good for one inside another
+// process: no ports, no leader election.
 type Options struct {
 	// LeaderElect lets one of several replicas work at a time.
 	LeaderElect bool
-	// LeaderElectNamespace holds the Lease of the leader; by default the namespace that the program runs in.
+	// LeaderElectNamespace holds the Lease of the leader; by default the
+	// namespace that the program runs in.
 	LeaderElectNamespace string
-	// MetricsBindAddress serves metrics over HTTPS to those whom the super cluster authorizes; empty or 0 for not at all.
+	// MetricsBindAddress serves metrics over HTTPS to those whom the super
+	// cluster authorizes; empty or 0 for not at all.
 	MetricsBindAddress string
-	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at all.
+	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at
+	// all.
 	HealthProbeBindAddress string
-	// PprofBindAddress serves profiles of the process under /debug/pprof/ to whoever reaches it; empty or 0 for not at all.
+	// PprofBindAddress serves profiles of the process under /debug/pprof/ to
+	// whoever reaches it; empty or 0 for not at all.
 	PprofBindAddress string
 	// Logger is where the program logs to.
 	Logger logr.Logger
@@ -53,7 +59,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"namespace of the leader's Lease (default: the namespace that the program runs in)")
 }
 
-// AddEndpointFlags binds all but leader election, for a program all of whose replicas work.
+// AddEndpointFlags binds all but leader election, for a program all of whose
+// replicas work.
 func (o *Options) AddEndpointFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"address that serves metrics over HTTPS to authorized clients, such as :8443; 0 turns it off")
@@ -63,7 +70,8 @@ func (o *Options) AddEndpointFlags(flags *pflag.FlagSet) {
 		"address that serves profiles under /debug/pprof/ without authentication, such as 127.0.0.1:6060; 0 turns it off")
 }
 
-// Manager makes controller-runtime's options of ours, for the program of that name.
+// Manager makes controller-runtime's options of ours, for the program of that
+// name.
 func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 	return manager.Options{
 		Scheme:                        scheme,
@@ -84,12 +92,14 @@ func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 	}
 }
 
-// ClientConfig is the configuration of the super cluster's clients. It turns client-side rate limits off: the super cluster's
-// priority and fairness is the better judge.
+// ClientConfig is the configuration of the super cluster's clients. It turns
+// client-side rate limits off: the super cluster's priority and fairness is the
+// better judge.
 func ClientConfig(superCluster *rest.Config, name string) *rest.Config {
 	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
 	c.QPS = -1
-	// What tenants declare is theirs: that something in it is deprecated is nothing that the reader of this log can change.
+	// What tenants declare is theirs: that something in it is deprecated is
+	// nothing that the reader of this log can change.
 	c.WarningHandler = rest.NoWarnings{}
 	return c
 }
@@ -113,12 +123,14 @@ func AddChecks(mgr Checker) error {
 	return nil
 }
 
-// apiTimeout is how long the CRDs may take to be there, when they are installed together with the program; apiPoll is how often the
-// super cluster is asked for them.
+// apiTimeout is how long the CRDs may take to be there, when they are installed
+// together with the program; apiPoll is how often the super cluster is asked
+// for them.
 const apiTimeout, apiPoll = time.Minute, 2 * time.Second
 
-// AwaitAPI waits until the super cluster serves the tenancy API. It fails when that is not so after a minute, or at once if the super
-// cluster does not answer.
+// AwaitAPI waits until the super cluster serves the tenancy API. It fails when
+// that is not so after a minute, or at once if the super cluster does not
+// answer.
 func AwaitAPI(ctx context.Context, mapper meta.RESTMapper, logger logr.Logger) error {
 	for began := time.Now(); ; {
 		err := checkAPI(mapper)
