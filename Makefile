@@ -186,7 +186,7 @@ bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
 	cd standalone && go test -run '^$$' -bench Ready -benchtime 1x -timeout 10m ./bench
 
 .PHONY: lint
-lint: lint-generated lint-format lint-modules lint-code ## Check the code: linters, formatting, go.mod and generated files up to date
+lint: lint-generated lint-format lint-modules lint-words lint-code ## Check the code: linters, formatting, words, go.mod and generated files up to date
 
 .PHONY: lint-generated
 lint-generated: generate
@@ -205,6 +205,10 @@ lint-modules:
 	@for mod in $$(git ls-files --cached --others --exclude-standard go.mod '*/go.mod'); do \
 		(cd "$$(dirname "$$mod")" && go mod tidy -diff) || { \
 			printf '%s is not tidy; go mod tidy does it\n' "$$mod" >&2; exit 1; }; done
+
+.PHONY: lint-words
+lint-words: ## Check documents, comments and messages for phrases to avoid
+	go run ./hack/words
 
 .PHONY: lint-code
 lint-code: $(TOOLS)/golangci-lint

@@ -1,4 +1,4 @@
-// Command vc-syncer carries the objects of all tenants between their control planes and the super cluster.
+// Command vc-syncer syncs the objects of all tenants between their control planes and the super cluster.
 package main
 
 import (

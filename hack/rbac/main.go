@@ -1,4 +1,4 @@
-// Rbac writes the roles of vc-syncer, of the kinds that it carries.
+// Rbac writes the roles of vc-syncer, from the kinds that it syncs.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 // header is what a reader of the file should know.
-const header = "# Written by make generate, of the kinds that the syncer carries.\n"
+const header = "# Written by make generate, from the kinds that the syncer syncs.\n"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
