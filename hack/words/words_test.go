@@ -85,11 +85,11 @@ func TestParse(t *testing.T) {
 func TestRun(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	tree := fstest.MapFS{
-		"docs/a.md": file("Nobody\n"), "docs/b.go": file("package b // fine\n"), "docs/c.txt": file("nobody"),
-		"docs/zz_generated.go": file("// nobody\n"),
+		"pages/a.md": file("Nobody\n"), "pages/b.go": file("package b // fine\n"), "pages/c.txt": file("nobody"),
+		"pages/zz_generated.go": file("// nobody\n"),
 	}
-	got, err := run(tree, []string{"docs"})
-	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `docs/a.md:1: "Nobody": write `) {
+	got, err := run(tree, []string{"pages"})
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `pages/a.md:1: "Nobody": write `) {
 		t.Errorf("%q found, error %v", got, err)
 	}
 	if _, err := run(tree, []string{"nowhere"}); err == nil {
