@@ -2,20 +2,12 @@ package engine
 
 import (
 	"context"
-	"net/netip"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
-
-// addressValue is the value of an address in indexAddresses and indexTargets. Equal addresses have one spelling.
-func addressValue(cluster, address string) string {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		address = ip.Unmap().String()
-	}
-	return cluster + "/" + address
-}
 
 // runsAt returns a function that reports whether a copy of the tenant has an address to itself.
 func (s *session) runsAt(ctx context.Context) func(address string) bool {
@@ -24,7 +16,7 @@ func (s *session) runsAt(ctx context.Context) func(address string) bool {
 			if k.Down == nil || k.Down.Mirror == nil {
 				continue
 			}
-			if found, err := s.cacheOf(k).has(ctx, k, indexAddresses, addressValue(s.lane(), address)); found && err == nil {
+			if found, err := s.cacheOf(k).Has(ctx, k, caches.IndexAddresses, caches.AddressValue(s.lane(), address)); found && err == nil {
 				return true
 			}
 		}
@@ -70,7 +62,7 @@ func (s *session) enqueueTargeting(address string) {
 			continue
 		}
 		// Reading a cache that has synced does not fail; were it to, the patrol would find what differs.
-		_ = s.cache.eachKeyBy(s.ctx, k, indexTargets, addressValue("", address), func(key client.ObjectKey) {
+		_ = s.cache.EachKeyBy(s.ctx, k, caches.IndexTargets, caches.AddressValue("", address), func(key client.ObjectKey) {
 			s.enqueue(s.request(k, key), priorityHigh)
 		})
 	}

@@ -20,7 +20,7 @@ func (s *session) affect(k *kinds.Kind, copied client.Object) {
 		if to == nil {
 			continue
 		}
-		_ = s.cache.eachKeyBy(s.ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
+		_ = s.cache.EachKeyBy(s.ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
 			s.enqueue(s.request(to, key), priorityNormal)
 		})
 	}

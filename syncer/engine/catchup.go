@@ -51,7 +51,7 @@ func (s *session) lags(k *kinds.Kind) (bool, error) {
 		return false, err
 	}
 	for i := range copies.Items {
-		cached, err := s.cacheOf(k).get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
+		cached, err := s.cacheOf(k).Get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
 		if err != nil || cached == nil {
 			return true, err
 		}

@@ -14,7 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 // ahead is a super cluster of which only its apiserver's answers to lists matter.
@@ -47,18 +50,18 @@ func (a *ahead) List(_ context.Context, list client.ObjectList, _ ...client.List
 
 // at is a pod in a version.
 func at(name, version string) *corev1.Pod {
-	pod := named(name)
+	pod := kindstest.Named(name)
 	pod.Namespace, pod.ResourceVersion = "super", version
 	return pod
 }
 
 // behind is a session that begins while the super cluster is ahead of its cache.
 func behind(ctx context.Context, super *ahead, cached ...client.Object) *session {
-	k := typed(rich())
-	copies := newReader(nil)
-	hold(copies, k, cached...)
-	s := &session{Engine: &Engine{super: super, timeout: time.Second, caches: map[kinds.Source]*reader{kinds.Copies: copies}}, ctx: ctx}
-	s.tenant.Store(&tenantBlue)
+	k := kindstest.Typed(kindstest.Rich())
+	copies := cachestest.NewReader()
+	cachestest.Hold(copies, k, cached...)
+	s := &session{Engine: &Engine{super: super, timeout: time.Second, caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, ctx: ctx}
+	s.tenant.Store(new(kindstest.Blue()))
 	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k})
 	return s
 }
@@ -95,7 +98,7 @@ func TestASessionWaitsForItsCopies(t *testing.T) {
 		s := behind(t.Context(), super)
 		super.then = func(asked int) {
 			if k := s.kind("Pod"); asked == late {
-				hold(s.cacheOf(k), k, at("a", "7"))
+				cachestest.Hold(s.cacheOf(k), k, at("a", "7"))
 			}
 		}
 		began := time.Now()

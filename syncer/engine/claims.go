@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -47,13 +48,13 @@ func (s *session) rivals(ctx context.Context) func(kind, claim string) []client.
 		}
 		var keys []client.ObjectKey
 		// Reading a cache that has synced does not fail; were it to, the patrol would find the difference.
-		_ = s.cacheOf(k).eachKeyBy(ctx, k, indexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
+		_ = s.cacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
 		for _, key := range keys {
 			if s.ownsNamespace(ctx, key.Namespace) {
 				continue
 			}
-			if obj, err := s.cacheOf(k).get(ctx, k, key); err == nil && obj != nil {
+			if obj, err := s.cacheOf(k).Get(ctx, k, key); err == nil && obj != nil {
 				found = append(found, obj)
 			}
 		}

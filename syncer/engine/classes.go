@@ -16,7 +16,7 @@ import (
 
 // asleep says whether the tenant's objects of a kind are not watched. It has then none that came from the super cluster.
 func (s *session) asleep(k *kinds.Kind) bool {
-	return k.Up != nil && k.Up.Class && !s.cache.opened(k)
+	return k.Up != nil && k.Up.Class && !s.cache.Opened(k)
 }
 
 // awaken watches the tenant's objects of a kind, if they are not.

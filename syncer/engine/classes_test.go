@@ -10,15 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 )
 
 // sleeping is a session whose tenant's classes are not watched, and how they would be.
-func sleeping(super ...client.Object) (*session, *full, *opening) {
+func sleeping(super ...client.Object) (*session, *cachestest.Informer, *cachestest.Cache) {
 	s, _ := standing(nil, super)
-	there := newFull()
-	close(there.synced)
-	over := &opening{informer: there}
-	s.cache = newReader(over)
+	there := cachestest.NewInformer()
+	close(there.Synced)
+	over := &cachestest.Cache{Informer: there}
+	s.cache = caches.NewReader(over)
 	return s, there, over
 }
 
@@ -40,7 +42,7 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || differs {
 		t.Errorf("it differs: %t, %v", differs, err)
 	}
-	if over.opened > 0 || !s.asleep(k) {
+	if over.Opened > 0 || !s.asleep(k) {
 		t.Error("it is watched")
 	}
 }
@@ -48,24 +50,24 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 func TestClassesThatAreShownAreWatched(t *testing.T) {
 	s, there, over := sleeping(class(map[string]string{names.Public: "true"}))
 	k := s.kind("StorageClass")
-	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.opened > 0 {
-		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.opened)
+	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
+		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.Opened)
 	}
-	_ = there.index.Add(class(nil)) // the tenant's own
+	_ = there.Index.Add(class(nil)) // the tenant's own
 	for range 2 {
 		if err := s.syncUp(t.Context(), k, fastKey); !errors.Is(err, errOwn) {
 			t.Errorf("got %v, want %v", err, errOwn)
 		}
 	}
-	if s.asleep(k) || over.opened != 1 || there.handlers != 1 {
-		t.Errorf("it sleeps: %t; %d watches were opened with %d handlers", s.asleep(k), over.opened, there.handlers)
+	if s.asleep(k) || over.Opened != 1 || there.Handlers != 1 {
+		t.Errorf("it sleeps: %t; %d watches were opened with %d handlers", s.asleep(k), over.Opened, there.Handlers)
 	}
 }
 
 func TestClassesThatCannotBeWatched(t *testing.T) {
 	s, _, over := sleeping(class(map[string]string{names.Public: "true"}))
-	over.err = errors.New("no such kind")
-	if err := s.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.err) {
+	over.Err = errors.New("no such kind")
+	if err := s.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -99,8 +101,8 @@ func TestClassesOfAnEarlierTime(t *testing.T) {
 			s, _, over := sleeping()
 			s.cluster = &remembering{listed: listed{objects: tc.held, err: tc.err}}
 			known, err := s.awakenUsed()
-			if err != nil || len(known) != tc.want || over.opened != tc.want {
-				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.opened, err, tc.want)
+			if err != nil || len(known) != tc.want || over.Opened != tc.want {
+				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.Opened, err, tc.want)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func (s *session) updateContents(ctx context.Context, k *kinds.Kind, o objects) 
 
 // createdCopy records a new copy as the super cluster returned it.
 func (s *session) createdCopy(k *kinds.Kind, o objects, super client.Object) {
-	s.superRecent.put(k.Name, k.CachedSuper(super))
+	s.superRecent.Put(k.Name, k.CachedSuper(super))
 	if k.ByMetadata() {
 		o.super = super
 		s.agreements.note(k, o)
@@ -95,7 +95,7 @@ func (s *session) changedUnseen(k *kinds.Kind, o objects) bool {
 	case changed:
 		return true
 	case unknown:
-		if !s.refusals.has(k.Name, o.key) && !s.held.has(k.Name, o.key) {
+		if !s.refusals.Has(k.Name, o.key) && !s.held.Has(k.Name, o.key) {
 			s.enqueue(s.request(k, o.key), priorityLow)
 		}
 	case compared:
@@ -107,7 +107,7 @@ func (s *session) changedUnseen(k *kinds.Kind, o objects) bool {
 // that were compared.
 type agreements struct {
 	mu    sync.Mutex
-	noted map[objectKey]agreement
+	noted map[kinds.ObjectKey]agreement
 }
 
 // agreement is what was compared: the states of both sides, and the tenant's identity.
@@ -132,7 +132,7 @@ const (
 func (a *agreements) stand(k *kinds.Kind, o objects) comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	was, ok := a.noted[objectKey{k.Name, o.key}]
+	was, ok := a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.key}]
 	switch {
 	case !ok || was.identity != o.identity:
 		return unknown
@@ -147,16 +147,16 @@ func (a *agreements) note(k *kinds.Kind, o objects) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.noted == nil {
-		a.noted = map[objectKey]agreement{}
+		a.noted = map[kinds.ObjectKey]agreement{}
 	}
-	a.noted[objectKey{k.Name, o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
+	a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
 }
 
 // forget drops the agreement of an object that no longer has two sides.
 func (a *agreements) forget(k *kinds.Kind, key client.ObjectKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.noted, objectKey{k.Name, key})
+	delete(a.noted, kinds.ObjectKey{Kind: k.Name, Key: key})
 }
 
 // state identifies a version of an object.

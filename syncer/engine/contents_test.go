@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -42,8 +43,8 @@ func TestStateCovers(t *testing.T) {
 }
 
 func TestAgreements(t *testing.T) {
-	k := typed(needed())
-	blue, changedBlue := tenantBlue, tenantBlue
+	k := kindstest.Typed(kindstest.Needed())
+	blue, changedBlue := kindstest.Blue(), kindstest.Blue()
 	sides := func(tenant, super string, identity *translate.Tenant) objects {
 		o := objects{key: settingsKey, tenant: settings(), super: copyOf(settings()), identity: identity}
 		o.tenant.SetResourceVersion(tenant)
@@ -86,7 +87,7 @@ func TestAgreements(t *testing.T) {
 // TestIdentityStays: what was compared for a tenant holds until something changes that a copy depends on.
 func TestIdentityStays(t *testing.T) {
 	s := &session{}
-	blue := tenantBlue
+	blue := kindstest.Blue()
 	s.tenant.Store(&blue)
 	for name, tc := range map[string]struct {
 		change func(*translate.Tenant)

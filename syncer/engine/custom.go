@@ -14,6 +14,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
@@ -55,7 +56,7 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, build func(kinds.CustomResourc
 	if err != nil {
 		return fmt.Errorf("making the cache of custom resources: %w", err)
 	}
-	e.caches[kinds.Everything] = newReader(all)
+	e.caches[kinds.Everything] = caches.NewReader(all)
 	e.custom = &customKinds{build: build, watched: map[customWatch]*sharedWatch{}}
 	return mgr.GetLocalManager().Add(all)
 }
@@ -79,7 +80,7 @@ func (e *Engine) acquire(ctx context.Context, r kinds.CustomResource) error {
 	if w == nil {
 		w = &sharedWatch{Kind: c.kind(r)}
 		if _, err := e.watchSuper(ctx, w.Kind); err != nil {
-			return errors.Join(err, e.cacheOf(w.Kind).close(ctx, w.Kind))
+			return errors.Join(err, e.cacheOf(w.Kind).Close(ctx, w.Kind))
 		}
 		c.watched[watchOf(r)] = w
 	}
@@ -98,7 +99,7 @@ func (e *Engine) release(ctx context.Context, r kinds.CustomResource) error {
 	}
 	delete(c.watched, watchOf(r))
 	defer e.usage.forget(w.Resource)
-	return e.cacheOf(w.Kind).close(ctx, w.Kind)
+	return e.cacheOf(w.Kind).Close(ctx, w.Kind)
 }
 
 // carriage is how a session carries one custom resource.
@@ -175,7 +176,7 @@ func (c *carriage) open(r kinds.CustomResource) error {
 
 // await notes what tells that both sides are known.
 func (c *carriage) await(k *kinds.Kind) error {
-	super, err := c.cacheOf(k).open(c.ctx, k, nil)
+	super, err := c.cacheOf(k).Open(c.ctx, k, nil)
 	if err != nil {
 		return err
 	}

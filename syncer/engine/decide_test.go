@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
-
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // rule is one line of the specification of decide: what is done about the pairs that it matches.
@@ -281,9 +281,9 @@ func (a action) String() string {
 }
 
 func TestHurried(t *testing.T) {
-	m := rich().Erase().Down.Mirror
+	m := kindstest.Rich().Erase().Down.Mirror
 	going := func(seconds int64) *corev1.Pod {
-		pod := withGrace(named("web"), seconds)
+		pod := withGrace(kindstest.Named("web"), seconds)
 		pod.DeletionTimestamp = new(metav1.Now())
 		return pod
 	}
@@ -304,15 +304,15 @@ func TestHurried(t *testing.T) {
 		"less than none":                                  {going(-1), going(30), true},
 		"less than none, which is a second":               {going(-1), going(1), false},
 		"more":                                            {going(30), going(1), false},
-		"the copy is not being deleted":                   {going(0), named("web"), false},
-		"the tenant's is not":                             {named("web"), going(30), false},
+		"the copy is not being deleted":                   {going(0), kindstest.Named("web"), false},
+		"the tenant's is not":                             {kindstest.Named("web"), going(30), false},
 		"there is no copy":                                {going(0), nil, false},
 		"there is no tenant's object":                     {nil, going(30), false},
 		"the tenant's has no time noted":                  {untimed, going(30), false},
 		"the copy has no time noted":                      {going(0), untimed, false},
 		"the tenant's ended by force":                     {nil, copyOf("forced", going(30)), true},
 		"the tenant's ended by force, as did its copy":    {nil, copyOf("forced", going(0)), false},
-		"the tenant's ended by force, and there is a new": {named("web"), copyOf("forced", going(30)), true},
+		"the tenant's ended by force, and there is a new": {kindstest.Named("web"), copyOf("forced", going(30)), true},
 		"a new one has less time":                         {going(0), copyOf("another", going(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {

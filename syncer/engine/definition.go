@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -154,7 +155,7 @@ func (s *session) updateDefinition(ctx context.Context, found, desired *apiexten
 	if equality.Semantic.DeepEqual(merged, found) {
 		return nil
 	}
-	if err := s.client.Patch(ctx, merged, sameObject(found, client.MergeFrom(found))); err != nil {
+	if err := s.client.Patch(ctx, merged, guard.SameObject(found, client.MergeFrom(found))); err != nil {
 		return err
 	}
 	*found = *merged

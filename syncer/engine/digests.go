@@ -60,7 +60,7 @@ func (s *session) digestsIn(ctx context.Context, namespace string) func(kind str
 		return s.digests.get(digestKey{name, namespace}, func() any {
 			var copies []client.Object
 			// Reading a cache that has synced does not fail; were it to, the next event of a copy, or the patrol, would do it again.
-			_ = s.cacheOf(k).eachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
+			_ = s.cacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
 				if isCopy(obj) {
 					copies = append(copies, obj)
 				}

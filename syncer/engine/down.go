@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -28,7 +30,7 @@ type objects struct {
 
 // syncDown brings one object of a kind that flows down closer to where it should be.
 func (s *session) syncDown(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	defer s.locks.lock(k.Name, key)()
+	defer s.locks.Lock(k.Name, key)()
 	o, err := s.read(ctx, k, key)
 	if err != nil {
 		return err
@@ -49,11 +51,11 @@ func (s *session) syncDown(ctx context.Context, k *kinds.Kind, key client.Object
 	case remove:
 		return s.retract(ctx, k, o, p)
 	case retire:
-		return removeObject(ctx, s.client, o.tenant, k.Down.Mirror.GracePeriodSeconds(o.super))
+		return guard.DeleteObject(ctx, s.client, o.tenant, k.Down.Mirror.GracePeriodSeconds(o.super))
 	case finish:
 		return s.finish(ctx, k, o)
 	case conflict:
-		return refusal{errForeign}
+		return pending.Reject(guard.ErrForeign)
 	case nothing:
 		return s.dropTokens(ctx, k, o)
 	}
@@ -182,7 +184,7 @@ func (s *session) createCopy(ctx context.Context, k *kinds.Kind, o objects, desi
 		release()
 		return err
 	}
-	err = s.guard.create(ctx, k, desired)
+	err = s.guard.Create(ctx, k, desired)
 	if err == nil {
 		s.createdCopy(k, o, desired)
 		return nil
@@ -191,13 +193,13 @@ func (s *session) createCopy(ctx context.Context, k *kinds.Kind, o objects, desi
 	if s.isTaken(ctx, k, o, err) {
 		return s.takeOver(ctx, k, o, desired)
 	}
-	return refused(err)
+	return pending.Classify(err)
 }
 
 // omitted rejects the part of a tenant's object that its copy does not have.
 func (s *session) omitted(ctx context.Context, k *kinds.Kind, o objects) error {
 	if err := k.Down.Omitted(s.view(ctx, o.key.Namespace), o.tenant); err != nil {
-		return refusal{err}
+		return pending.Reject(err)
 	}
 	return nil
 }
@@ -215,13 +217,13 @@ func (s *session) isTaken(ctx context.Context, k *kinds.Kind, o objects, err err
 // admit says why no copy may be made of a tenant's object.
 func (s *session) admit(ctx context.Context, k *kinds.Kind, o objects) error {
 	if k.Down.Reserved(o.key.Name) {
-		return refusal{errReservedName}
+		return pending.Reject(errReservedName)
 	}
 	if k.Down.Admit == nil {
 		return nil
 	}
 	if err := k.Down.Admit(s.view(ctx, o.key.Namespace), o.tenant); err != nil {
-		return refusal{err}
+		return pending.Reject(err)
 	}
 	return nil
 }
@@ -246,7 +248,7 @@ func (s *session) desired(ctx context.Context, k *kinds.Kind, o objects) (client
 	v := s.view(ctx, o.key.Namespace)
 	desired, err := k.Down.Desired(v, o.tenant)
 	if err != nil {
-		return nil, refusal{err}
+		return nil, pending.Reject(err)
 	}
 	meta := v.Tenant.Down(k.Name, o.tenant, o.superKey)
 	translate.Merge(desired, meta)
@@ -268,7 +270,7 @@ func (s *session) patch(ctx context.Context, k *kinds.Kind, desired, tenant clie
 	case ctx.Err() != nil:
 		return err
 	}
-	return refusal{err}
+	return pending.Reject(err)
 }
 
 // view is what the functions of a kind may look at.
@@ -307,12 +309,12 @@ func (s *session) takeOver(ctx context.Context, k *kinds.Kind, o objects, desire
 	}
 	switch origin := translate.OriginOf(found); {
 	case !s.foreign(origin, o.tenant):
-		s.superRecent.put(k.Name, k.CachedSuper(found))
+		s.superRecent.Put(k.Name, k.CachedSuper(found))
 		if !of(origin, o.tenant) {
 			return nil
 		}
 	case origin.Cluster != "" || !k.Down.Adopt(found):
-		return refusal{errForeign}
+		return pending.Reject(guard.ErrForeign)
 	}
 	_, err = s.patchSuper(ctx, k, found, desired)
 	return err
@@ -339,7 +341,7 @@ func (s *session) update(ctx context.Context, k *kinds.Kind, o objects) (objects
 	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):
 		o.super, err = s.bringResolved(ctx, k, o, desired)
 	}
-	if err != nil && !errors.As(err, &refusal{}) {
+	if err != nil && !pending.IsRejection(err) {
 		return o, err
 	}
 	var why error
@@ -375,18 +377,18 @@ func (s *session) bringChanges(ctx context.Context, k *kinds.Kind, o objects, de
 	changed, why := s.patchSuper(ctx, k, o.super, desired)
 	if why == nil {
 		o.super = changed
-	} else if !errors.As(why, &refusal{}) {
+	} else if !pending.IsRejection(why) {
 		return nil, why
 	}
 	for _, sub := range k.Down.Subresources {
 		var err error
 		o.super, err = s.patchSubresource(ctx, k, o, sub)
-		if err != nil && !errors.As(err, &refusal{}) {
+		if err != nil && !pending.IsRejection(err) {
 			return nil, err
 		}
 		why = cmp.Or(why, err)
 		if denied := sub.Admit(s.view(ctx, o.key.Namespace), o.super, o.tenant); denied != nil {
-			why = refusal{errors.Join(why, denied)}
+			why = pending.Reject(errors.Join(why, denied))
 		}
 	}
 	return o.super, why
@@ -411,10 +413,10 @@ func (s *session) patchSuper(ctx context.Context, k *kinds.Kind, super, desired 
 	if wire.Equal(merged, super) {
 		return super, nil
 	}
-	if err := s.guard.patch(ctx, k, merged, super); err != nil {
-		return nil, refused(err)
+	if err := s.guard.Patch(ctx, k, merged, super); err != nil {
+		return nil, pending.Classify(err)
 	}
-	s.superRecent.put(k.Name, k.CachedSuper(merged))
+	s.superRecent.Put(k.Name, k.CachedSuper(merged))
 	return merged, nil
 }
 
@@ -446,7 +448,7 @@ func (s *session) remove(ctx context.Context, k *kinds.Kind, o objects) error {
 	if m := k.Down.Mirror; m != nil {
 		grace = s.timeToEnd(m, o)
 	}
-	return s.guard.remove(ctx, k, o.super, grace)
+	return s.guard.Delete(ctx, k, o.super, grace)
 }
 
 // finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last
@@ -461,10 +463,10 @@ func (s *session) finish(ctx context.Context, k *kinds.Kind, o objects) error {
 			return s.reclaim(ctx, k, o)
 		}
 	}
-	if err := removeObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
+	if err := guard.DeleteObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
 		return err
 	}
-	s.tenantRecent.remove(k.Name, o.tenant)
+	s.tenantRecent.Remove(k.Name, o.tenant)
 	// Its last event may have come already.
 	return s.dropTokens(ctx, k, objects{key: o.key, superKey: o.superKey})
 }
@@ -539,6 +541,6 @@ func (s *session) bind(ctx context.Context, k *kinds.Kind, o objects) (client.Ob
 		return nil, client.IgnoreNotFound(err)
 	}
 	bound := m.Bound(o.tenant, node)
-	s.tenantRecent.assume(k.Name, bound)
+	s.tenantRecent.Assume(k.Name, bound)
 	return bound, nil
 }

@@ -6,11 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 func TestWhoseACopyIs(t *testing.T) {
-	web := named("web")
+	web := kindstest.Named("web")
 	web.UID = "uid"
 	for name, tc := range map[string]struct {
 		cluster string
@@ -19,9 +20,9 @@ func TestWhoseACopyIs(t *testing.T) {
 		same    bool
 		foreign bool
 	}{
-		"its own":                               {tenantBlue.Key, "uid", web, true, false},
-		"of an older object":                    {tenantBlue.Key, "older", web, false, false},
-		"of one that is gone":                   {tenantBlue.Key, "uid", nil, false, false},
+		"its own":                               {kindstest.Blue().Key, "uid", web, true, false},
+		"of an older object":                    {kindstest.Blue().Key, "older", web, false, false},
+		"of one that is gone":                   {kindstest.Blue().Key, "uid", nil, false, false},
 		"robbed of the tenant":                  {"", "uid", web, true, false},
 		"robbed of the tenant, of an older one": {"", "older", web, false, true},
 		"robbed of the tenant, of one gone":     {"", "uid", nil, false, true},
@@ -31,7 +32,7 @@ func TestWhoseACopyIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			s.tenant.Store(&tenantBlue)
+			s.tenant.Store(new(kindstest.Blue()))
 			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
 			if same, foreign := of(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
 				t.Errorf("same: %t, foreign: %t; want %t, %t", same, foreign, tc.same, tc.foreign)

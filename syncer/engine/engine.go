@@ -22,8 +22,10 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
@@ -76,7 +78,7 @@ type Options struct {
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
 	super      cluster.Cluster
-	caches     map[kinds.Source]*reader // of the super cluster's objects
+	caches     map[kinds.Source]*caches.Reader // of the super cluster's objects
 	builtin    map[string]*kinds.Kind
 	custom     *customKinds
 	tokens     tokenKinds
@@ -104,7 +106,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 	opts.Queue.Observe = opts.Metrics.observeWait
 	e := &Engine{
 		super:      mgr.GetLocalManager(),
-		caches:     map[kinds.Source]*reader{kinds.Copies: newReader(mgr.GetLocalManager().GetCache())},
+		caches:     map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
 		builtin:    map[string]*kinds.Kind{},
 		queue:      fairqueue.New(Request.Lane, opts.Queue),
 		nodeLinger: opts.NodeLinger,
@@ -231,12 +233,12 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 }
 
 // cacheOf returns the cache that holds the super cluster's objects of a kind.
-func (e *Engine) cacheOf(k *kinds.Kind) *reader { return e.caches[k.Source] }
+func (e *Engine) cacheOf(k *kinds.Kind) *caches.Reader { return e.caches[k.Source] }
 
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
-	s.refusals.end()
-	s.held.end()
+	s.refusals.End()
+	s.held.End()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
@@ -322,16 +324,16 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 // conclude says when an object is looked at again, and tells the tenant if it was not taken.
 func (s *session) conclude(ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64) (reconcile.Result, error) {
 	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
-		s.refusals.clear(k.Name, key)
+		s.refusals.Clear(k.Name, key)
 		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
 	}
-	s.held.clear(k.Name, key)
-	var why refusal
+	s.held.Clear(k.Name, key)
+	var why pending.RejectionError
 	if !errors.As(err, &why) {
-		s.refusals.clear(k.Name, key)
+		s.refusals.Clear(k.Name, key)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.refusals.next(k.Name, key)}, s.report(ctx, k, key, reasonRefused, why)
+	return reconcile.Result{RequeueAfter: s.refusals.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
 }
 
 // sync carries one object.

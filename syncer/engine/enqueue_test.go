@@ -11,11 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 func TestRequest(t *testing.T) {
-	r := Request{Cluster: "team-71a1c3-blue", Kind: "Pod", Key: webKey}
+	r := Request{Cluster: "team-71a1c3-blue", Kind: "Pod", Key: kindstest.WebKey()}
 	if got := r.Lane(); got != "team-71a1c3-blue" {
 		t.Errorf("the lane is %q", got)
 	}
@@ -25,7 +27,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestReferencesOf(t *testing.T) {
-	silent := rich()
+	silent := kindstest.Rich()
 	silent.References = func(*corev1.Pod) []kinds.Reference { return nil }
 	tests := map[string]struct {
 		kind  *kinds.Kind
@@ -33,21 +35,21 @@ func TestReferencesOf(t *testing.T) {
 		index []string
 	}{
 		"of a kind that refers to something": {
-			rich().Erase(), []kinds.Reference{{Kind: "Secret", Name: "web"}}, []string{"default/Secret/web"},
+			kindstest.Rich().Erase(), []kinds.Reference{{Kind: "Secret", Name: "web"}}, []string{"default/Secret/web"},
 		},
 		"of an object that refers to nothing": {silent.Erase(), nil, []string{}},
-		"of a kind that refers to nothing":    {plain.Erase(), nil, nil},
+		"of a kind that refers to nothing":    {kindstest.Plain().Erase(), nil, nil},
 		"of a kind that does not go down":     {kinds.Up[*corev1.Pod]{}.Erase(), nil, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, kinds.References(tt.kind, named("web"))); diff != "" {
+			if diff := cmp.Diff(tt.want, kinds.References(tt.kind, kindstest.Named("web"))); diff != "" {
 				t.Errorf("references (-want +got):\n%s", diff)
 			}
 			if tt.index == nil {
 				return
 			}
-			got, err := tenantIndexes(tt.kind)[indexReferences](podIn("default", "web"))
+			got, err := caches.TenantIndexes(tt.kind)[caches.IndexReferences](kindstest.PodIn("default", "web"))
 			if diff := cmp.Diff(tt.index, got); err != nil || diff != "" {
 				t.Errorf("index: %v (-want +got):\n%s", err, diff)
 			}
@@ -58,25 +60,25 @@ func TestReferencesOf(t *testing.T) {
 // TestIndexValues: what is put into an index is what is looked for, and differs for what differs.
 func TestIndexValues(t *testing.T) {
 	values := []string{
-		referenceValue("x", "Secret", "a"), referenceValue("x", "ConfigMap", "a"), referenceValue("x", "Secret", "b"), referenceValue("y", "Secret", "a"),
+		caches.ReferenceValue("x", "Secret", "a"), caches.ReferenceValue("x", "ConfigMap", "a"), caches.ReferenceValue("x", "Secret", "b"), caches.ReferenceValue("y", "Secret", "a"),
 	}
 	if slices.Sort(values); len(slices.Compact(values)) != 4 {
 		t.Error("two references have one value")
 	}
-	if nodeValue("blue", "n") == nodeValue("green", "n") || nodeValue("blue", "n") == nodeValue("blue", "m") {
+	if caches.NodeValue("blue", "n") == caches.NodeValue("green", "n") || caches.NodeValue("blue", "n") == caches.NodeValue("blue", "m") {
 		t.Error("two tenants' nodes have one value")
 	}
 }
 
 func TestStand(t *testing.T) {
-	deleted := named("web")
+	deleted := kindstest.Named("web")
 	deleted.DeletionTimestamp = new(metav1.Now())
 	tests := map[string]struct {
 		obj  client.Object
 		want presence
 	}{
 		"no object":           {nil, absent},
-		"an object":           {named("web"), present},
+		"an object":           {kindstest.Named("web"), present},
 		"an object that goes": {deleted, deleting},
 	}
 	for name, tt := range tests {
@@ -95,10 +97,10 @@ func TestInitialPriority(t *testing.T) {
 		obj  client.Object
 		want int
 	}{
-		"a pod that has had no copy":       {rich().Erase(), named("new"), priorityNormal},
-		"a pod that has had one":           {rich().Erase(), named("started"), priorityLow},
-		"what does not live with its copy": {plain.Erase(), named("new"), priorityLow},
-		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), named("new"), priorityLow},
+		"a pod that has had no copy":       {kindstest.Rich().Erase(), kindstest.Named("new"), priorityNormal},
+		"a pod that has had one":           {kindstest.Rich().Erase(), kindstest.Named("started"), priorityLow},
+		"what does not live with its copy": {kindstest.Plain().Erase(), kindstest.Named("new"), priorityLow},
+		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), kindstest.Named("new"), priorityLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := initialPriority(tc.kind, tc.obj); got != tc.want {
@@ -110,15 +112,15 @@ func TestInitialPriority(t *testing.T) {
 
 func TestHandler(t *testing.T) {
 	var got []string
-	all := handler{
-		add: func(obj client.Object, initial bool) {
+	all := caches.Handler{
+		Add: func(obj client.Object, initial bool) {
 			got = append(got, "add "+obj.GetName())
 			if initial {
 				got = append(got, "at first")
 			}
 		},
-		update: func(was, now client.Object) { got = append(got, "update "+was.GetName()+" to "+now.GetName()) },
-		remove: func(obj client.Object, missed bool) {
+		Update: func(was, now client.Object) { got = append(got, "update "+was.GetName()+" to "+now.GetName()) },
+		Remove: func(obj client.Object, missed bool) {
 			got = append(got, "remove "+obj.GetName())
 			if missed {
 				got = append(got, "missed")
@@ -126,22 +128,24 @@ func TestHandler(t *testing.T) {
 		},
 	}
 	tests := map[string]struct {
-		event func(handler)
+		event func(caches.Handler)
 		want  []string
 	}{
-		"an object of the first list": {func(h handler) { h.OnAdd(named("a"), true) }, []string{"add a", "at first"}},
-		"a new object":                {func(h handler) { h.OnAdd(named("a"), false) }, []string{"add a"}},
-		"a change":                    {func(h handler) { h.OnUpdate(named("a"), named("b")) }, []string{"update a to b"}},
-		"an end":                      {func(h handler) { h.OnDelete(named("a")) }, []string{"remove a"}},
+		"an object of the first list": {func(h caches.Handler) { h.OnAdd(kindstest.Named("a"), true) }, []string{"add a", "at first"}},
+		"a new object":                {func(h caches.Handler) { h.OnAdd(kindstest.Named("a"), false) }, []string{"add a"}},
+		"a change":                    {func(h caches.Handler) { h.OnUpdate(kindstest.Named("a"), kindstest.Named("b")) }, []string{"update a to b"}},
+		"an end":                      {func(h caches.Handler) { h.OnDelete(kindstest.Named("a")) }, []string{"remove a"}},
 		"an end that nobody saw": {
-			func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: named("a")}) }, []string{"remove a", "missed"},
+			func(h caches.Handler) {
+				h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: kindstest.Named("a")})
+			}, []string{"remove a", "missed"},
 		},
-		"an end of which nothing is known": {func(h handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a"}) }, nil},
+		"an end of which nothing is known": {func(h caches.Handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a"}) }, nil},
 		"what is no object is ignored": {
-			func(h handler) {
+			func(h caches.Handler) {
 				h.OnAdd("a", false)
-				h.OnUpdate("a", named("b"))
-				h.OnUpdate(named("a"), "b")
+				h.OnUpdate("a", kindstest.Named("b"))
+				h.OnUpdate(kindstest.Named("a"), "b")
 				h.OnDelete("a")
 			}, nil,
 		},
@@ -153,7 +157,7 @@ func TestHandler(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			tt.event(handler{}) // has no functions, and must not call any
+			tt.event(caches.Handler{}) // has no functions, and must not call any
 		})
 	}
 }

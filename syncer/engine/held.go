@@ -10,17 +10,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// held are the objects of a tenant that validators do not allow for now, each with what the tenant was told about it. Nobody
-// tries them again but the patrol, and the validators when something has changed.
-type held struct{ *parked[string] }
-
-func newHeld(count func(kind string, by int)) *held { return &held{newParked[string](count)} }
-
-// put notes that an object is held, and returns what the tenant was told about it.
-func (h *held) put(kind string, key client.ObjectKey) (told string) {
-	return h.parked.put(kind, key, func(told string) string { return told })
-}
-
 // validate does a write to the super cluster if the validators allow it, and if it is its turn.
 func (s *session) validate(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
 	if !s.validation.Watches(obj) {
@@ -39,7 +28,7 @@ func (s *session) validate(ctx context.Context, obj, was client.Object, write fu
 func (e *Engine) retry(tenant string) {
 	if s := e.session(multicluster.ClusterName(tenant)); s != nil {
 		s.retries.Add(1)
-		s.enqueueParked(s.held.all(), priorityNormal)
+		s.enqueueParked(s.held.All(), priorityNormal)
 	}
 }
 
@@ -51,7 +40,7 @@ func (e *Engine) serves(tenant string) bool {
 // hold leaves an object as it is until it may go down, and tells the tenant why if that is news. Retries is how often the tenant's
 // held objects had been tried again when the object was asked about: if that has changed, it was not among them.
 func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
-	told := s.held.put(k.Name, key)
+	told := s.held.Put(k.Name, key)
 	if s.retries.Load() != retries {
 		s.enqueue(s.request(k, key), priorityNormal)
 	}
@@ -64,7 +53,7 @@ func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey,
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {
 		return err
 	}
-	s.held.note(k.Name, key, why.Message)
+	s.held.Note(k.Name, key, why.Message)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 )
 
 // Limits are how many copies a tenant may have in the super cluster, by resource, such as pods or services.nodeports. A negative number is
@@ -49,19 +50,19 @@ func (s *session) reserve(k *kinds.Kind, copied, was client.Object) (release fun
 	if len(wanted) == 0 {
 		return func() {}, nil
 	}
-	key := objectKey{k.Name, client.ObjectKeyFromObject(copied)}
+	key := kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(copied)}
 	if resource := s.usage.reserve(s.lane(), key, growth{before: before, after: wanted, most: limits}); resource != "" {
-		return nil, refusal{&plugins.RejectionError{
+		return nil, pending.Reject(&plugins.RejectionError{
 			Reason:  reasonLimited,
 			Message: fmt.Sprintf("no more than %d %s are allowed for this cluster", limits[resource], resource),
-		}}
+		})
 	}
 	return func() { s.usage.release(s.lane(), key) }, nil
 }
 
 // freed enqueues an object that waits for room, after a copy of its kind has gone.
 func (s *session) freed(k *kinds.Kind) {
-	if key, ok := s.held.any(k.Name); ok {
+	if key, ok := s.held.Any(k.Name); ok {
 		s.enqueue(s.request(k, key), priorityNormal)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -115,11 +116,11 @@ func resultOf(err error) string {
 	switch {
 	case err == nil:
 		return "done"
-	case errors.As(err, &refusal{}):
+	case pending.IsRejection(err):
 		return "refused"
 	case errors.Is(err, errNotItsTurn):
 		return "waiting"
-	case lacksRights(err):
+	case pending.LacksRights(err):
 		return "forbidden"
 	case apierrors.IsConflict(err):
 		return "conflict"

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -29,10 +31,10 @@ func TestResultOf(t *testing.T) {
 	}{
 		"nothing went wrong": {nil, "done"},
 		"the tenant's to mend": {
-			refused(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "refused",
+			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "refused",
 		},
 		"the syncer's rights": {
-			refused(apierrors.NewForbidden(pods, "web", errors.New(`User "syncer" cannot create resource "pods"`))), "forbidden",
+			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New(`User "syncer" cannot create resource "pods"`))), "forbidden",
 		},
 		"somebody else wrote": {apierrors.NewConflict(pods, "web", errors.New("another UID")), "conflict"},
 		"no answer in time": {
@@ -85,8 +87,8 @@ vc_syncer_queue_objects{state="paused"} 0
 	expect(0, 0, 0, 0) // there is no engine yet
 	queue := fairqueue.New(Request.Lane, fairqueue.Options{})
 	m.queue.queue.Store(queue)
-	queue.Add(Request{Cluster: "red", Kind: "Pod", Key: webKey})
-	queue.Add(Request{Cluster: "blue", Kind: "Pod", Key: webKey})
+	queue.Add(Request{Cluster: "red", Kind: "Pod", Key: kindstest.WebKey()})
+	queue.Add(Request{Cluster: "blue", Kind: "Pod", Key: kindstest.WebKey()})
 	expect(2, 1, 0, 2)
 	request, _ := queue.Get()
 	expect(1, 1, 1, 2)

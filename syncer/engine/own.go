@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -119,7 +120,7 @@ func (s *session) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[clie
 
 // syncOwn brings one of the syncer's own objects to what it should be.
 func (s *session) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
-	defer s.locks.lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
+	defer s.locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
 	o, err := s.readOwn(ctx, k, own, namespace)
 	switch {
 	case err != nil || !o.differs():
@@ -127,23 +128,23 @@ func (s *session) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[clie
 	case o.super == nil:
 		return s.createOwn(ctx, o)
 	case o.desired == nil:
-		return s.guard.remove(ctx, o.kind, o.super, nil)
+		return s.guard.Delete(ctx, o.kind, o.super, nil)
 	case isCopy(o.super):
 		// It had the name before the name was ours. Its event leads here again.
-		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.guard.remove(ctx, o.kind, o.super, nil))
+		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.guard.Delete(ctx, o.kind, o.super, nil))
 	}
 	return s.changeOwn(ctx, o)
 }
 
 // createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
 func (s *session) createOwn(ctx context.Context, o ownObject) error {
-	err := s.guard.createOwn(ctx, o.kind, o.desired)
+	err := s.guard.CreateOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
-		s.superRecent.put(o.kind.Name, o.desired)
+		s.superRecent.Put(o.kind.Name, o.desired)
 		return nil
 	case !apierrors.IsAlreadyExists(err):
-		return refused(err)
+		return pending.Classify(err)
 	}
 	if o.super, err = s.liveCopy(ctx, o.kind, client.ObjectKeyFromObject(o.desired)); err != nil || o.super == nil {
 		return err
@@ -153,10 +154,10 @@ func (s *session) createOwn(ctx context.Context, o ownObject) error {
 
 func (s *session) changeOwn(ctx context.Context, o ownObject) error {
 	merged := mergedSuper(o.kind, o.super, o.desired)
-	if err := s.guard.patchOwn(ctx, o.kind, merged, o.super); err != nil {
-		return refused(err)
+	if err := s.guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
+		return pending.Classify(err)
 	}
-	s.superRecent.put(o.kind.Name, merged)
+	s.superRecent.Put(o.kind.Name, merged)
 	return nil
 }
 
@@ -170,7 +171,7 @@ func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*session)
 		return true // each namespace is looked at when its tenant begins
 	}
 	spaces := e.builtin[namespaceKind]
-	ns, err := e.cacheOf(spaces).get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
+	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
 	if err != nil || ns == nil {
 		return true
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
@@ -28,12 +28,12 @@ func (e *Engine) patrol(ctx context.Context) {
 		began, suspects := time.Now(), map[*session]differences{}
 		budget := budgetOf(e.interval, e.engaged())
 		e.eachSession(func(s *session) {
-			s.tenantRecent.sweep()
-			s.superRecent.sweep()
+			s.tenantRecent.Sweep()
+			s.superRecent.Sweep()
 			if found := s.compareAll(ctx, budget); len(found) > 0 {
 				suspects[s] = found
 			}
-			s.enqueueParked(s.held.all(), priorityNormal)
+			s.enqueueParked(s.held.All(), priorityNormal)
 			s.enqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
@@ -79,7 +79,7 @@ func (s *session) mend(ctx context.Context, found differences) {
 func (s *session) keys(ctx context.Context, k *kinds.Kind) (sets.Set[client.ObjectKey], error) {
 	keys := sets.New[client.ObjectKey]()
 	if !s.asleep(k) {
-		err := s.cache.eachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
+		err := s.cache.EachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (s *session) suspect(ctx context.Context, k *kinds.Kind, key client.ObjectK
 		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.Name, "object", key)
 		return false
 	}
-	return differs && !s.refusals.has(k.Name, key) && !s.held.has(k.Name, key)
+	return differs && !s.refusals.Has(k.Name, key) && !s.held.Has(k.Name, key)
 }
 
 // differs says whether a reconcile of an object would write anything.
@@ -127,7 +127,7 @@ func (s *session) differs(ctx context.Context, k *kinds.Kind, key client.ObjectK
 // outdated says whether one of two sides that both exist does not hold what it should.
 func (s *session) outdated(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	desired, err := s.desired(ctx, k, o)
-	if errors.As(err, &refusal{}) {
+	if pending.IsRejection(err) {
 		return true, nil
 	}
 	if err != nil {

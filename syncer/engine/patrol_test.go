@@ -13,7 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 )
 
 // still is a tenant's cluster that stands still.
@@ -51,17 +55,17 @@ var (
 func standing(tenantHas, superHas []client.Object) (*session, *still) {
 	there := &still{}
 	s := &session{
-		Engine: &Engine{metrics: newUnseenMetrics(), caches: map[kinds.Source]*reader{}}, ctx: context.Background(), cluster: there,
-		tenantRecent: newRecent(), superRecent: newRecent(), refusals: newRefusals(func(string, int) {}), held: newHeld(func(string, int) {}),
+		Engine: &Engine{metrics: newUnseenMetrics(), caches: map[kinds.Source]*caches.Reader{}}, ctx: context.Background(), cluster: there,
+		tenantRecent: caches.NewRecent(), superRecent: caches.NewRecent(), refusals: pending.NewRejections(func(string, int) {}), held: pending.NewDenials(func(string, int) {}),
 	}
-	s.tenant.Store(&tenantBlue)
-	tenant, super := newReader(nil), newReader(nil)
+	s.tenant.Store(new(kindstest.Blue()))
+	tenant, super := cachestest.NewReader(), cachestest.NewReader()
 	s.caches[kinds.Copies] = super
 	carried := map[string]*kinds.Kind{}
 	for _, k := range []kinds.Flow{declared, offered} {
-		spec := typed(k)
-		hold(tenant, spec, tenantHas...)
-		hold(super, spec, superHas...)
+		spec := kindstest.Typed(k)
+		cachestest.Hold(tenant, spec, tenantHas...)
+		cachestest.Hold(super, spec, superHas...)
 		carried[spec.Name] = spec
 	}
 	s.cache = tenant
@@ -81,7 +85,7 @@ func settings() *corev1.ConfigMap {
 
 // copyOf is the copy that the syncer would make.
 func copyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
-	copied := &corev1.ConfigMap{ObjectMeta: tenantBlue.Down("ConfigMap", tenant, tenantBlue.SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
+	copied := &corev1.ConfigMap{ObjectMeta: kindstest.Blue().Down("ConfigMap", tenant, kindstest.Blue().SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
 	copied.UID = "super-uid"
 	for _, f := range change {
 		f(copied)
@@ -156,7 +160,7 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 				found = append(found, k.Name)
 				for _, key := range keys {
 					// What is refused is tried again anyway, and is no finding.
-					s.refusals.next(k.Name, key)
+					s.refusals.Next(k.Name, key)
 				}
 			}
 			want := []string{tc.found}
@@ -182,7 +186,7 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 	s, _ := standing([]client.Object{settings()}, nil)
 	written := copyOf(settings())
 	written.ResourceVersion = "7"
-	s.superRecent.put("ConfigMap", written)
+	s.superRecent.Put("ConfigMap", written)
 	if found := s.compareAll(t.Context(), time.Hour); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}

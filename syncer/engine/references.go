@@ -8,7 +8,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -21,7 +23,7 @@ var (
 
 // rejectReference returns the rejection of an object that has this reference.
 func rejectReference(r kinds.Reference, why error) error {
-	return refusal{fmt.Errorf("refers to %s %q: %w", r.Kind, r.Name, why)}
+	return pending.Reject(fmt.Errorf("refers to %s %q: %w", r.Kind, r.Name, why))
 }
 
 // resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
@@ -57,7 +59,7 @@ func (s *session) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds
 	}
 	there, err := s.ensureReferred(ctx, k, to, key)
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, guard.ErrForeign):
 		return false, rejectReference(ref, errForeignReference)
 	case err != nil && ref.Required:
 		return false, err

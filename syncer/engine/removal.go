@@ -12,6 +12,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -57,7 +58,7 @@ func (s *session) confirmEmptiness(ctx context.Context, namespace string) error 
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		populated, err := s.cache.has(ctx, k, toolscache.NamespaceIndex, namespace)
+		populated, err := s.cache.Has(ctx, k, toolscache.NamespaceIndex, namespace)
 		if err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (s *session) emptied(abandoned int) error {
 // apiserver has none of their kind.
 func (s *session) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
-	err := s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
+	err := s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) {
 		if runs(k.Down.Mirror, obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
 			running++
 		}

@@ -17,7 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 func TestDeletionsAreRememberedForAWhile(t *testing.T) {
@@ -54,7 +57,7 @@ func TestDeletionsDoNotPileUp(t *testing.T) {
 
 // TestWitness: a deletion through the apiserver marks a pod before it goes, even one by force.
 func TestWitness(t *testing.T) {
-	marked := named("web")
+	marked := kindstest.Named("web")
 	marked.DeletionTimestamp = new(metav1.Now())
 	for name, tc := range map[string]struct {
 		obj          *corev1.Pod
@@ -63,8 +66,8 @@ func TestWitness(t *testing.T) {
 	}{
 		"deleted":                           {marked, false, true, false},
 		"deleted, and only found missing":   {marked, true, false, false},
-		"vanished":                          {named("web"), false, false, false},
-		"vanished, and only found missing":  {named("web"), true, false, false},
+		"vanished":                          {kindstest.Named("web"), false, false, false},
+		"vanished, and only found missing":  {kindstest.Named("web"), true, false, false},
 		"deleted by force with no time":     {withGrace(marked, 0), false, true, true},
 		"forced, and only found missing":    {withGrace(marked, 0), true, false, false},
 		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
@@ -129,23 +132,23 @@ func (a *asked) Emptied(pods int) error {
 
 // bereft is a session whose tenant has so many pods, while these are their copies.
 func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
-	k := typed(rich())
-	of := newReader(nil)
-	hold(of, k, asObjects(copies)...)
+	k := kindstest.Typed(kindstest.Rich())
+	of := cachestest.NewReader()
+	cachestest.Hold(of, k, kindstest.Objects(copies)...)
 	tenant := &asked{}
 	var known []client.Object
 	for i := range pods {
-		pod := named(fmt.Sprint(i))
+		pod := kindstest.Named(fmt.Sprint(i))
 		pod.Namespace = "web"
 		tenant.pods.objects = append(tenant.pods.objects, pod)
 		known = append(known, pod)
 	}
 	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
 	s := &session{
-		Engine: &Engine{caches: map[kinds.Source]*reader{kinds.Copies: of}}, cluster: tenant, cache: newReader(nil), deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
+		Engine: &Engine{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(), deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
 	}
-	hold(s.cache, k, known...)
-	s.tenant.Store(&tenantBlue)
+	cachestest.Hold(s.cache, k, known...)
+	s.tenant.Store(new(kindstest.Blue()))
 	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k, up.Name: up})
 	return s, tenant
 }
@@ -154,8 +157,8 @@ func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 func copies(n int) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range n {
-		pod := named(fmt.Sprint(i))
-		pod.Annotations = map[string]string{names.Cluster: tenantBlue.Key, names.UID: fmt.Sprint("uid-", i)}
+		pod := kindstest.Named(fmt.Sprint(i))
+		pod.Annotations = map[string]string{names.Cluster: kindstest.Blue().Key, names.UID: fmt.Sprint("uid-", i)}
 		pod.Spec.NodeName = "node-1"
 		pod.Status.Phase = corev1.PodRunning
 		all = append(all, pod)
@@ -220,7 +223,7 @@ func TestEmptinessHasToLast(t *testing.T) {
 		expect(errInDoubt)
 
 		// A pod appears: it was a tenant between two pods.
-		tenant.pods.objects = []runtime.Object{named("new")}
+		tenant.pods.objects = []runtime.Object{kindstest.Named("new")}
 		expect(nil)
 		tenant.pods.objects = nil
 		time.Sleep(time.Minute)
@@ -239,7 +242,7 @@ func TestEmptinessHasToLast(t *testing.T) {
 
 func TestAllowRemoval(t *testing.T) {
 	stranger := errors.New("another cluster")
-	super := named("web")
+	super := kindstest.Named("web")
 	super.Annotations = map[string]string{names.UID: "uid-of-web"}
 	for name, tc := range map[string]struct {
 		pair               pair
@@ -267,7 +270,7 @@ func TestAllowRemoval(t *testing.T) {
 			s, tenant := bereft(0, copies(aHandful+1)...)
 			tenant.stranger = tc.stranger
 			s.deleted.add(tc.seen, time.Now())
-			k := rich()
+			k := kindstest.Rich()
 			k.OnDemand = tc.onDemand
 			err := s.allowRemoval(t.Context(), k.Erase(), objects{super: super}, tc.pair)
 			if !errors.Is(err, tc.want) {
@@ -295,8 +298,8 @@ func TestANamespaceThatVanishes(t *testing.T) {
 		"with all that was in it":                {0, nil, "", nil},
 		"without its pods":                       {1, nil, "", errInDoubt},
 		"seen, and its pods are still known":     {1, nil, "uid-of-web", nil},
-		"and another of the same name has pods":  {1, named("web"), "", nil},
-		"and another of the same name is unused": {0, named("web"), "", nil},
+		"and another of the same name has pods":  {1, kindstest.Named("web"), "", nil},
+		"and another of the same name is unused": {0, kindstest.Named("web"), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := bereft(tc.pods)

@@ -13,8 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -27,7 +30,7 @@ type session struct {
 	ctx     context.Context // ends with the tenant's engagement
 	cluster TenantCluster
 	client  client.Client
-	cache   *reader // of the tenant's objects
+	cache   *caches.Reader // of the tenant's objects
 	tenant  atomic.Pointer[translate.Tenant]
 	kinds   atomic.Pointer[map[string]*kinds.Kind] // that are carried, by name; the map is never changed
 	patches *patch.Set
@@ -36,13 +39,13 @@ type session struct {
 	settling sync.Mutex
 	// awakening keeps a kind from being watched twice.
 	awakening sync.Mutex
-	guard     *guard
+	guard     *guard.Guard
 
 	// What was written to either side and is not in its cache yet.
-	tenantRecent, superRecent *recent
+	tenantRecent, superRecent *caches.Recent
 	// refusals are the objects that the super cluster does not take, held those that validators do not allow.
-	refusals *refusals
-	held     *held
+	refusals *pending.Rejections
+	held     *pending.Denials
 	// turn is whose copy validators are asked about.
 	turn *turn
 	// retries is how often what is held was tried again because something had changed.
@@ -59,7 +62,7 @@ type session struct {
 	// agreements are the objects whose contents were compared and are in no cache.
 	agreements agreements
 	// locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
-	locks keyLocks
+	locks caches.KeyLocks
 	// beat is the patrol's.
 	beat beat
 	// digests are of copies.
@@ -75,11 +78,11 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		ctx:          ctx,
 		cluster:      c,
 		client:       c.GetClient(),
-		cache:        newReader(c.GetCache()),
-		tenantRecent: newRecent(),
-		superRecent:  newRecent(),
-		refusals:     newRefusals(e.metrics.countRefused),
-		held:         newHeld(e.metrics.countHeld),
+		cache:        caches.NewReader(c.GetCache()),
+		tenantRecent: caches.NewRecent(),
+		superRecent:  caches.NewRecent(),
+		refusals:     pending.NewRejections(e.metrics.countRefused),
+		held:         pending.NewDenials(e.metrics.countHeld),
 		turn:         newTurn(func(r Request) { e.enqueue(r, priorityHigh) }),
 		identities:   newVerifier(),
 		absences:     newVerifier(),
@@ -96,15 +99,15 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		}
 	}
 	s.kinds.Store(&carried)
-	s.guard = &guard{
-		uid:        t.UID,
-		client:     e.super.GetClient(),
-		namespace:  s.superNamespace,
-		namespaced: e.super.GetClient().IsObjectNamespaced,
-		refused:    e.metrics.refusedWrites.Inc,
+	s.guard = &guard.Guard{
+		UID:        t.UID,
+		Client:     e.super.GetClient(),
+		Namespace:  s.superNamespace,
+		Namespaced: e.super.GetClient().IsObjectNamespaced,
+		Rejected:   e.metrics.refusedWrites.Inc,
 	}
 	if e.validation != nil {
-		s.guard.validate = s.validate
+		s.guard.Validate = s.validate
 	}
 	return s
 }
@@ -163,20 +166,20 @@ func (s *session) tenantObject(ctx context.Context, k *kinds.Kind, key client.Ob
 	if s.asleep(k) {
 		return nil, nil
 	}
-	cached, err := s.cache.get(ctx, k, key)
+	cached, err := s.cache.Get(ctx, k, key)
 	if err != nil {
 		return nil, err
 	}
-	return s.tenantRecent.latest(k.Name, key, cached), nil
+	return s.tenantRecent.Latest(k.Name, key, cached), nil
 }
 
 // superObject is the super cluster's object as far as is known; nil if there is none.
 func (s *session) superObject(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
-	cached, err := s.cacheOf(k).get(ctx, k, key)
+	cached, err := s.cacheOf(k).Get(ctx, k, key)
 	if err != nil {
 		return nil, err
 	}
-	return s.superRecent.latest(k.Name, key, cached), nil
+	return s.superRecent.Latest(k.Name, key, cached), nil
 }
 
 // superNamespace is what is known of a namespace of the super cluster; nil if it does not exist.
@@ -204,7 +207,7 @@ func (s *session) ensure(ctx context.Context, name string, key client.ObjectKey)
 	}
 	super, err := s.superObject(ctx, k, superKey)
 	if err == nil && super != nil && !s.isOurs(super) {
-		err = errForeign
+		err = guard.ErrForeign
 	}
 	return err == nil && stand(super) == present, err
 }
@@ -217,7 +220,7 @@ func (s *session) isCurrent(k *kinds.Kind, super client.Object) bool {
 // referred says whether an object of the tenant refers to this one.
 func (s *session) referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
 	for k := range s.referrers() {
-		if found, err := s.cache.has(ctx, k, indexReferences, referenceValue(key.Namespace, kind, key.Name)); found || err != nil {
+		if found, err := s.cache.Has(ctx, k, caches.IndexReferences, caches.ReferenceValue(key.Namespace, kind, key.Name)); found || err != nil {
 			return found, err
 		}
 	}
@@ -227,7 +230,8 @@ func (s *session) referred(ctx context.Context, kind string, key client.ObjectKe
 // eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
 func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
 	for k := range s.referrers() {
-		err := s.cache.eachKeyBy(ctx, k, indexReferences, referenceValue(key.Namespace, name, key.Name), func(key client.ObjectKey) {
+		to := caches.ReferenceValue(key.Namespace, name, key.Name)
+		err := s.cache.EachKeyBy(ctx, k, caches.IndexReferences, to, func(key client.ObjectKey) {
 			f(s.request(k, key))
 		})
 		if err != nil {
@@ -257,7 +261,7 @@ func (s *session) usesNode(ctx context.Context, node string) (bool, error) {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		if used, err := s.cacheOf(k).has(ctx, k, indexNode, nodeValue(s.lane(), node)); used || err != nil {
+		if used, err := s.cacheOf(k).Has(ctx, k, caches.IndexNode, caches.NodeValue(s.lane(), node)); used || err != nil {
 			return used, err
 		}
 	}

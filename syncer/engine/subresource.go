@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
@@ -25,7 +26,7 @@ func (s *session) patchSubresource(
 	}
 	parts := sub.Parts(o.super, merged)
 	changed, err := s.writeSubresource(ctx, k, sub.Name, merged, o.super)
-	if len(parts) < 2 || !errors.As(err, &refusal{}) {
+	if len(parts) < 2 || !pending.IsRejection(err) {
 		return changed, err
 	}
 	return s.patchParts(ctx, k, o.super, sub.Name, parts)
@@ -42,23 +43,23 @@ func (s *session) patchParts(
 		switch {
 		case err == nil:
 			latest = changed
-		case errors.As(err, &refusal{}):
+		case pending.IsRejection(err):
 			whys = append(whys, err)
 		default:
 			return latest, err
 		}
 	}
 	if len(whys) > 0 {
-		return latest, refusal{errors.Join(whys...)}
+		return latest, pending.Reject(errors.Join(whys...))
 	}
 	return latest, nil
 }
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
 func (s *session) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
-	if err := s.guard.patchSubresource(ctx, k, name, merged, was); err != nil {
-		return was, refused(err)
+	if err := s.guard.PatchSubresource(ctx, k, name, merged, was); err != nil {
+		return was, pending.Classify(err)
 	}
-	s.superRecent.put(k.Name, merged)
+	s.superRecent.Put(k.Name, merged)
 	return merged, nil
 }

@@ -13,6 +13,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -48,7 +49,7 @@ func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of tokens: %w", err)
 	}
-	e.caches[kinds.TokenSecrets] = newReader(kept)
+	e.caches[kinds.TokenSecrets] = caches.NewReader(kept)
 	e.tokens.secrets = &kinds.Kind{
 		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
 		Object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, Source: kinds.TokenSecrets,
@@ -68,22 +69,22 @@ func stripTokens(obj any) (any, error) {
 // for, as after a write whose answer was lost: the object may be gone.
 func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error) {
 	secrets := e.tokens.secrets
-	opened, err := e.cacheOf(secrets).open(ctx, secrets, toolscache.Indexers{indexCluster: byTenant()})
+	opened, err := e.cacheOf(secrets).Open(ctx, secrets, toolscache.Indexers{caches.IndexCluster: caches.ByTenant()})
 	if err != nil {
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
 	review := func(s *session, obj client.Object) { s.enqueue(s.request(e.tokens.of, tokensKey(obj)), priorityLow) }
 	come := func(obj client.Object) {
-		if s := e.owner(obj); s != nil && !s.superRecent.seen(secrets.Name, obj) {
+		if s := e.owner(obj); s != nil && !s.superRecent.Seen(secrets.Name, obj) {
 			review(s, obj)
 		}
 	}
-	registration, err := opened.AddEventHandler(handler{
-		add:    func(obj client.Object, _ bool) { come(obj) },
-		update: func(_, obj client.Object) { come(obj) },
-		remove: func(obj client.Object, _ bool) {
+	registration, err := opened.AddEventHandler(caches.Handler{
+		Add:    func(obj client.Object, _ bool) { come(obj) },
+		Update: func(_, obj client.Object) { come(obj) },
+		Remove: func(obj client.Object, _ bool) {
 			if s := e.owner(obj); s != nil {
-				s.superRecent.ended(secrets.Name, obj)
+				s.superRecent.Ended(secrets.Name, obj)
 				review(s, obj)
 			}
 		},
@@ -96,7 +97,7 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 
 // eachKeptTokens calls f with each Secret that tokens of the tenant are kept in.
 func (s *session) eachKeptTokens(ctx context.Context, f func(client.Object)) error {
-	return s.cacheOf(s.tokens.secrets).eachBy(ctx, s.tokens.secrets, indexCluster, s.lane(), f)
+	return s.cacheOf(s.tokens.secrets).EachBy(ctx, s.tokens.secrets, caches.IndexCluster, s.lane(), f)
 }
 
 // keptTokens is what is known of the Secret with an object's tokens; nil if there is none.

@@ -19,12 +19,11 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 const (
-	// tokensOwner owns the Secrets with tokens.
-	tokensOwner = client.FieldOwner("vc-syncer")
 	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
 	// the same time, and early enough for the syncer to be away for a while.
 	renewalFrom, renewalSpread = 0.7, 0.14
@@ -111,7 +110,7 @@ func (s *session) issue(
 	if err := s.client.SubResource("token").Create(ctx, of, request); err != nil {
 		err = fmt.Errorf("issuing a token of service account %s: %w", account, err)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			err = refusal{err}
+			err = pending.Reject(err)
 		}
 		return "", now, err
 	}
@@ -132,12 +131,12 @@ const (
 // lifeOf is how long an issued token lives, up to the time by which it is renewed anyway.
 func lifeOf(issued authenticationv1.TokenRequestStatus, now time.Time) (time.Duration, error) {
 	if issued.Token == "" || len(issued.Token) > maxToken {
-		return 0, refusal{fmt.Errorf("the token that the apiserver issues has %d bytes, which is not between 1 and %d",
-			len(issued.Token), maxToken)}
+		return 0, pending.Reject(fmt.Errorf("the token that the apiserver issues has %d bytes, which is not between 1 and %d",
+			len(issued.Token), maxToken))
 	}
 	life := issued.ExpirationTimestamp.Sub(now)
 	if life < minTokenLife {
-		return 0, refusal{errors.New("the token that the apiserver issues has expired or is about to")}
+		return 0, pending.Reject(errors.New("the token that the apiserver issues has expired or is about to"))
 	}
 	return min(life, maxTokenLife), nil
 }
@@ -151,10 +150,10 @@ func (s *session) keepTokens(ctx context.Context, o objects, issued map[string][
 	secret := corev1ac.Secret(names.TokenSecret(o.key.Name), o.superKey.Namespace).
 		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: set}).
 		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
-	if err := s.guard.apply(ctx, o.superKey.Namespace, secret); err != nil {
-		return refused(err)
+	if err := s.guard.Apply(ctx, o.superKey.Namespace, secret); err != nil {
+		return pending.Classify(err)
 	}
-	s.superRecent.put(s.tokens.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+	s.superRecent.Put(s.tokens.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
 		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
 	}})
 	return nil
@@ -166,10 +165,10 @@ func (s *session) dropTokens(ctx context.Context, k *kinds.Kind, o objects) erro
 	if err != nil || kept == nil {
 		return err
 	}
-	if err := s.guard.remove(ctx, s.tokens.secrets, kept, nil); err != nil {
+	if err := s.guard.Delete(ctx, s.tokens.secrets, kept, nil); err != nil {
 		return err
 	}
-	s.superRecent.remove(s.tokens.secrets.Name, kept)
+	s.superRecent.Remove(s.tokens.secrets.Name, kept)
 	return nil
 }
 

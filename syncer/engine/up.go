@@ -12,7 +12,9 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -29,7 +31,7 @@ var errOwn = errors.New("the super cluster offers an object of this name, which 
 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
 func (s *session) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	defer s.locks.lock(k.Name, key)()
+	defer s.locks.Lock(k.Name, key)()
 	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
 		return err
@@ -37,7 +39,7 @@ func (s *session) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKe
 	own := o.tenant != nil && !fromSuper(o.tenant)
 	switch {
 	case own && o.shown != nil:
-		return refusal{errOwn}
+		return pending.Reject(errOwn)
 	case own:
 		return nil
 	case o.shown == nil:
@@ -133,17 +135,17 @@ func (s *session) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Obj
 // would protect is the super cluster's.
 func (s *session) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant.GetDeletionTimestamp() == nil {
-		return removeObject(ctx, s.client, tenant, nil)
+		return guard.DeleteObject(ctx, s.client, tenant, nil)
 	}
 	if len(tenant.GetFinalizers()) == 0 {
 		return nil
 	}
 	free := tenant.DeepCopyObject().(client.Object)
 	free.SetFinalizers(nil)
-	if err := s.client.Patch(ctx, free, sameObject(tenant, client.MergeFrom(tenant))); err != nil {
+	if err := s.client.Patch(ctx, free, guard.SameObject(tenant, client.MergeFrom(tenant))); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.remove(k.Name, tenant)
+	s.tenantRecent.Remove(k.Name, tenant)
 	return nil
 }
 
@@ -156,7 +158,7 @@ func (s *session) publish(ctx context.Context, k *kinds.Kind, desired client.Obj
 	case err != nil:
 		return err
 	}
-	s.tenantRecent.put(k.Name, desired)
+	s.tenantRecent.Put(k.Name, desired)
 	return nil
 }
 
@@ -166,10 +168,10 @@ func (s *session) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bo
 	if merged == nil {
 		return false, nil
 	}
-	if err := s.guard.patchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
-		return false, refused(err)
+	if err := s.guard.PatchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
+		return false, pending.Classify(err)
 	}
-	s.superRecent.put(k.Name, merged)
+	s.superRecent.Put(k.Name, merged)
 	return true, nil
 }
 

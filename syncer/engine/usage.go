@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -16,7 +17,7 @@ type usage struct {
 	mu sync.Mutex
 	// used is by cluster key and resource, reserved by cluster key.
 	used     map[string]map[string]int64
-	reserved map[string]map[objectKey]reservation
+	reserved map[string]map[kinds.ObjectKey]reservation
 }
 
 // reservation is the growth of a copy that is being written.
@@ -27,17 +28,17 @@ type reservation struct {
 }
 
 func newUsage() *usage {
-	return &usage{used: map[string]map[string]int64{}, reserved: map[string]map[objectKey]reservation{}}
+	return &usage{used: map[string]map[string]int64{}, reserved: map[string]map[kinds.ObjectKey]reservation{}}
 }
 
 // reserve reserves the growth of a copy. If that would exceed a limit, it reserves nothing and returns the resource.
-func (u *usage) reserve(cluster string, key objectKey, g growth) (exceeded string) {
+func (u *usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
 	pending := map[string]int64{}
 	for other, r := range u.reserved[cluster] {
-		if other == key || now.Sub(r.at) > lifetime {
+		if other == key || now.Sub(r.at) > caches.Lifetime {
 			delete(u.reserved[cluster], other)
 			continue
 		}
@@ -52,14 +53,14 @@ func (u *usage) reserve(cluster string, key objectKey, g growth) (exceeded strin
 		}
 	}
 	if u.reserved[cluster] == nil {
-		u.reserved[cluster] = map[objectKey]reservation{}
+		u.reserved[cluster] = map[kinds.ObjectKey]reservation{}
 	}
 	u.reserved[cluster][key] = reservation{g, now}
 	return ""
 }
 
 // release drops a reservation.
-func (u *usage) release(cluster string, key objectKey) {
+func (u *usage) release(cluster string, key kinds.ObjectKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.reserved[cluster], key)
@@ -76,10 +77,10 @@ func (u *usage) observe(k *kinds.Kind, was, now client.Object) {
 	u.lockedAdd(before, k.Amounts(was), -1)
 	u.lockedAdd(after, k.Amounts(now), +1)
 	if now == nil {
-		delete(u.reserved[before], objectKey{k.Name, client.ObjectKeyFromObject(was)})
+		delete(u.reserved[before], kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(was)})
 		return
 	}
-	key := objectKey{k.Name, client.ObjectKeyFromObject(now)}
+	key := kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(now)}
 	if r, ok := u.reserved[after][key]; ok && r.coveredBy(k.Amounts(now)) {
 		delete(u.reserved[after], key)
 	}

@@ -26,7 +26,9 @@ func copyOfCluster(cluster, name string, ports int) *corev1.Service {
 	}
 }
 
-func keyOf(obj client.Object) objectKey { return objectKey{"Service", client.ObjectKeyFromObject(obj)} }
+func keyOf(obj client.Object) kinds.ObjectKey {
+	return kinds.ObjectKey{Kind: "Service", Key: client.ObjectKeyFromObject(obj)}
+}
 
 // atMost is the growth from one state of a copy to another, with a limit of each resource.
 func atMost(k *kinds.Kind, was, now client.Object, most int64) growth {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
@@ -48,7 +49,7 @@ func (e *Engine) owner(obj client.Object) *session {
 
 // watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
 func (e *Engine) watchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
-	informer, err := e.cacheOf(k).open(ctx, k, superIndexes(k))
+	informer, err := e.cacheOf(k).Open(ctx, k, caches.SuperIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
 	}
@@ -71,14 +72,14 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	}
 	show := func(obj client.Object) {
 		for s, key := range e.viewers(k, obj) {
-			s.superRecent.seen(k.Name, obj)
+			s.superRecent.Seen(k.Name, obj)
 			s.enqueue(s.request(k, key), priorityLow)
 		}
 	}
-	return handler{
-		add:    func(obj client.Object, _ bool) { show(obj) },
-		update: func(_, obj client.Object) { show(obj) },
-		remove: func(obj client.Object, _ bool) { show(obj) },
+	return caches.Handler{
+		Add:    func(obj client.Object, _ bool) { show(obj) },
+		Update: func(_, obj client.Object) { show(obj) },
+		Remove: func(obj client.Object, _ bool) { show(obj) },
 	}
 }
 
@@ -87,38 +88,38 @@ func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *session) {
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
-			s.enqueueParked(s.refusals.all(), priorityLow)
+			s.enqueueParked(s.refusals.All(), priorityLow)
 		})
 	}
-	return handler{
-		add:    func(obj client.Object, _ bool) { event(obj) },
-		update: func(_, obj client.Object) { event(obj) },
-		remove: func(obj client.Object, _ bool) { event(obj) },
+	return caches.Handler{
+		Add:    func(obj client.Object, _ bool) { event(obj) },
+		Update: func(_, obj client.Object) { event(obj) },
+		Remove: func(obj client.Object, _ bool) { event(obj) },
 	}
 }
 
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
 func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object, priority int) *session {
-		if e.reviewOwn(k, obj, func(s *session) { s.superRecent.seen(k.Name, obj) }) {
+		if e.reviewOwn(k, obj, func(s *session) { s.superRecent.Seen(k.Name, obj) }) {
 			return nil
 		}
 		s := e.owner(obj)
 		if s != nil {
-			s.superRecent.seen(k.Name, obj)
+			s.superRecent.Seen(k.Name, obj)
 			s.enqueue(s.request(k, k.Down.TenantKey(obj)), priority)
 			s.affect(k, obj)
 		}
 		return s
 	}
-	return handler{
-		add: func(obj client.Object, _ bool) {
+	return caches.Handler{
+		Add: func(obj client.Object, _ bool) {
 			e.usage.observe(k, nil, obj)
 			if s := event(obj, priorityNormal); s != nil {
 				s.retarget(k, nil, obj)
 			}
 		},
-		update: func(was, obj client.Object) {
+		Update: func(was, obj client.Object) {
 			e.usage.observe(k, was, obj)
 			if graceExpired(k.Down.Mirror, was, obj) {
 				return
@@ -131,16 +132,16 @@ func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 				s.retarget(k, was, obj)
 			}
 		},
-		remove: func(obj client.Object, _ bool) {
+		Remove: func(obj client.Object, _ bool) {
 			e.usage.observe(k, obj, nil)
-			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.ended(k.Name, obj) }) {
+			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.Ended(k.Name, obj) }) {
 				return
 			}
 			s := e.owner(obj)
 			if s == nil {
 				return
 			}
-			s.superRecent.ended(k.Name, obj)
+			s.superRecent.Ended(k.Name, obj)
 			event(obj, priorityHigh)
 			s.retarget(k, obj, nil)
 			s.freed(k)
@@ -164,14 +165,14 @@ func (e *Engine) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 			}
 		})
 	}
-	return handler{
-		add: func(obj client.Object, _ bool) { event(obj) },
-		update: func(was, now client.Object) {
+	return caches.Handler{
+		Add: func(obj client.Object, _ bool) { event(obj) },
+		Update: func(was, now client.Object) {
 			if !wire.Equal(k.Up.Desired(kinds.View{}, was), k.Up.Desired(kinds.View{}, now)) {
 				event(now)
 			}
 		},
-		remove: func(obj client.Object, _ bool) { event(obj) },
+		Remove: func(obj client.Object, _ bool) { event(obj) },
 	}
 }
 
@@ -219,7 +220,7 @@ func (e *Engine) viewer(k *kinds.Kind, obj client.Object) (*session, client.Obje
 		return nil, client.ObjectKey{}
 	}
 	spaces := e.builtin[namespaceKind]
-	ns, err := e.cacheOf(spaces).get(context.Background(), spaces, client.ObjectKey{Name: namespace})
+	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: namespace})
 	if err != nil || ns == nil {
 		return nil, client.ObjectKey{}
 	}
@@ -305,7 +306,7 @@ func (s *session) open() error {
 
 // watchTenant has the tenant's events of one kind lead to requests.
 func (s *session) watchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
-	informer, err := s.cache.open(s.ctx, k, tenantIndexes(k))
+	informer, err := s.cache.Open(s.ctx, k, caches.TenantIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.Name, err)
 	}
@@ -320,11 +321,11 @@ func (s *session) watchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerReg
 func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	if k.Up != nil && k.Up.Expires {
 		// What expires is not put back when it goes.
-		return handler{}
+		return caches.Handler{}
 	}
-	return handler{
-		add: func(obj client.Object, initial bool) {
-			s.tenantRecent.seen(k.Name, obj)
+	return caches.Handler{
+		Add: func(obj client.Object, initial bool) {
+			s.tenantRecent.Seen(k.Name, obj)
 			if initial {
 				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
@@ -335,8 +336,8 @@ func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 				s.wake(k, obj)
 			}
 		},
-		update: func(was, obj client.Object) {
-			if s.tenantRecent.seen(k.Name, obj) && onlyStatus(was, obj) {
+		Update: func(was, obj client.Object) {
+			if s.tenantRecent.Seen(k.Name, obj) && onlyStatus(was, obj) {
 				return // it is the one that was shown
 			}
 			if k.Down != nil && graceExpired(k.Down.Mirror, was, obj) {
@@ -348,9 +349,9 @@ func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 				s.review(obj.GetNamespace(), differing(kinds.References(k, was), kinds.References(k, obj)))
 			}
 		},
-		remove: func(obj client.Object, missed bool) {
+		Remove: func(obj client.Object, missed bool) {
 			s.witness(obj, missed)
-			s.tenantRecent.ended(k.Name, obj)
+			s.tenantRecent.Ended(k.Name, obj)
 			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
 			s.review(obj.GetNamespace(), kinds.References(k, obj))
 		},
@@ -397,10 +398,10 @@ func (s *session) wake(k *kinds.Kind, obj client.Object) {
 }
 
 // enqueueParked enqueues objects that are not carried for now, before their time.
-func (s *session) enqueueParked(objects []objectKey, priority int) {
+func (s *session) enqueueParked(objects []kinds.ObjectKey, priority int) {
 	for _, o := range objects {
-		if k := s.kind(o.kind); k != nil {
-			s.enqueue(s.request(k, o.key), priority)
+		if k := s.kind(o.Kind); k != nil {
+			s.enqueue(s.request(k, o.Key), priority)
 		}
 	}
 }
@@ -411,7 +412,7 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 		if k.Down == nil || k.Name == namespaceKind {
 			continue
 		}
-		_ = s.cache.eachKeyBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
+		_ = s.cache.EachKeyBy(s.ctx, k, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
 			f(s.request(k, key))
 		})
 	}
@@ -454,7 +455,7 @@ func (s *session) enqueueSuper() error {
 
 // enqueueAll enqueues the objects of a kind on both sides.
 func (s *session) enqueueAll(k *kinds.Kind) error {
-	err := s.cache.eachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
+	err := s.cache.EachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
 	}
@@ -481,14 +482,14 @@ func (s *session) eachSuperKey(ctx context.Context, k *kinds.Kind, f func(client
 	case k.Up.Node:
 		return s.eachNode(ctx, func(name string) { f(client.ObjectKey{Name: name}) })
 	case k.Up.Class:
-		return s.cacheOf(k).eachKey(ctx, k, f)
+		return s.cacheOf(k).EachKey(ctx, k, f)
 	}
 	return s.eachShown(ctx, k, f)
 }
 
 // eachCopy calls f with the tenant's key of each copy of a kind.
 func (s *session) eachCopy(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
-	return s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) { f(k.Down.TenantKey(obj)) })
+	return s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) { f(k.Down.TenantKey(obj)) })
 }
 
 // eachNode calls f with the name of the node of each of the tenant's mirrored objects.
@@ -497,7 +498,7 @@ func (s *session) eachNode(ctx context.Context, f func(string)) error {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		err := s.cacheOf(k).eachBy(ctx, k, indexCluster, s.lane(), func(obj client.Object) {
+		err := s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) {
 			if node := k.Down.Mirror.Node(obj); node != "" {
 				f(node)
 			}
@@ -513,8 +514,8 @@ func (s *session) eachNode(ctx context.Context, f func(string)) error {
 func (s *session) eachShown(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
 	spaces := s.builtin[namespaceKind]
 	var failed error
-	err := s.cacheOf(spaces).eachBy(ctx, spaces, indexCluster, s.lane(), func(ns client.Object) {
-		err := s.cacheOf(k).eachKeyBy(ctx, k, indexNamespace, ns.GetName(), func(superKey client.ObjectKey) {
+	err := s.cacheOf(spaces).EachBy(ctx, spaces, caches.IndexCluster, s.lane(), func(ns client.Object) {
+		err := s.cacheOf(k).EachKeyBy(ctx, k, caches.IndexNamespace, ns.GetName(), func(superKey client.ObjectKey) {
 			f(tenantKeyIn(translate.OriginOf(ns).Namespace, superKey))
 		})
 		failed = errors.Join(failed, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 func TestOnlyStatus(t *testing.T) {
@@ -74,7 +75,7 @@ func TestOrder(t *testing.T) {
 	s, _ := standing([]client.Object{begun}, nil)
 	s.queue = fairqueue.New(Request.Lane, fairqueue.Options{})
 	defer s.queue.ShutDown()
-	s.sessions = map[multicluster.ClusterName]*session{multicluster.ClusterName(tenantBlue.Key): s}
+	s.sessions = map[multicluster.ClusterName]*session{multicluster.ClusterName(kindstest.Blue().Key): s}
 	k := s.kind("ConfigMap")
 	other := func(name string) *corev1.ConfigMap {
 		obj := settings()

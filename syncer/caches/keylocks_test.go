@@ -1,4 +1,4 @@
-package engine
+package caches
 
 import (
 	"sync"
@@ -8,13 +8,13 @@ import (
 )
 
 func TestKeyLocksLetOneIn(t *testing.T) {
-	var locks keyLocks
+	var locks KeyLocks
 	var workers sync.WaitGroup
 	inside := 0 // has no lock but theirs: the race detector looks on
 	for range 16 {
 		workers.Go(func() {
 			for range 100 {
-				unlock := locks.lock("Pod", webKey)
+				unlock := locks.Lock("Pod", webKey)
 				if inside++; inside != 1 {
 					t.Errorf("%d are inside at once", inside)
 				}
@@ -31,10 +31,10 @@ func TestKeyLocksLetOneIn(t *testing.T) {
 
 // TestKeyLocksOfDifferentObjectsDoNotWait would hang if they did.
 func TestKeyLocksOfDifferentObjectsDoNotWait(t *testing.T) {
-	var locks keyLocks
-	defer locks.lock("Pod", webKey)()
-	defer locks.lock("Service", webKey)()
-	defer locks.lock("Pod", client.ObjectKey{Namespace: "other", Name: "web"})()
+	var locks KeyLocks
+	defer locks.Lock("Pod", webKey)()
+	defer locks.Lock("Service", webKey)()
+	defer locks.Lock("Pod", client.ObjectKey{Namespace: "other", Name: "web"})()
 	if len(locks.held) != 3 {
 		t.Errorf("%d locks are held, want 3", len(locks.held))
 	}

@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 // namespaceOfVC is a namespace that carries the UID of a VirtualCluster; none if it is empty.
@@ -29,11 +30,11 @@ func namespaceOfVC(name, uid string) *corev1.Namespace {
 
 // guardOf is the guard of a tenant over a super cluster of these namespaces, and the number of writes that it refused. It has
 // no client: a write that it lets through panics.
-func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *guard, refused *int) {
+func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *Guard, refused *int) {
 	refused = new(int)
-	return &guard{
-		uid: uid,
-		namespace: func(_ context.Context, name string) (*corev1.Namespace, error) {
+	return &Guard{
+		UID: uid,
+		Namespace: func(_ context.Context, name string) (*corev1.Namespace, error) {
 			for _, ns := range namespaces {
 				if ns.Name == name {
 					return ns, nil
@@ -41,11 +42,11 @@ func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *guard, refused 
 			}
 			return nil, nil
 		},
-		namespaced: func(obj runtime.Object) (bool, error) {
+		Namespaced: func(obj runtime.Object) (bool, error) {
 			_, bound := obj.(*rbacv1.ClusterRoleBinding)
 			return !bound, nil
 		},
-		refused: func() { *refused++ },
+		Rejected: func() { *refused++ },
 	}, refused
 }
 
@@ -93,8 +94,8 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf("blue-uid", namespaceOfVC(ns, "blue-uid"), namespaceOfVC("green-default", "green-uid"))
-			if err := g.check(t.Context(), tt.kind, tt.states...); !errors.Is(err, errKind) {
-				t.Errorf("check says %v, want %v", err, errKind)
+			if err := g.check(t.Context(), tt.kind, tt.states...); !errors.Is(err, ErrKind) {
+				t.Errorf("check says %v, want %v", err, ErrKind)
 			}
 			if *refused != 1 {
 				t.Errorf("%d refused writes were counted, want 1", *refused)
@@ -123,18 +124,18 @@ func TestGuardCheck(t *testing.T) {
 		refused int
 	}{
 		"in its own namespace":                         {"blue-uid", pod("blue-default"), nil, 0},
-		"in another tenant's":                          {"blue-uid", pod("green-default"), errForeign, 1},
-		"in one of nobody's":                           {"blue-uid", pod("kube-system"), errForeign, 1},
-		"in one that is not there":                     {"blue-uid", pod("blue-other"), errNoNamespace, 0},
-		"in one that was a predecessor's":              {"blue-uid-2", pod("blue-default"), errForeign, 1},
-		"outside of namespaces":                        {"blue-uid", pod(""), errNoNamespace, 0},
+		"in another tenant's":                          {"blue-uid", pod("green-default"), ErrForeign, 1},
+		"in one of nobody's":                           {"blue-uid", pod("kube-system"), ErrForeign, 1},
+		"in one that is not there":                     {"blue-uid", pod("blue-other"), ErrNoNamespace, 0},
+		"in one that was a predecessor's":              {"blue-uid-2", pod("blue-default"), ErrForeign, 1},
+		"outside of namespaces":                        {"blue-uid", pod(""), ErrNoNamespace, 0},
 		"its own namespace":                            {"blue-uid", namespaceOfVC("blue-default", "blue-uid"), nil, 0},
-		"another tenant's namespace":                   {"blue-uid", namespaceOfVC("green-default", "green-uid"), errForeign, 1},
-		"a namespace of nobody's":                      {"blue-uid", namespaceOfVC("kube-system", ""), errForeign, 1},
-		"a namespace is what it is, not what is known": {"blue-uid", namespaceOfVC("blue-default", "green-uid"), errForeign, 1},
-		"nobody, in a namespace of nobody's":           {"", pod("kube-system"), errForeign, 1},
-		"nobody, in a namespace that names nobody":     {"", pod("empty"), errForeign, 1},
-		"nobody, a namespace of nobody's":              {"", namespaceOfVC("kube-system", ""), errForeign, 1},
+		"another tenant's namespace":                   {"blue-uid", namespaceOfVC("green-default", "green-uid"), ErrForeign, 1},
+		"a namespace of nobody's":                      {"blue-uid", namespaceOfVC("kube-system", ""), ErrForeign, 1},
+		"a namespace is what it is, not what is known": {"blue-uid", namespaceOfVC("blue-default", "green-uid"), ErrForeign, 1},
+		"nobody, in a namespace of nobody's":           {"", pod("kube-system"), ErrForeign, 1},
+		"nobody, in a namespace that names nobody":     {"", pod("empty"), ErrForeign, 1},
+		"nobody, a namespace of nobody's":              {"", namespaceOfVC("kube-system", ""), ErrForeign, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,37 +152,37 @@ func TestGuardCheck(t *testing.T) {
 
 func TestGuardThatCannotSeeNamespacesRefuses(t *testing.T) {
 	broken := errors.New("broken")
-	g := &guard{uid: "blue-uid", namespace: func(context.Context, string) (*corev1.Namespace, error) { return nil, broken }}
-	if err := g.check(t.Context(), kindOf(version("1")), version("1")); !errors.Is(err, broken) {
+	g := &Guard{UID: "blue-uid", Namespace: func(context.Context, string) (*corev1.Namespace, error) { return nil, broken }}
+	if err := g.check(t.Context(), kindOf(kindstest.Version("1")), kindstest.Version("1")); !errors.Is(err, broken) {
 		t.Errorf("check says %v, want %v", err, broken)
 	}
 }
 
 // TestGuardStopsEveryWrite: a write that came through would panic for want of a client.
 func TestGuardStopsEveryWrite(t *testing.T) {
-	own := version("1")
+	own := kindstest.Version("1")
 	own.Namespace = "blue-default"
-	foreign := version("1")
+	foreign := kindstest.Version("1")
 	foreign.Namespace = "green-default"
-	writes := map[string]func(context.Context, *guard) error{
-		"create": func(ctx context.Context, g *guard) error { return g.create(ctx, kindOf(foreign), foreign) },
-		"remove": func(ctx context.Context, g *guard) error { return g.remove(ctx, kindOf(foreign), foreign, nil) },
-		"patch":  func(ctx context.Context, g *guard) error { return g.patch(ctx, kindOf(foreign), foreign, foreign) },
-		"patch, although it claims to be elsewhere": func(ctx context.Context, g *guard) error {
-			return g.patch(ctx, kindOf(own), own, foreign)
+	writes := map[string]func(context.Context, *Guard) error{
+		"create": func(ctx context.Context, g *Guard) error { return g.Create(ctx, kindOf(foreign), foreign) },
+		"remove": func(ctx context.Context, g *Guard) error { return g.Delete(ctx, kindOf(foreign), foreign, nil) },
+		"patch":  func(ctx context.Context, g *Guard) error { return g.Patch(ctx, kindOf(foreign), foreign, foreign) },
+		"patch, although it claims to be elsewhere": func(ctx context.Context, g *Guard) error {
+			return g.Patch(ctx, kindOf(own), own, foreign)
 		},
-		"patch of another's namespace, although it would become the tenant's": func(ctx context.Context, g *guard) error {
-			return g.patch(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
+		"patch of another's namespace, although it would become the tenant's": func(ctx context.Context, g *Guard) error {
+			return g.Patch(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
 		},
-		"remove another's namespace": func(ctx context.Context, g *guard) error {
-			return g.remove(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "green-uid"), nil)
+		"remove another's namespace": func(ctx context.Context, g *Guard) error {
+			return g.Delete(ctx, kindOf(&corev1.Namespace{}), namespaceOfVC("green-default", "green-uid"), nil)
 		},
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf("blue-uid", namespaceOfVC("blue-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
-			if err := write(t.Context(), g); !errors.Is(err, errForeign) {
-				t.Errorf("the guard says %v, want %v", err, errForeign)
+			if err := write(t.Context(), g); !errors.Is(err, ErrForeign) {
+				t.Errorf("the guard says %v, want %v", err, ErrForeign)
 			}
 			if *refused != 1 {
 				t.Errorf("%d refused writes were counted, want 1", *refused)

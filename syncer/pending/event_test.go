@@ -1,8 +1,6 @@
-package engine
+package pending
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,69 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-func TestRefused(t *testing.T) {
-	pods := schema.GroupResource{Resource: "pods"}
-	pod := schema.GroupKind{Kind: "Pod"}
-	terminating := apierrors.NewForbidden(pods, "web", errors.New("the namespace is being terminated"))
-	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-
-	tests := map[string]struct {
-		err     error
-		refused bool
-	}{
-		"no error":                {nil, false},
-		"invalid":                 {apierrors.NewInvalid(pod, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}), true},
-		"forbidden to the syncer": {apierrors.NewForbidden(pods, "web", errors.New(`User "syncer" cannot create resource "pods"`)), false},
-		"forbidden":               {apierrors.NewForbidden(pods, "web", errors.New("exceeded quota")), true},
-		"bad request":             {apierrors.NewBadRequest("cannot be decoded"), true},
-		"too large":               {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
-		"method not supported":    {apierrors.NewMethodNotSupported(pods, "create"), true},
-		"somebody else's name":    {errForeign, true},
-		"wrapped":                 {fmt.Errorf("creating: %w", errForeign), true},
-		"wrapped API error":       {fmt.Errorf("creating: %w", apierrors.NewBadRequest("x")), true},
-		"namespace terminating":   {terminating, false},
-		"namespace not there":     {errNoNamespace, false},
-		"conflict":                {apierrors.NewConflict(pods, "web", errors.New("changed")), false},
-		"not found":               {apierrors.NewNotFound(pods, "web"), false},
-		"already exists":          {apierrors.NewAlreadyExists(pods, "web"), false},
-		"server timeout":          {apierrors.NewServerTimeout(pods, "create", 1), false},
-		"timeout":                 {apierrors.NewTimeoutError("etcd", 1), false},
-		"too many requests":       {apierrors.NewTooManyRequests("later", 1), false},
-		"internal error":          {apierrors.NewInternalError(errors.New("boom")), false},
-		"service unavailable":     {apierrors.NewServiceUnavailable("down"), false},
-		"our credentials failed":  {apierrors.NewUnauthorized("who are you"), false},
-		"no answer":               {errors.New("connection refused"), false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := refused(tt.err)
-			var why refusal
-			if is := errors.As(got, &why); is != tt.refused {
-				t.Errorf("%v is a refusal: %t, want %t", tt.err, is, tt.refused)
-			}
-			if !errors.Is(got, tt.err) {
-				t.Errorf("%v does not lead to its cause %v", got, tt.err)
-			}
-			if tells := strings.Contains(fmt.Sprint(got), "docs/admins.md"); tells != lacksRights(tt.err) {
-				t.Errorf("%v tells the admin what to do: %t", got, tells)
-			}
-		})
-	}
-}
 
 func TestRefusalEvent(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7",
 	}
-	got := refusalEvent(about, "SyncRefused", "no", now)
+	got := rejectionEvent(about, "SyncRefused", "no", now)
 	want := &corev1.Event{
 		// echo -n web-uidno | sha256sum
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default", Name: "web.c2c9891e4bc3fe36"},
@@ -95,30 +40,30 @@ func TestRefusalEvent(t *testing.T) {
 func TestRefusalEventName(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
-	name := refusalEvent(&about, reasonRefused, "no", now).Name
+	name := rejectionEvent(&about, ReasonRejected, "no", now).Name
 
 	changed := about
 	changed.ResourceVersion = "8"
-	if got := refusalEvent(&changed, reasonRefused, "no", now.Add(time.Hour)).Name; got != name {
+	if got := rejectionEvent(&changed, ReasonRejected, "no", now.Add(time.Hour)).Name; got != name {
 		t.Errorf("the same reason, later, is event %s, want %s", got, name)
 	}
-	if got := refusalEvent(&about, reasonRefused, "never", now).Name; got == name {
+	if got := rejectionEvent(&about, ReasonRejected, "never", now).Name; got == name {
 		t.Errorf("another reason is the same event %s", got)
 	}
 	anew := about
 	anew.UID = "another-uid"
-	if got := refusalEvent(&anew, reasonRefused, "no", now).Name; got == name {
+	if got := rejectionEvent(&anew, ReasonRejected, "no", now).Name; got == name {
 		t.Errorf("another object of that name has the same event %s", got)
 	}
 	end := strings.Repeat("x", maxMessage)
-	if a, b := refusalEvent(&about, reasonRefused, end+"a", now), refusalEvent(&about, reasonRefused, end+"b", now); a.Name != b.Name {
+	if a, b := rejectionEvent(&about, ReasonRejected, end+"a", now), rejectionEvent(&about, ReasonRejected, end+"b", now); a.Name != b.Name {
 		t.Errorf("reasons that read the same have the events %s and %s", a.Name, b.Name)
 	}
 }
 
 func TestRefusalEventNamespace(t *testing.T) {
 	about := &corev1.ObjectReference{Kind: "Namespace", Name: "prod", UID: "ns-uid"}
-	got := refusalEvent(about, reasonRefused, "no", time.Time{})
+	got := rejectionEvent(about, ReasonRejected, "no", time.Time{})
 	if got.Namespace != "default" || got.InvolvedObject.Namespace != "" {
 		t.Errorf("the event of a cluster-scoped object is in %q, about one in %q; want it in default, about one in none",
 			got.Namespace, got.InvolvedObject.Namespace)
@@ -135,7 +80,7 @@ func TestRefusalEventOfALongName(t *testing.T) {
 		"of one letter":     "n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := refusalEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, reasonRefused, "no", time.Time{})
+			got := rejectionEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, ReasonRejected, "no", time.Time{})
 			if wrong := validation.IsDNS1123Subdomain(got.Name); len(wrong) > 0 {
 				t.Errorf("%q, of %d characters, is no name of an event: %q", got.Name, len(got.Name), wrong)
 			}
@@ -163,7 +108,7 @@ func TestRefusalEventMessage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := refusalEvent(&corev1.ObjectReference{Name: "web"}, reasonRefused, tt.message, time.Time{}).Message
+			got := rejectionEvent(&corev1.ObjectReference{Name: "web"}, ReasonRejected, tt.message, time.Time{}).Message
 			if got != tt.want {
 				t.Errorf("the message has %d bytes and ends in %q, want %d", len(got), got[max(0, len(got)-8):], len(tt.want))
 			}

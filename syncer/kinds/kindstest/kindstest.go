@@ -1,31 +1,36 @@
-package engine
+// Package kindstest has kinds and objects for the tests of the packages that sync objects of any kind.
+package kindstest
 
 import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// plain is a kind of which only what has to be set is.
-var plain = kinds.Down[*corev1.Pod]{
-	Name:   "Pod",
-	Object: &corev1.Pod{},
-	List:   &corev1.PodList{},
-	Desired: func(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
-		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + v.Tenant.Name}}, nil
-	},
-	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
+// Plain returns a kind that sets only what has to be set.
+func Plain() kinds.Down[*corev1.Pod] {
+	return kinds.Down[*corev1.Pod]{
+		Name:   "Pod",
+		Object: &corev1.Pod{},
+		List:   &corev1.PodList{},
+		Desired: func(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
+			return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + v.Tenant.Name}}, nil
+		},
+		Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
+	}
 }
 
-// rich is a kind of which everything is set.
-func rich() kinds.Down[*corev1.Pod] {
-	k := plain
+// Rich returns a kind that sets nearly everything.
+func Rich() kinds.Down[*corev1.Pod] {
+	k := Plain()
 	k.OnDemand = true
 	k.Adopt = func(super *corev1.Pod) bool { return super.Name == "made" }
 	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
@@ -60,16 +65,20 @@ func rich() kinds.Down[*corev1.Pod] {
 	return k
 }
 
-func named(name string) *corev1.Pod {
+// Named returns a pod of this name.
+func Named(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-var tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Sync: tenancyv1alpha1.SyncSpec{
-	Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"app"}}},
-}}
+// Blue returns a tenant.
+func Blue() translate.Tenant {
+	return translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Sync: tenancyv1alpha1.SyncSpec{
+		Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"app"}}},
+	}}
+}
 
-// needed is a kind of which caches hold metadata alone.
-func needed() kinds.Down[*corev1.ConfigMap] {
+// Needed returns a kind of which caches hold metadata alone.
+func Needed() kinds.Down[*corev1.ConfigMap] {
 	return kinds.Down[*corev1.ConfigMap]{
 		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
 		Desired: func(_ kinds.View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
@@ -77,4 +86,35 @@ func needed() kinds.Down[*corev1.ConfigMap] {
 		},
 		Merge: func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
 	}
+}
+
+// Typed returns a kind as the engine takes it.
+func Typed(of kinds.Flow) *kinds.Kind {
+	k := of.Erase()
+	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
+	return k
+}
+
+// Objects returns pods as objects.
+func Objects(pods []*corev1.Pod) []client.Object {
+	objects := make([]client.Object, len(pods))
+	for i, pod := range pods {
+		objects[i] = pod
+	}
+	return objects
+}
+
+// PodIn returns a pod of this namespace and name.
+func PodIn(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// WebKey returns the key of a pod.
+func WebKey() client.ObjectKey { return client.ObjectKey{Namespace: "default", Name: "web"} }
+
+// Version returns the pod of [WebKey] in a version.
+func Version(resourceVersion string) *corev1.Pod {
+	pod := PodIn(WebKey().Namespace, WebKey().Name)
+	pod.ResourceVersion = resourceVersion
+	return pod
 }

@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 func TestPatchNamesTheObjectByItsUID(t *testing.T) {
@@ -58,7 +60,7 @@ func TestPatchNamesTheObjectByItsUID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := was.DeepCopy()
 			tt.change(now)
-			patch := sameObject(was, tt.patch)
+			patch := SameObject(was, tt.patch)
 			got, err := patch.Data(now)
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +87,7 @@ func TestPatchThatCannotBeMade(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			data, err := sameObject(version("1"), tt.patch).Data(version("1"))
+			data, err := SameObject(kindstest.Version("1"), tt.patch).Data(kindstest.Version("1"))
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("the patch is %q with error %v, want error %v", data, err, tt.want)
 			}

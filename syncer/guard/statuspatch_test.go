@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"testing"
@@ -74,7 +74,7 @@ func TestStatusPatch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			patch, whole := statusPatch{tc.was}, sameObject(tc.was, patchByKeys(tc.was))
+			patch, whole := StatusPatch{tc.was}, SameObject(tc.was, patchByKeys(tc.was))
 			got, err := patch.Data(tc.now)
 			if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" {
 				t.Errorf("patch: %v (-want +got):\n%s", err, diff)
@@ -92,14 +92,14 @@ func TestStatusPatch(t *testing.T) {
 func TestStatusPatchLeavesTheRestAlone(t *testing.T) {
 	was, now := running(), running()
 	now.Labels["a"], now.Spec.Hostname, now.Status.PodIP = "2", "other", "10.0.0.8"
-	got, err := statusPatch{was}.Data(now)
+	got, err := StatusPatch{Was: was}.Data(now)
 	if want := `{"metadata":{"uid":"web-uid"},"status":{"podIP":"10.0.0.8"}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
 }
 
 func TestStatusPatchOfWhatHasNone(t *testing.T) {
-	if data, err := (statusPatch{&corev1.ConfigMap{}}).Data(&corev1.ConfigMap{}); err == nil {
+	if data, err := (StatusPatch{&corev1.ConfigMap{}}).Data(&corev1.ConfigMap{}); err == nil {
 		t.Errorf("got %s", data)
 	}
 }
@@ -108,7 +108,7 @@ func TestStatusPatchOfWhatHasNone(t *testing.T) {
 func BenchmarkStatusPatch(b *testing.B) {
 	was, now := running(), running()
 	now.Status.Conditions[1].Status = corev1.ConditionFalse
-	for name, patch := range map[string]client.Patch{"status": statusPatch{was}, "whole": sameObject(was, patchByKeys(was))} {
+	for name, patch := range map[string]client.Patch{"status": StatusPatch{Was: was}, "whole": SameObject(was, patchByKeys(was))} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

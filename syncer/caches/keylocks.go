@@ -1,15 +1,17 @@
-package engine
+package caches
 
 import (
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// keyLocks is a lock for every object, made when it is wanted and gone when it is free. The zero value is ready.
-type keyLocks struct {
+// KeyLocks is a lock for every object, made when it is wanted and gone when it is free. The zero value is ready.
+type KeyLocks struct {
 	mu   sync.Mutex
-	held map[objectKey]*keyLock
+	held map[kinds.ObjectKey]*keyLock
 }
 
 // keyLock is the lock of one object, and how many have it or wait for it.
@@ -18,12 +20,12 @@ type keyLock struct {
 	users int
 }
 
-// lock waits for an object's lock and returns what gives it back.
-func (l *keyLocks) lock(kind string, key client.ObjectKey) (unlock func()) {
-	k := objectKey{kind, key}
+// Lock waits for an object's lock and returns what gives it back.
+func (l *KeyLocks) Lock(kind string, key client.ObjectKey) (unlock func()) {
+	k := kinds.ObjectKey{Kind: kind, Key: key}
 	l.mu.Lock()
 	if l.held == nil {
-		l.held = map[objectKey]*keyLock{}
+		l.held = map[kinds.ObjectKey]*keyLock{}
 	}
 	one := l.held[k]
 	if one == nil {

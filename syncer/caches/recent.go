@@ -1,4 +1,4 @@
-package engine
+package caches
 
 import (
 	"maps"
@@ -8,28 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
+// Recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
 // writes and repeats none. An entry lives from the answer to a write until its event arrives; one that was overtaken by its
 // event goes when it is read again, or after a while.
 //
 // The answer to a write can also come after the event of the object's end; so ends are remembered as long.
-type recent struct {
+type Recent struct {
 	mu      sync.Mutex
-	written map[objectKey]write
-	ends    map[objectKey]end
+	written map[kinds.ObjectKey]write
+	ends    map[kinds.ObjectKey]end
 	swept   time.Time
 }
 
-// lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
-const lifetime = time.Minute
-
-// objectKey is an object's kind and key on the side that it was written to.
-type objectKey struct {
-	kind string
-	key  client.ObjectKey
-}
+// Lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
+const Lifetime = time.Minute
 
 // write is an object as the server answered or, if assumed, as it must have become: the answer to a binding is no object, and
 // its resource version is not known but for being later.
@@ -46,31 +42,32 @@ type end struct {
 	at   time.Time
 }
 
-func newRecent() *recent {
-	return &recent{written: map[objectKey]write{}, ends: map[objectKey]end{}}
+// NewRecent makes an empty overlay of the cache of one side.
+func NewRecent() *Recent {
+	return &Recent{written: map[kinds.ObjectKey]write{}, ends: map[kinds.ObjectKey]end{}}
 }
 
-// put remembers the server's answer to a write.
-func (r *recent) put(kind string, obj client.Object) {
+// Put remembers the server's answer to a write.
+func (r *Recent) Put(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj})
 }
 
-// assume remembers what a write made of an object that still carries its old resource version.
-func (r *recent) assume(kind string, obj client.Object) {
+// Assume remembers what a write made of an object that still carries its old resource version.
+func (r *Recent) Assume(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj, assumed: true})
 }
 
-// remove remembers that an object was deleted for good: what the cache still shows of it is nothing to act on.
-func (r *recent) remove(kind string, obj client.Object) {
+// Remove remembers that an object was deleted for good: what the cache still shows of it is nothing to act on.
+func (r *Recent) Remove(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj, assumed: true, gone: true})
 }
 
-func (r *recent) remember(kind string, w write) {
+func (r *Recent) remember(kind string, w write) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.at = time.Now()
 	r.lockedSweep(w.at)
-	k := objectKey{kind, client.ObjectKeyFromObject(w.obj)}
+	k := kinds.ObjectKey{Kind: kind, Key: client.ObjectKeyFromObject(w.obj)}
 	if e, ok := r.ends[k]; ok && e.after(w.obj) {
 		return
 	}
@@ -82,31 +79,31 @@ func (e end) after(obj client.Object) bool {
 	return e.last.GetUID() == obj.GetUID() && !newer(obj, e.last)
 }
 
-// sweep drops what is out of date. A tenant that writes nothing more would hold it for ever.
-func (r *recent) sweep() {
+// Sweep drops what is out of date. A tenant that writes nothing more would hold it for ever.
+func (r *Recent) Sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lockedSweep(time.Now())
 }
 
 // lockedSweep drops what is out of date, once in a lifetime.
-func (r *recent) lockedSweep(now time.Time) {
-	if now.Sub(r.swept) < lifetime {
+func (r *Recent) lockedSweep(now time.Time) {
+	if now.Sub(r.swept) < Lifetime {
 		return
 	}
 	r.swept = now
-	maps.DeleteFunc(r.written, func(_ objectKey, w write) bool { return w.outdated(now) })
-	maps.DeleteFunc(r.ends, func(_ objectKey, e end) bool { return now.Sub(e.at) > lifetime })
+	maps.DeleteFunc(r.written, func(_ kinds.ObjectKey, w write) bool { return w.outdated(now) })
+	maps.DeleteFunc(r.ends, func(_ kinds.ObjectKey, e end) bool { return now.Sub(e.at) > Lifetime })
 }
 
-func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
+func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > Lifetime }
 
-// latest is the newer of what the cache holds, which may be nil, and what was written. The event of a write may come before the
+// Latest is the newer of what the cache holds, which may be nil, and what was written. The event of a write may come before the
 // answer; what the cache has got past is dropped here.
-func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
+func (r *Recent) Latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := objectKey{kind, key}
+	k := kinds.ObjectKey{Kind: kind, Key: key}
 	w, ok := r.written[k]
 	switch {
 	case !ok:
@@ -120,12 +117,12 @@ func (r *recent) latest(kind string, key client.ObjectKey, cached client.Object)
 	return w.obj
 }
 
-// seen drops what was written once an event that is as new has arrived. It says whether the event is of that very write: then it
+// Seen drops what was written once an event that is as new has arrived. It says whether the event is of that very write: then it
 // tells nothing that the writer did not know.
-func (r *recent) seen(kind string, obj client.Object) bool {
+func (r *Recent) Seen(kind string, obj client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
+	k := kinds.ObjectKey{Kind: kind, Key: client.ObjectKeyFromObject(obj)}
 	w, ok := r.written[k]
 	if !ok || !w.reached(obj) {
 		return false
@@ -134,13 +131,13 @@ func (r *recent) seen(kind string, obj client.Object) bool {
 	return !w.assumed && !newer(obj, w.obj)
 }
 
-// ended drops what was written to this very object, which the cache has seen go, and what is still to be answered.
-func (r *recent) ended(kind string, obj client.Object) {
+// Ended drops what was written to this very object, which the cache has seen go, and what is still to be answered.
+func (r *Recent) Ended(kind string, obj client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	r.lockedSweep(now)
-	k := objectKey{kind, client.ObjectKeyFromObject(obj)}
+	k := kinds.ObjectKey{Kind: kind, Key: client.ObjectKeyFromObject(obj)}
 	if w, ok := r.written[k]; ok && w.obj.GetUID() == obj.GetUID() {
 		delete(r.written, k)
 	}

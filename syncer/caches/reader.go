@@ -1,4 +1,5 @@
-package engine
+// Package caches reads what is known of the objects of a side: the informers' indexes, and what was written and is not in them yet.
+package caches
 
 import (
 	"context"
@@ -13,9 +14,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// reader reads the objects of a cache where its informers hold them. The cache's own reader copies the struct of every object that it
+// Reader reads the objects of a cache where its informers hold them. The cache's own reader copies the struct of every object that it
 // finds, and that was a good part of all that the syncer allocated. The objects are the cache's own: nobody changes them.
-type reader struct {
+type Reader struct {
 	cache cache.Cache
 
 	mu        sync.RWMutex
@@ -29,12 +30,13 @@ type indexed interface {
 	GetIndexer() toolscache.Indexer
 }
 
-func newReader(c cache.Cache) *reader {
-	return &reader{cache: c, informers: map[schema.GroupVersionKind]indexed{}}
+// NewReader makes a reader of a cache, in which no kind is open yet.
+func NewReader(c cache.Cache) *Reader {
+	return &Reader{cache: c, informers: map[schema.GroupVersionKind]indexed{}}
 }
 
-// open has the cache watch a kind, if it does not, and gives it these indexes.
-func (r *reader) open(ctx context.Context, k *kinds.Kind, indexes toolscache.Indexers) (indexed, error) {
+// Open has the cache watch a kind, if it does not, and gives it these indexes.
+func (r *Reader) Open(ctx context.Context, k *kinds.Kind, indexes toolscache.Indexers) (indexed, error) {
 	informer, err := r.cache.GetInformer(ctx, k.Watched(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -55,26 +57,26 @@ func (r *reader) open(ctx context.Context, k *kinds.Kind, indexes toolscache.Ind
 	return open, nil
 }
 
-// close has the cache watch a kind no more.
-func (r *reader) close(ctx context.Context, k *kinds.Kind) error {
+// Close has the cache watch a kind no more.
+func (r *Reader) Close(ctx context.Context, k *kinds.Kind) error {
 	r.mu.Lock()
 	delete(r.informers, k.GVK)
 	r.mu.Unlock()
 	return r.cache.RemoveInformer(ctx, k.Watched())
 }
 
-// opened says whether a kind is watched.
-func (r *reader) opened(k *kinds.Kind) bool { return r.informer(k) != nil }
+// Opened says whether a kind is watched.
+func (r *Reader) Opened(k *kinds.Kind) bool { return r.informer(k) != nil }
 
 // informer is the one of a kind; nil if it is not watched.
-func (r *reader) informer(k *kinds.Kind) indexed {
+func (r *Reader) informer(k *kinds.Kind) indexed {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.informers[k.GVK]
 }
 
 // index is the index of a kind, when it is full.
-func (r *reader) index(ctx context.Context, k *kinds.Kind) (toolscache.Indexer, error) {
+func (r *Reader) index(ctx context.Context, k *kinds.Kind) (toolscache.Indexer, error) {
 	open := r.informer(k)
 	if open == nil {
 		return nil, fmt.Errorf("%s objects are not watched", k.Name)
@@ -87,8 +89,8 @@ func (r *reader) index(ctx context.Context, k *kinds.Kind) (toolscache.Indexer, 
 	}
 }
 
-// get returns an object; a nil interface if there is none.
-func (r *reader) get(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
+// Get returns an object; a nil interface if there is none.
+func (r *Reader) Get(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error) {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return nil, err
@@ -100,8 +102,8 @@ func (r *reader) get(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (
 	return asObject(found)
 }
 
-// eachKey calls f with the key of each object of a kind.
-func (r *reader) eachKey(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
+// EachKey calls f with the key of each object of a kind.
+func (r *Reader) EachKey(ctx context.Context, k *kinds.Kind, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -109,8 +111,8 @@ func (r *reader) eachKey(ctx context.Context, k *kinds.Kind, f func(client.Objec
 	return eachKey(index.ListKeys(), f)
 }
 
-// eachKeyBy calls f with the key of each object of a kind that is found by this value in one of its indexes.
-func (r *reader) eachKeyBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.ObjectKey)) error {
+// EachKeyBy calls f with the key of each object of a kind that is found by this value in one of its indexes.
+func (r *Reader) EachKeyBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -122,8 +124,8 @@ func (r *reader) eachKeyBy(ctx context.Context, k *kinds.Kind, name, value strin
 	return eachKey(found, f)
 }
 
-// eachBy calls f with each object of a kind that is found by this value in one of its indexes.
-func (r *reader) eachBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.Object)) error {
+// EachBy calls f with each object of a kind that is found by this value in one of its indexes.
+func (r *Reader) EachBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.Object)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return err
@@ -142,8 +144,8 @@ func (r *reader) eachBy(ctx context.Context, k *kinds.Kind, name, value string, 
 	return nil
 }
 
-// has says whether an object of a kind is found by this value in one of its indexes.
-func (r *reader) has(ctx context.Context, k *kinds.Kind, name, value string) (bool, error) {
+// Has says whether an object of a kind is found by this value in one of its indexes.
+func (r *Reader) Has(ctx context.Context, k *kinds.Kind, name, value string) (bool, error) {
 	index, err := r.index(ctx, k)
 	if err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"fmt"
@@ -9,16 +9,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// statusPatch makes the status of an object what another state of it says, and only applies to that very object. All else of the
+// StatusPatch makes the status of an object what another state of it says, and only applies to that very object. All else of the
 // two is not looked at, which is most of a pod.
-type statusPatch struct{ was client.Object }
+type StatusPatch struct {
+	// Was is the other state: what is patched.
+	Was client.Object
+}
 
 // Type is the type of the patch.
-func (p statusPatch) Type() types.PatchType { return patchByKeys(p.was).Type() }
+func (p StatusPatch) Type() types.PatchType { return patchByKeys(p.Was).Type() }
 
 // Data is the patch.
-func (p statusPatch) Data(now client.Object) ([]byte, error) {
-	before, err := statusOf(p.was)
+func (p StatusPatch) Data(now client.Object) ([]byte, error) {
+	before, err := statusOf(p.Was)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +30,7 @@ func (p statusPatch) Data(now client.Object) ([]byte, error) {
 		return nil, err
 	}
 	// What only the second has is in the patch.
-	after.SetUID(p.was.GetUID())
+	after.SetUID(p.Was.GetUID())
 	return patchByKeys(before).Data(after)
 }
 

@@ -1,4 +1,4 @@
-package engine
+package caches
 
 import (
 	"fmt"
@@ -22,10 +22,10 @@ func version(rv string) *corev1.Pod {
 var webKey = client.ObjectKey{Namespace: "default", Name: "web"}
 
 func TestRecentLatest(t *testing.T) {
-	put, assume, gone := (*recent).put, (*recent).assume, (*recent).remove
+	put, assume, gone := (*Recent).Put, (*Recent).Assume, (*Recent).Remove
 	const none = "none"
 	tests := map[string]struct {
-		write   func(*recent, string, client.Object)
+		write   func(*Recent, string, client.Object)
 		written string
 		cached  string
 		want    string
@@ -53,7 +53,7 @@ func TestRecentLatest(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRecent()
+			r := NewRecent()
 			written := version(tt.written)
 			if tt.write != nil {
 				tt.write(r, "Pod", written)
@@ -62,7 +62,7 @@ func TestRecentLatest(t *testing.T) {
 			if tt.cached != none {
 				cached = version(tt.cached)
 			}
-			got := r.latest("Pod", webKey, cached)
+			got := r.Latest("Pod", webKey, cached)
 			switch tt.want {
 			case none:
 				if got != nil {
@@ -86,9 +86,9 @@ func TestRecentLatest(t *testing.T) {
 }
 
 func TestRecentSeen(t *testing.T) {
-	put, assume, gone := (*recent).put, (*recent).assume, (*recent).remove
+	put, assume, gone := (*Recent).Put, (*Recent).Assume, (*Recent).Remove
 	tests := map[string]struct {
-		write          func(*recent, string, client.Object)
+		write          func(*Recent, string, client.Object)
 		written, event string
 		dropped, own   bool
 	}{
@@ -103,9 +103,9 @@ func TestRecentSeen(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRecent()
+			r := NewRecent()
 			tt.write(r, "Pod", version(tt.written))
-			if own := r.seen("Pod", version(tt.event)); own != tt.own {
+			if own := r.Seen("Pod", version(tt.event)); own != tt.own {
 				t.Errorf("the event is of the write: %t, want %t", own, tt.own)
 			}
 			if dropped := len(r.written) == 0; dropped != tt.dropped {
@@ -129,13 +129,13 @@ func TestRecentGoneIsThatObject(t *testing.T) {
 		"a finalizer, after it":            {"6", "a", []string{"example.com/hold"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRecent()
+			r := NewRecent()
 			gone := version("5")
 			gone.UID = "a"
-			r.remove("Pod", gone)
+			r.Remove("Pod", gone)
 			cached := version(tt.version)
 			cached.UID, cached.Finalizers = tt.uid, tt.finalizers
-			if there := r.latest("Pod", webKey, cached) != nil; there != tt.there {
+			if there := r.Latest("Pod", webKey, cached) != nil; there != tt.there {
 				t.Errorf("it is there: %t, want %t", there, tt.there)
 			}
 		})
@@ -143,21 +143,21 @@ func TestRecentGoneIsThatObject(t *testing.T) {
 }
 
 func TestRecentKeepsObjectsApart(t *testing.T) {
-	r := newRecent()
-	r.put("Pod", version("5"))
+	r := NewRecent()
+	r.Put("Pod", version("5"))
 	other := client.ObjectKey{Namespace: "other", Name: "web"}
-	if got := r.latest("Service", webKey, nil); got != nil {
+	if got := r.Latest("Service", webKey, nil); got != nil {
 		t.Errorf("a service of that name is %v", got)
 	}
-	if got := r.latest("Pod", other, nil); got != nil {
+	if got := r.Latest("Pod", other, nil); got != nil {
 		t.Errorf("a pod of that name in another namespace is %v", got)
 	}
-	r.seen("Service", version("6"))
-	r.ended("Service", version("6"))
+	r.Seen("Service", version("6"))
+	r.Ended("Service", version("6"))
 	elsewhere := version("6")
 	elsewhere.Namespace = "other"
-	r.ended("Pod", elsewhere)
-	if got := r.latest("Pod", webKey, nil); got == nil {
+	r.Ended("Pod", elsewhere)
+	if got := r.Latest("Pod", webKey, nil); got == nil {
 		t.Error("the pod was dropped because of another object")
 	}
 }
@@ -168,15 +168,15 @@ func TestRecentEnded(t *testing.T) {
 		pod.UID = uid
 		return pod
 	}
-	r := newRecent()
-	r.put("Pod", of("new"))
-	r.ended("Pod", of("old"))
-	if got := r.latest("Pod", webKey, nil); got == nil {
+	r := NewRecent()
+	r.Put("Pod", of("new"))
+	r.Ended("Pod", of("old"))
+	if got := r.Latest("Pod", webKey, nil); got == nil {
 		t.Error("another object's end dropped the new one")
 	}
-	r.remove("Pod", of("new"))
-	r.ended("Pod", of("new"))
-	r.ended("Pod", of("new"))
+	r.Remove("Pod", of("new"))
+	r.Ended("Pod", of("new"))
+	r.Ended("Pod", of("new"))
 	if len(r.written) != 0 {
 		t.Error("what has gone is still held")
 	}
@@ -190,27 +190,27 @@ func TestRecentAnswerAfterTheEnd(t *testing.T) {
 		return pod
 	}
 	for name, tt := range map[string]struct {
-		write   func(*recent, string, client.Object)
+		write   func(*Recent, string, client.Object)
 		written *corev1.Pod
 		held    bool
 	}{
-		"a change before the end":           {(*recent).put, of("a", "5"), false},
-		"an assumption before the end":      {(*recent).assume, of("a", "5"), false},
-		"the end itself":                    {(*recent).put, of("a", "6"), false},
-		"one that came back":                {(*recent).put, of("a", "7"), true},
-		"another of its name":               {(*recent).put, of("b", "5"), true},
-		"an object that cannot be compared": {(*recent).put, of("a", "opaque"), true},
+		"a change before the end":           {(*Recent).Put, of("a", "5"), false},
+		"an assumption before the end":      {(*Recent).Assume, of("a", "5"), false},
+		"the end itself":                    {(*Recent).Put, of("a", "6"), false},
+		"one that came back":                {(*Recent).Put, of("a", "7"), true},
+		"another of its name":               {(*Recent).Put, of("b", "5"), true},
+		"an object that cannot be compared": {(*Recent).Put, of("a", "opaque"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRecent()
-				r.ended("Pod", of("a", "6"))
+				r := NewRecent()
+				r.Ended("Pod", of("a", "6"))
 				tt.write(r, "Pod", tt.written)
-				if got := r.latest("Pod", webKey, nil); (got != nil) != tt.held {
+				if got := r.Latest("Pod", webKey, nil); (got != nil) != tt.held {
 					t.Errorf("afterwards, the object is %v", got)
 				}
-				time.Sleep(2 * lifetime)
-				r.sweep()
+				time.Sleep(2 * Lifetime)
+				r.Sweep()
 				if len(r.ends)+len(r.written) != 0 {
 					t.Errorf("%d ends and %d writes are held for ever", len(r.ends), len(r.written))
 				}
@@ -220,28 +220,28 @@ func TestRecentAnswerAfterTheEnd(t *testing.T) {
 }
 
 func TestRecentDropsWhatWasOvertaken(t *testing.T) {
-	r := newRecent()
-	r.put("Pod", version("5"))
-	r.latest("Pod", webKey, version("4"))
+	r := NewRecent()
+	r.Put("Pod", version("5"))
+	r.Latest("Pod", webKey, version("4"))
 	if len(r.written) != 1 {
 		t.Error("a write that the cache has not reached was dropped")
 	}
-	r.latest("Pod", webKey, version("6"))
+	r.Latest("Pod", webKey, version("6"))
 	if len(r.written) != 0 {
 		t.Error("a write that the cache has got past is still held")
 	}
 }
 
 func TestRecentKeepsTheLastWrite(t *testing.T) {
-	r := newRecent()
-	r.put("Pod", version("5"))
-	r.put("Pod", version("7"))
-	if got := r.latest("Pod", webKey, version("6")); got.GetResourceVersion() != "7" {
+	r := NewRecent()
+	r.Put("Pod", version("5"))
+	r.Put("Pod", version("7"))
+	if got := r.Latest("Pod", webKey, version("6")); got.GetResourceVersion() != "7" {
 		t.Errorf("latest is version %s, want 7", got.GetResourceVersion())
 	}
-	r.remove("Pod", version("7"))
-	r.put("Pod", version("9"))
-	if got := r.latest("Pod", webKey, version("7")); got == nil || got.GetResourceVersion() != "9" {
+	r.Remove("Pod", version("7"))
+	r.Put("Pod", version("9"))
+	if got := r.Latest("Pod", webKey, version("7")); got == nil || got.GetResourceVersion() != "9" {
 		t.Errorf("what was made anew is %v, want version 9", got)
 	}
 }
@@ -249,24 +249,24 @@ func TestRecentKeepsTheLastWrite(t *testing.T) {
 // TestRecentOutlivesNoCutOff: an event that overtook the answer to its write never comes again.
 func TestRecentOutlivesNoCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecent()
-		r.put("Pod", version("5"))
-		time.Sleep(lifetime)
-		if got := r.latest("Pod", webKey, nil); got == nil {
+		r := NewRecent()
+		r.Put("Pod", version("5"))
+		time.Sleep(Lifetime)
+		if got := r.Latest("Pod", webKey, nil); got == nil {
 			t.Error("a write is dropped before its time")
 		}
 		time.Sleep(time.Nanosecond)
-		if got := r.latest("Pod", webKey, nil); got != nil {
+		if got := r.Latest("Pod", webKey, nil); got != nil {
 			t.Errorf("after its time the object is still %v", got)
 		}
-		r.put("Pod", version("6"))
-		time.Sleep(lifetime + time.Nanosecond)
-		r.put("Service", version("1"))
+		r.Put("Pod", version("6"))
+		time.Sleep(Lifetime + time.Nanosecond)
+		r.Put("Service", version("1"))
 		if len(r.written) != 1 {
 			t.Errorf("%d writes are held, want the last alone", len(r.written))
 		}
-		time.Sleep(lifetime + time.Nanosecond)
-		if r.sweep(); len(r.written) != 0 {
+		time.Sleep(Lifetime + time.Nanosecond)
+		if r.Sweep(); len(r.written) != 0 {
 			t.Errorf("%d writes are held after their time, want none", len(r.written))
 		}
 	})
@@ -275,36 +275,36 @@ func TestRecentOutlivesNoCutOff(t *testing.T) {
 // TestRecentConcurrently: what a writer has put and nobody has seen is what it gets, whatever others do. For the race detector
 // above all.
 func TestRecentConcurrently(t *testing.T) {
-	r := newRecent()
+	r := NewRecent()
 	var workers sync.WaitGroup
 	for w := range 8 {
 		workers.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(w), 1))
 			kind := fmt.Sprint("Kind", w)
 			for i := 1; i < 500; i++ {
-				r.put(kind, version(fmt.Sprint(2*i)))
-				if got := r.latest(kind, webKey, version(fmt.Sprint(2*i-1))); got.GetResourceVersion() != fmt.Sprint(2*i) {
+				r.Put(kind, version(fmt.Sprint(2*i)))
+				if got := r.Latest(kind, webKey, version(fmt.Sprint(2*i-1))); got.GetResourceVersion() != fmt.Sprint(2*i) {
 					t.Errorf("latest is version %s, want %d", got.GetResourceVersion(), 2*i)
 				}
 				// Everybody also has a hand in one object.
 				switch rv := fmt.Sprint(1 + random.IntN(100)); random.IntN(5) {
 				case 0:
-					r.put("Pod", version(rv))
+					r.Put("Pod", version(rv))
 				case 1:
-					r.assume("Pod", version(rv))
+					r.Assume("Pod", version(rv))
 				case 2:
-					r.remove("Pod", version(rv))
+					r.Remove("Pod", version(rv))
 				case 3:
-					r.seen("Pod", version(rv))
+					r.Seen("Pod", version(rv))
 				default:
-					r.latest("Pod", webKey, version(rv))
+					r.Latest("Pod", webKey, version(rv))
 				}
-				r.seen(kind, version(fmt.Sprint(2*i)))
+				r.Seen(kind, version(fmt.Sprint(2*i)))
 			}
 		})
 	}
 	workers.Wait()
-	r.ended("Pod", version("101"))
+	r.Ended("Pod", version("101"))
 	if len(r.written) != 0 {
 		t.Errorf("%d writes are held after all were seen", len(r.written))
 	}

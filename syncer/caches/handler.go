@@ -1,0 +1,42 @@
+package caches
+
+import (
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Handler is an event handler of functions, each of which may be nil.
+type Handler struct {
+	Add    func(obj client.Object, initial bool)
+	Update func(was, now client.Object)
+	Remove func(obj client.Object, missed bool)
+}
+
+var _ toolscache.ResourceEventHandler = Handler{}
+
+// OnAdd is called with a new object, or with one of the first list.
+func (h Handler) OnAdd(obj any, initial bool) {
+	if o, ok := obj.(client.Object); ok && h.Add != nil {
+		h.Add(o, initial)
+	}
+}
+
+// OnUpdate is called with an object before and after a change.
+func (h Handler) OnUpdate(was, now any) {
+	o, okWas := was.(client.Object)
+	n, okNow := now.(client.Object)
+	if okWas && okNow && h.Update != nil {
+		h.Update(o, n)
+	}
+}
+
+// OnDelete is called with an object that is gone, as it was last seen. Its deletion was missed if it is only found missing.
+func (h Handler) OnDelete(obj any) {
+	gone, missed := obj.(toolscache.DeletedFinalStateUnknown)
+	if missed {
+		obj = gone.Obj
+	}
+	if o, ok := obj.(client.Object); ok && h.Remove != nil {
+		h.Remove(o, missed)
+	}
+}

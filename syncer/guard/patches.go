@@ -1,0 +1,58 @@
+package guard
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// uidPatch is a patch that only applies to the object with this UID: another one of the same name is a conflict.
+type uidPatch struct {
+	client.Patch
+	uid types.UID
+}
+
+// SameObject ties a patch to the object that it was computed from.
+func SameObject(was client.Object, patch client.Patch) client.Patch {
+	return uidPatch{Patch: patch, uid: was.GetUID()}
+}
+
+// Data is the patch with the UID added.
+func (p uidPatch) Data(obj client.Object) ([]byte, error) {
+	data, err := p.Patch.Data(obj)
+	if err != nil {
+		return nil, err
+	}
+	var patch map[string]any
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, err
+	}
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		patch["metadata"] = meta
+	}
+	meta["uid"] = string(p.uid)
+	return json.Marshal(patch)
+}
+
+// patchByKeys is a patch that leaves alone what others add to a list meanwhile, where the kind's lists have keys.
+func patchByKeys(was client.Object) client.Patch {
+	if _, custom := was.(*unstructured.Unstructured); custom {
+		return client.MergeFrom(was)
+	}
+	return client.StrategicMergeFrom(was)
+}
+
+// DeleteObject deletes exactly this object, not another of the same name. One that is gone is no error.
+func DeleteObject(ctx context.Context, c client.Client, obj client.Object, grace *int64) error {
+	uid := obj.GetUID()
+	return client.IgnoreNotFound(c.Delete(ctx, obj, &client.DeleteOptions{
+		Preconditions:      &metav1.Preconditions{UID: &uid},
+		GracePeriodSeconds: grace,
+	}))
+}

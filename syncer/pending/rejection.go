@@ -1,0 +1,54 @@
+// Package pending keeps what is not synced yet, and why: rejections of the super cluster and of validators, and the events that tell the
+// tenant.
+package pending
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
+	"github.com/virtualcluster/virtualcluster/syncer/validation"
+)
+
+// ReasonRejected is the reason of the event on an object that does not go down.
+const ReasonRejected = "SyncRefused"
+
+// RejectionError is an error that the tenant or the super cluster's admin has to mend. Its text becomes an event on the tenant's object.
+type RejectionError struct{ error }
+
+// Unwrap returns the cause.
+func (r RejectionError) Unwrap() error { return r.error }
+
+// Reject returns a rejection with this cause.
+func Reject(cause error) error { return RejectionError{cause} }
+
+// IsRejection reports whether an error is a rejection, or wraps one.
+func IsRejection(err error) bool { return errors.As(err, &RejectionError{}) }
+
+// Classify returns a rejection for an error by which the super cluster or a validator rejects an object, and any other error, which may
+// pass by itself, as it is.
+func Classify(err error) error {
+	switch {
+	case LacksRights(err):
+		return fmt.Errorf("the syncer lacks a right in the super cluster (see docs/admins.md): %w", err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return err
+	case errors.Is(err, guard.ErrForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
+		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+		return RejectionError{err}
+	case errors.As(err, new(*plugins.RejectionError)), errors.As(err, new(*validation.FailureError)):
+		return RejectionError{err}
+	}
+	return err
+}
+
+// LacksRights reports whether the super cluster's authorizer rejected the syncer, and not the object. That is the admin's to mend and
+// nothing that a tenant should read.
+func LacksRights(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), ` is forbidden: User "`)
+}
