@@ -6,31 +6,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/limits"
 )
 
 // DefaultLimits are how many copies a tenant may have by default: more than most tenants need, and few enough that one tenant
 // does not exhaust what all share, such as the 2,768 node ports.
-func DefaultLimits() engine.Limits {
-	return engine.Limits{
+func DefaultLimits() limits.Limits {
+	return limits.Limits{
 		"namespaces":             200,
 		"pods":                   5000,
 		"services":               1000,
 		"services.nodeports":     50,
 		"services.loadbalancers": 10,
 		"persistentvolumeclaims": 500,
-		engine.AnyResource:       5000,
+		limits.AnyResource:       5000,
 	}
 }
 
 // effectiveLimits returns the default limits, overridden by those that were given.
-func effectiveLimits(given map[string]int64) engine.Limits {
+func effectiveLimits(given map[string]int64) limits.Limits {
 	limits := DefaultLimits()
 	maps.Copy(limits, given)
 	return limits
 }
 
-func describeLimits(limits engine.Limits) string {
+func describeLimits(limits limits.Limits) string {
 	texts := make([]string, 0, len(limits))
 	for _, resource := range slices.Sorted(maps.Keys(limits)) {
 		texts = append(texts, fmt.Sprintf("%s=%d", resource, limits[resource]))

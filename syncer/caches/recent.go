@@ -24,8 +24,8 @@ type Recent struct {
 	swept   time.Time
 }
 
-// Lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
-const Lifetime = time.Minute
+// lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
+const lifetime = time.Minute
 
 // write is an object as the server answered or, if assumed, as it must have become: the answer to a binding is no object, and
 // its resource version is not known but for being later.
@@ -88,15 +88,15 @@ func (r *Recent) Sweep() {
 
 // lockedSweep drops what is out of date, once in a lifetime.
 func (r *Recent) lockedSweep(now time.Time) {
-	if now.Sub(r.swept) < Lifetime {
+	if now.Sub(r.swept) < lifetime {
 		return
 	}
 	r.swept = now
 	maps.DeleteFunc(r.written, func(_ kinds.ObjectKey, w write) bool { return w.outdated(now) })
-	maps.DeleteFunc(r.ends, func(_ kinds.ObjectKey, e end) bool { return now.Sub(e.at) > Lifetime })
+	maps.DeleteFunc(r.ends, func(_ kinds.ObjectKey, e end) bool { return now.Sub(e.at) > lifetime })
 }
 
-func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > Lifetime }
+func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
 
 // Latest is the newer of what the cache holds, which may be nil, and what was written. The event of a write may come before the
 // answer; what the cache has got past is dropped here.

@@ -209,7 +209,7 @@ func TestRecentAnswerAfterTheEnd(t *testing.T) {
 				if got := r.Latest("Pod", webKey, nil); (got != nil) != tt.held {
 					t.Errorf("afterwards, the object is %v", got)
 				}
-				time.Sleep(2 * Lifetime)
+				time.Sleep(2 * lifetime)
 				r.Sweep()
 				if len(r.ends)+len(r.written) != 0 {
 					t.Errorf("%d ends and %d writes are held for ever", len(r.ends), len(r.written))
@@ -251,7 +251,7 @@ func TestRecentOutlivesNoCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRecent()
 		r.Put("Pod", version("5"))
-		time.Sleep(Lifetime)
+		time.Sleep(lifetime)
 		if got := r.Latest("Pod", webKey, nil); got == nil {
 			t.Error("a write is dropped before its time")
 		}
@@ -260,12 +260,12 @@ func TestRecentOutlivesNoCutOff(t *testing.T) {
 			t.Errorf("after its time the object is still %v", got)
 		}
 		r.Put("Pod", version("6"))
-		time.Sleep(Lifetime + time.Nanosecond)
+		time.Sleep(lifetime + time.Nanosecond)
 		r.Put("Service", version("1"))
 		if len(r.written) != 1 {
 			t.Errorf("%d writes are held, want the last alone", len(r.written))
 		}
-		time.Sleep(Lifetime + time.Nanosecond)
+		time.Sleep(lifetime + time.Nanosecond)
 		if r.Sweep(); len(r.written) != 0 {
 			t.Errorf("%d writes are held after their time, want none", len(r.written))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
 // runsAt returns a function that reports whether a copy of the tenant has an address to itself.
@@ -63,7 +64,7 @@ func (s *session) enqueueTargeting(address string) {
 		}
 		// Reading a cache that has synced does not fail; were it to, the patrol would find what differs.
 		_ = s.cache.EachKeyBy(s.ctx, k, caches.IndexTargets, caches.AddressValue("", address), func(key client.ObjectKey) {
-			s.enqueue(s.request(k, key), priorityHigh)
+			s.enqueue(s.request(k, key), queue.PriorityHigh)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -21,7 +22,7 @@ func (s *session) affect(k *kinds.Kind, copied client.Object) {
 			continue
 		}
 		_ = s.cache.EachKeyBy(s.ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
-			s.enqueue(s.request(to, key), priorityNormal)
+			s.enqueue(s.request(to, key), queue.PriorityNormal)
 		})
 	}
 }

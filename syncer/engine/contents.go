@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -96,7 +97,7 @@ func (s *session) changedUnseen(k *kinds.Kind, o objects) bool {
 		return true
 	case unknown:
 		if !s.refusals.Has(k.Name, o.key) && !s.held.Has(k.Name, o.key) {
-			s.enqueue(s.request(k, o.key), priorityLow)
+			s.enqueue(s.request(k, o.key), queue.PriorityLow)
 		}
 	case compared:
 	}

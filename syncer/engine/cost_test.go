@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -34,11 +35,11 @@ func sendTo(ctx context.Context, t *testing.T, side string) {
 
 // TestCharge has each look at an object of blue lead to a request, and those at objects of red to none.
 func TestCharge(t *testing.T) {
-	e := &Engine{queue: fairqueue.New(Request.Lane, fairqueue.Options{})}
+	e := &Engine{queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}
 	defer e.queue.ShutDown()
 	for i := range 20 {
 		for _, tenant := range []multicluster.ClusterName{"blue", "red"} {
-			e.enqueue(Request{Cluster: tenant, Kind: "Pod", Key: client.ObjectKey{Name: strings.Repeat("x", i+1)}}, priorityNormal)
+			e.enqueue(queue.Request{Cluster: tenant, Kind: "Pod", Key: client.ObjectKey{Name: strings.Repeat("x", i+1)}}, queue.PriorityNormal)
 		}
 	}
 	var order strings.Builder

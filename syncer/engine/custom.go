@@ -98,7 +98,7 @@ func (e *Engine) release(ctx context.Context, r kinds.CustomResource) error {
 		return nil
 	}
 	delete(c.watched, watchOf(r))
-	defer e.usage.forget(w.Resource)
+	defer e.usage.Forget(w.Resource)
 	return e.cacheOf(w.Kind).Close(ctx, w.Kind)
 }
 

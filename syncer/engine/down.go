@@ -108,7 +108,7 @@ func (s *session) timeToEnd(m *kinds.Mirror[client.Object], o objects) *int64 {
 	switch {
 	case o.tenant != nil && o.tenant.GetUID() == of:
 		return s.identity().GracePeriod(m.GracePeriodSeconds(o.tenant))
-	case s.forced.has(of, time.Now()):
+	case s.forced.Has(of, time.Now()):
 		return new(int64(0))
 	}
 	return nil

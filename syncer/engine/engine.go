@@ -25,7 +25,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/limits"
+	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
@@ -70,7 +73,7 @@ type Options struct {
 	// Validation asks the validators of plugins before copies are written; nil without validators.
 	Validation *validation.Gate
 	// Limits are how many copies a tenant may have unless its policy says otherwise.
-	Limits Limits
+	Limits limits.Limits
 	// Metrics are this engine's own.
 	Metrics *Metrics
 }
@@ -82,20 +85,20 @@ type Engine struct {
 	builtin    map[string]*kinds.Kind
 	custom     *customKinds
 	tokens     tokenKinds
-	queue      *fairqueue.Queue[Request]
+	queue      *fairqueue.Queue[queue.Request]
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
 	validation *validation.Gate
-	limits     Limits
-	usage      *usage
+	limits     limits.Limits
+	usage      *limits.Usage
 	metrics    *Metrics
 	// watching is closed when the super cluster's objects are known.
 	watching chan struct{}
 	// beginning lets some tenants begin before others.
 	beginning turns
 	// usual is how long the super cluster takes to answer.
-	usual usual
+	usual pace.Usual
 
 	mu       sync.RWMutex
 	sessions map[multicluster.ClusterName]*session
@@ -108,7 +111,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		super:      mgr.GetLocalManager(),
 		caches:     map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
 		builtin:    map[string]*kinds.Kind{},
-		queue:      fairqueue.New(Request.Lane, opts.Queue),
+		queue:      fairqueue.New(queue.Request.Lane, opts.Queue),
 		nodeLinger: opts.NodeLinger,
 		timeout:    opts.Timeout,
 		interval:   opts.Patrol,
@@ -117,7 +120,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		sessions:   map[multicluster.ClusterName]*session{},
 		validation: opts.Validation,
 		limits:     opts.Limits,
-		usage:      newUsage(),
+		usage:      limits.NewUsage(),
 		metrics:    opts.Metrics,
 	}
 	if e.validation != nil {
@@ -172,19 +175,19 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 
 // addController adds the controller whose workers take requests from the fair queue.
 func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
-	c, err := controller.NewTypedUnmanaged[Request]("syncer", controller.TypedOptions[Request]{
+	c, err := controller.NewTypedUnmanaged[queue.Request]("syncer", controller.TypedOptions[queue.Request]{
 		Reconciler:              e,
 		MaxConcurrentReconciles: opts.Queue.Workers + opts.Queue.SlowWorkers,
 		ReconciliationTimeout:   opts.Timeout,
 		SkipNameValidation:      new(true), // several syncers may run in one process
 		Logger:                  mgr.GetLogger().WithName("syncer"),
-		LogConstructor: func(r *Request) logr.Logger {
+		LogConstructor: func(r *queue.Request) logr.Logger {
 			if r == nil {
 				return mgr.GetLogger().WithName("syncer")
 			}
 			return mgr.GetLogger().WithName("syncer").WithValues("tenant", r.Cluster, "kind", r.Kind, "object", r.Key)
 		},
-		NewQueue: func(string, workqueue.TypedRateLimiter[Request]) workqueue.TypedRateLimitingInterface[Request] {
+		NewQueue: func(string, workqueue.TypedRateLimiter[queue.Request]) workqueue.TypedRateLimitingInterface[queue.Request] {
 			return e.queue
 		},
 	})
@@ -284,12 +287,12 @@ func (e *Engine) eachSession(f func(*session)) {
 }
 
 // Reconcile does what one request asks for. An error is tried again with the key's own backoff.
-func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Result, error) {
 	s := e.session(req.Cluster)
 	if s == nil {
 		return reconcile.Result{}, nil
 	}
-	defer s.turn.ended(req)
+	defer s.turn.Ended(req)
 	k := s.kind(req.Kind)
 	if k == nil {
 		return reconcile.Result{}, nil
@@ -314,8 +317,8 @@ func (e *Engine) Reconcile(ctx context.Context, req Request) (reconcile.Result, 
 	switch {
 	case errors.Is(err, errInDoubt):
 		return reconcile.Result{RequeueAfter: inDoubt}, nil
-	case errors.Is(err, errNotItsTurn):
-		s.turn.wait(req)
+	case errors.Is(err, queue.ErrNotItsTurn):
+		s.turn.Wait(req)
 		return reconcile.Result{}, nil
 	}
 	return s.conclude(ctx, k, req.Key, err, retries)

@@ -14,17 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
-
-func TestRequest(t *testing.T) {
-	r := Request{Cluster: "team-71a1c3-blue", Kind: "Pod", Key: kindstest.WebKey()}
-	if got := r.Lane(); got != "team-71a1c3-blue" {
-		t.Errorf("the lane is %q", got)
-	}
-	if got, want := r.String(), "team-71a1c3-blue: Pod default/web"; got != want {
-		t.Errorf("the request is %q, want %q", got, want)
-	}
-}
 
 func TestReferencesOf(t *testing.T) {
 	silent := kindstest.Rich()
@@ -97,10 +88,10 @@ func TestInitialPriority(t *testing.T) {
 		obj  client.Object
 		want int
 	}{
-		"a pod that has had no copy":       {kindstest.Rich().Erase(), kindstest.Named("new"), priorityNormal},
-		"a pod that has had one":           {kindstest.Rich().Erase(), kindstest.Named("started"), priorityLow},
-		"what does not live with its copy": {kindstest.Plain().Erase(), kindstest.Named("new"), priorityLow},
-		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), kindstest.Named("new"), priorityLow},
+		"a pod that has had no copy":       {kindstest.Rich().Erase(), kindstest.Named("new"), queue.PriorityNormal},
+		"a pod that has had one":           {kindstest.Rich().Erase(), kindstest.Named("started"), queue.PriorityLow},
+		"what does not live with its copy": {kindstest.Plain().Erase(), kindstest.Named("new"), queue.PriorityLow},
+		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), kindstest.Named("new"), queue.PriorityLow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := initialPriority(tc.kind, tc.obj); got != tc.want {

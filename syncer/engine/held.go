@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
 // validate does a write to the super cluster if the validators allow it, and if it is its turn.
@@ -15,10 +16,10 @@ func (s *session) validate(ctx context.Context, obj, was client.Object, write fu
 	if !s.validation.Watches(obj) {
 		return write(ctx)
 	}
-	if !s.turn.take() {
-		return errNotItsTurn
+	if !s.turn.Take() {
+		return queue.ErrNotItsTurn
 	}
-	defer s.turn.give()
+	defer s.turn.Give()
 	t := s.identity()
 	who := plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
 	return s.validation.Write(ctx, who, obj, was, write)
@@ -28,7 +29,7 @@ func (s *session) validate(ctx context.Context, obj, was client.Object, write fu
 func (e *Engine) retry(tenant string) {
 	if s := e.session(multicluster.ClusterName(tenant)); s != nil {
 		s.retries.Add(1)
-		s.enqueueParked(s.held.All(), priorityNormal)
+		s.enqueueParked(s.held.All(), queue.PriorityNormal)
 	}
 }
 
@@ -42,7 +43,7 @@ func (e *Engine) serves(tenant string) bool {
 func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
 	told := s.held.Put(k.Name, key)
 	if s.retries.Load() != retries {
-		s.enqueue(s.request(k, key), priorityNormal)
+		s.enqueue(s.request(k, key), queue.PriorityNormal)
 	}
 	if told == why.Message {
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -118,7 +119,7 @@ func resultOf(err error) string {
 		return "done"
 	case pending.IsRejection(err):
 		return "refused"
-	case errors.Is(err, errNotItsTurn):
+	case errors.Is(err, queue.ErrNotItsTurn):
 		return "waiting"
 	case pending.LacksRights(err):
 		return "forbidden"
@@ -145,9 +146,9 @@ func weightClass(weight int32) string {
 
 func priorityName(priority int) string {
 	switch {
-	case priority >= priorityHigh:
+	case priority >= queue.PriorityHigh:
 		return "high"
-	case priority <= priorityLow:
+	case priority <= queue.PriorityLow:
 		return "low"
 	}
 	return "normal"
@@ -176,7 +177,7 @@ func (m *Metrics) observePatrol(began time.Time) {
 
 // queueMetrics count what is in the queue when they are read.
 type queueMetrics struct {
-	queue    atomic.Pointer[fairqueue.Queue[Request]] // nil before there is an engine
+	queue    atomic.Pointer[fairqueue.Queue[queue.Request]] // nil before there is an engine
 	requests *prometheus.GaugeVec
 	longest  prometheus.Gauge
 	tenants  prometheus.Gauge

@@ -20,6 +20,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -85,33 +86,33 @@ vc_syncer_queue_objects{state="paused"} 0
 		}
 	}
 	expect(0, 0, 0, 0) // there is no engine yet
-	queue := fairqueue.New(Request.Lane, fairqueue.Options{})
-	m.queue.queue.Store(queue)
-	queue.Add(Request{Cluster: "red", Kind: "Pod", Key: kindstest.WebKey()})
-	queue.Add(Request{Cluster: "blue", Kind: "Pod", Key: kindstest.WebKey()})
+	fair := fairqueue.New(queue.Request.Lane, fairqueue.Options{})
+	m.queue.queue.Store(fair)
+	fair.Add(queue.Request{Cluster: "red", Kind: "Pod", Key: kindstest.WebKey()})
+	fair.Add(queue.Request{Cluster: "blue", Kind: "Pod", Key: kindstest.WebKey()})
 	expect(2, 1, 0, 2)
-	request, _ := queue.Get()
+	request, _ := fair.Get()
 	expect(1, 1, 1, 2)
-	queue.Done(request)
+	fair.Done(request)
 	expect(1, 1, 0, 1)
 }
 
 func TestWaitsAreCountedByPriorityAndWeight(t *testing.T) {
 	m, registry := newTestMetrics(t)
-	queue := fairqueue.New(Request.Lane, fairqueue.Options{Observe: m.observeWait})
+	fair := fairqueue.New(queue.Request.Lane, fairqueue.Options{Observe: m.observeWait})
 	for tenant, weight := range map[string]int32{"two": 2, "nine": 9, "ten": 10, "ninety-nine": 99, "hundred": 100, "thousand": 1000} {
-		queue.SetWeight(tenant, weight)
+		fair.SetWeight(tenant, weight)
 	}
 	for _, r := range []struct {
 		tenant   multicluster.ClusterName
 		priority int
 	}{
-		{"one", priorityHigh}, {"one", priorityHigh + 1}, {"one", priorityNormal}, {"one", priorityLow}, {"one", priorityLow - 1},
+		{"one", queue.PriorityHigh}, {"one", queue.PriorityHigh + 1}, {"one", queue.PriorityNormal}, {"one", queue.PriorityLow}, {"one", queue.PriorityLow - 1},
 		{"two", 0}, {"nine", 0}, {"ten", 0}, {"ninety-nine", 0}, {"hundred", 0}, {"thousand", 0},
 	} {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &r.priority}, Request{Cluster: r.tenant, Kind: "Pod"})
-		request, _ := queue.Get()
-		queue.Done(request)
+		fair.AddWithOpts(priorityqueue.AddOpts{Priority: &r.priority}, queue.Request{Cluster: r.tenant, Kind: "Pod"})
+		request, _ := fair.Get()
+		fair.Done(request)
 	}
 	counts := map[string]uint64{}
 	families, err := registry.Gather()

@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -178,7 +179,7 @@ func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*session)
 	origin := translate.OriginOf(ns)
 	if s := e.session(multicluster.ClusterName(origin.Cluster)); s != nil {
 		note(s)
-		s.enqueue(s.request(spaces, client.ObjectKey{Name: origin.Namespace}), priorityNormal)
+		s.enqueue(s.request(spaces, client.ObjectKey{Name: origin.Namespace}), queue.PriorityNormal)
 	}
 	return true
 }

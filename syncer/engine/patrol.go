@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
@@ -33,7 +34,7 @@ func (e *Engine) patrol(ctx context.Context) {
 			if found := s.compareAll(ctx, budget); len(found) > 0 {
 				suspects[s] = found
 			}
-			s.enqueueParked(s.held.All(), priorityNormal)
+			s.enqueueParked(s.held.All(), queue.PriorityNormal)
 			s.enqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
@@ -70,7 +71,7 @@ func (s *session) mend(ctx context.Context, found differences) {
 				continue
 			}
 			s.metrics.patrolFindings.WithLabelValues(k.Name).Inc()
-			s.enqueue(s.request(k, key), priorityLow)
+			s.enqueue(s.request(k, key), queue.PriorityLow)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -65,7 +66,7 @@ func (s *session) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds
 		return false, err
 	case err != nil:
 		// It is reconciled separately, with its own backoff and its own event.
-		s.enqueue(s.request(to, key), priorityNormal)
+		s.enqueue(s.request(to, key), queue.PriorityNormal)
 	}
 	if there || ref.Required {
 		return there, nil

@@ -3,12 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,12 +31,12 @@ func (s *session) allowRemoval(ctx context.Context, k *kinds.Kind, o objects, p 
 		if p.wanted || !k.Down.OnDemand {
 			return nil
 		}
-		return s.absences.verify(ctx, s.confirmAbsence)
+		return s.absences.Verify(ctx, s.confirmAbsence)
 	}
-	if err := s.identities.verify(ctx, s.cluster.Verify); err != nil {
+	if err := s.identities.Verify(ctx, s.cluster.Verify); err != nil {
 		return err
 	}
-	if s.deleted.has(translate.OriginOf(o.super).UID, time.Now()) {
+	if s.deleted.Has(translate.OriginOf(o.super).UID, time.Now()) {
 		return nil
 	}
 	if k.Name == namespaceKind && o.tenant == nil {
@@ -47,7 +44,7 @@ func (s *session) allowRemoval(ctx context.Context, k *kinds.Kind, o objects, p 
 			return err
 		}
 	}
-	return s.absences.verify(ctx, s.confirmAbsence)
+	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
 // confirmEmptiness is asked about a namespace that is missing in the tenant though nobody was seen to delete it. All that is in its
@@ -106,7 +103,7 @@ func (s *session) emptied(abandoned int) error {
 func (s *session) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
 	err := s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) {
-		if runs(k.Down.Mirror, obj) && !s.deleted.has(translate.OriginOf(obj).UID, now) {
+		if runs(k.Down.Mirror, obj) && !s.deleted.Has(translate.OriginOf(obj).UID, now) {
 			running++
 		}
 	})
@@ -131,40 +128,8 @@ func (s *session) witness(obj client.Object, missed bool) {
 	if missed || stand(obj) != deleting {
 		return
 	}
-	s.deleted.add(obj.GetUID(), time.Now())
+	s.deleted.Add(obj.GetUID(), time.Now())
 	if grace := obj.GetDeletionGracePeriodSeconds(); grace != nil && *grace == 0 {
-		s.forced.add(obj.GetUID(), time.Now())
+		s.forced.Add(obj.GetUID(), time.Now())
 	}
-}
-
-// remembered is how long a deletion that was seen is known. One that takes longer to carry is asked about.
-const remembered = 10 * time.Minute
-
-// deletions are the UIDs of objects whose deletion was seen. The zero value is ready.
-type deletions struct {
-	mu    sync.Mutex
-	seen  map[types.UID]time.Time
-	swept time.Time
-}
-
-// add notes that an object's deletion was seen.
-func (d *deletions) add(uid types.UID, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.seen == nil {
-		d.seen = map[types.UID]time.Time{}
-	}
-	if now.Sub(d.swept) > remembered {
-		d.swept = now
-		maps.DeleteFunc(d.seen, func(_ types.UID, at time.Time) bool { return now.Sub(at) > remembered })
-	}
-	d.seen[uid] = now
-}
-
-// has says whether an object's deletion was seen.
-func (d *deletions) has(uid types.UID, now time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at, ok := d.seen[uid]
-	return ok && now.Sub(at) <= remembered
 }

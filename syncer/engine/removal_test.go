@@ -19,41 +19,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
-
-func TestDeletionsAreRememberedForAWhile(t *testing.T) {
-	var d deletions
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if d.has("a", start) {
-		t.Error("a deletion is known that nobody saw")
-	}
-	d.add("a", start)
-	if !d.has("a", start.Add(remembered)) {
-		t.Error("a deletion is forgotten too early")
-	}
-	if d.has("a", start.Add(remembered+time.Second)) || d.has("b", start) {
-		t.Error("a deletion is known too long, or for another object")
-	}
-	// Seen again, it is known as long again.
-	d.add("a", start.Add(remembered))
-	if !d.has("a", start.Add(2*remembered)) {
-		t.Error("a deletion that was seen again is forgotten too early")
-	}
-}
-
-func TestDeletionsDoNotPileUp(t *testing.T) {
-	var d deletions
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i := range 1000 {
-		d.add(types.UID(fmt.Sprint(i)), now)
-		now = now.Add(time.Minute)
-	}
-	if most := 2 * int(remembered/time.Minute); len(d.seen) > most+2 {
-		t.Errorf("%d deletions are remembered, most of them too old to count", len(d.seen))
-	}
-}
 
 // TestWitness: a deletion through the apiserver marks a pod before it goes, even one by force.
 func TestWitness(t *testing.T) {
@@ -73,13 +42,13 @@ func TestWitness(t *testing.T) {
 		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{deleted: &deletions{}, forced: &deletions{}}
+			s := &session{deleted: &deletion.Deletions{}, forced: &deletion.Deletions{}}
 			tc.obj.UID = "uid"
 			s.witness(tc.obj, tc.missed)
-			if got := s.deleted.has("uid", time.Now()); got != tc.want {
+			if got := s.deleted.Has("uid", time.Now()); got != tc.want {
 				t.Errorf("seen: %t, want %t", got, tc.want)
 			}
-			if got := s.forced.has("uid", time.Now()); got != tc.forced {
+			if got := s.forced.Has("uid", time.Now()); got != tc.forced {
 				t.Errorf("forced: %t, want %t", got, tc.forced)
 			}
 		})
@@ -145,7 +114,7 @@ func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 	}
 	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
 	s := &session{
-		Engine: &Engine{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(), deleted: &deletions{}, identities: newVerifier(), absences: newVerifier(),
+		Engine: &Engine{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(), deleted: &deletion.Deletions{}, identities: deletion.NewVerifier(), absences: deletion.NewVerifier(),
 	}
 	cachestest.Hold(s.cache, k, known...)
 	s.tenant.Store(new(kindstest.Blue()))
@@ -192,7 +161,7 @@ func TestAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, tenant := bereft(tc.pods, tc.copies...)
-			s.deleted.add(tc.seen, time.Now())
+			s.deleted.Add(tc.seen, time.Now())
 			got, err := s.abandoned(t.Context(), s.kind("Pod"))
 			if err != nil || got != tc.want {
 				t.Errorf("%d are abandoned, %v; want %d", got, err, tc.want)
@@ -269,7 +238,7 @@ func TestAllowRemoval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, tenant := bereft(0, copies(aHandful+1)...)
 			tenant.stranger = tc.stranger
-			s.deleted.add(tc.seen, time.Now())
+			s.deleted.Add(tc.seen, time.Now())
 			k := kindstest.Rich()
 			k.OnDemand = tc.onDemand
 			err := s.allowRemoval(t.Context(), k.Erase(), objects{super: super}, tc.pair)
@@ -304,7 +273,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := bereft(tc.pods)
 			if tc.seen != "" {
-				s.deleted.add(tc.seen, time.Now())
+				s.deleted.Add(tc.seen, time.Now())
 				s.cache = nil // nobody asks for pods
 			}
 			k := kinds.Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.Erase()

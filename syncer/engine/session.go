@@ -14,10 +14,13 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -47,16 +50,16 @@ type session struct {
 	refusals *pending.Rejections
 	held     *pending.Denials
 	// turn is whose copy validators are asked about.
-	turn *turn
+	turn *queue.Turn
 	// retries is how often what is held was tried again because something had changed.
 	retries atomic.Int64
 	// deleted are the tenant's objects whose deletion was seen.
-	deleted *deletions
+	deleted *deletion.Deletions
 	// forced are those of them that had no time to end.
-	forced *deletions
+	forced *deletion.Deletions
 	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
 	// missing was deleted.
-	identities, absences *verifier
+	identities, absences *deletion.Verifier
 	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
 	emptySince time.Time
 	// agreements are the objects whose contents were compared and are in no cache.
@@ -68,7 +71,7 @@ type session struct {
 	// digests are of copies.
 	digests digests
 	// pace tells whether the tenant's apiserver answers slowly.
-	pace *pace
+	pace *pace.Pace
 }
 
 func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
@@ -83,15 +86,15 @@ func newSession(ctx context.Context, e *Engine, c TenantCluster) *session {
 		superRecent:  caches.NewRecent(),
 		refusals:     pending.NewRejections(e.metrics.countRefused),
 		held:         pending.NewDenials(e.metrics.countHeld),
-		turn:         newTurn(func(r Request) { e.enqueue(r, priorityHigh) }),
-		identities:   newVerifier(),
-		absences:     newVerifier(),
+		turn:         queue.NewTurn(func(r queue.Request) { e.enqueue(r, queue.PriorityHigh) }),
+		identities:   deletion.NewVerifier(),
+		absences:     deletion.NewVerifier(),
 		patches:      patch.Compile(t.Sync.Patches),
-		deleted:      &deletions{},
-		forced:       &deletions{},
+		deleted:      &deletion.Deletions{},
+		forced:       &deletion.Deletions{},
 	}
 	s.tenant.Store(&t)
-	s.pace = newPace(&e.usual, func(slow bool) { e.setSlow(s, slow) })
+	s.pace = pace.New(&e.usual, func(slow bool) { e.setSlow(s, slow) })
 	carried := map[string]*kinds.Kind{}
 	for name, k := range e.builtin {
 		if c.Serves(k.GVK) {
@@ -228,7 +231,7 @@ func (s *session) referred(ctx context.Context, kind string, key client.ObjectKe
 }
 
 // eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
-func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(Request)) error {
+func (s *session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(queue.Request)) error {
 	for k := range s.referrers() {
 		to := caches.ReferenceValue(key.Namespace, name, key.Name)
 		err := s.cache.EachKeyBy(ctx, k, caches.IndexReferences, to, func(key client.ObjectKey) {

@@ -16,6 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -73,7 +74,9 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 	if err != nil {
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
-	review := func(s *session, obj client.Object) { s.enqueue(s.request(e.tokens.of, tokensKey(obj)), priorityLow) }
+	review := func(s *session, obj client.Object) {
+		s.enqueue(s.request(e.tokens.of, tokensKey(obj)), queue.PriorityLow)
+	}
 	come := func(obj client.Object) {
 		if s := e.owner(obj); s != nil && !s.superRecent.Seen(secrets.Name, obj) {
 			review(s, obj)

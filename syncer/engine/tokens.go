@@ -20,6 +20,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -76,7 +77,7 @@ func (s *session) enqueueRenewals(ctx context.Context) {
 	}
 	err := s.eachKeptTokens(ctx, func(kept client.Object) {
 		if isPast(kept.GetAnnotations()[names.TokensRenewal]) {
-			s.enqueue(s.request(s.tokens.of, tokensKey(kept)), priorityLow)
+			s.enqueue(s.request(s.tokens.of, tokensKey(kept)), queue.PriorityLow)
 		}
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -73,7 +74,7 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	show := func(obj client.Object) {
 		for s, key := range e.viewers(k, obj) {
 			s.superRecent.Seen(k.Name, obj)
-			s.enqueue(s.request(k, key), priorityLow)
+			s.enqueue(s.request(k, key), queue.PriorityLow)
 		}
 	}
 	return caches.Handler{
@@ -87,8 +88,8 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *session) {
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
-			s.enqueueParked(s.refusals.All(), priorityLow)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			s.enqueueParked(s.refusals.All(), queue.PriorityLow)
 		})
 	}
 	return caches.Handler{
@@ -114,26 +115,26 @@ func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	}
 	return caches.Handler{
 		Add: func(obj client.Object, _ bool) {
-			e.usage.observe(k, nil, obj)
-			if s := event(obj, priorityNormal); s != nil {
+			e.usage.Observe(k, nil, obj)
+			if s := event(obj, queue.PriorityNormal); s != nil {
 				s.retarget(k, nil, obj)
 			}
 		},
 		Update: func(was, obj client.Object) {
-			e.usage.observe(k, was, obj)
+			e.usage.Observe(k, was, obj)
 			if graceExpired(k.Down.Mirror, was, obj) {
 				return
 			}
-			s := event(obj, priorityHigh)
+			s := event(obj, queue.PriorityHigh)
 			if s == nil {
-				s = event(was, priorityHigh) // the labels that name its tenant were removed
+				s = event(was, queue.PriorityHigh) // the labels that name its tenant were removed
 			}
 			if s != nil {
 				s.retarget(k, was, obj)
 			}
 		},
 		Remove: func(obj client.Object, _ bool) {
-			e.usage.observe(k, obj, nil)
+			e.usage.Observe(k, obj, nil)
 			if e.reviewOwn(k, obj, func(s *session) { s.superRecent.Ended(k.Name, obj) }) {
 				return
 			}
@@ -142,7 +143,7 @@ func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 				return
 			}
 			s.superRecent.Ended(k.Name, obj)
-			event(obj, priorityHigh)
+			event(obj, queue.PriorityHigh)
 			s.retarget(k, obj, nil)
 			s.freed(k)
 			if m := k.Down.Mirror; m != nil && m.Node(obj) != "" {
@@ -161,7 +162,7 @@ func (e *Engine) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 		key := client.ObjectKeyFromObject(obj)
 		e.eachSession(func(s *session) {
 			if used, err := s.usesNode(s.ctx, key.Name); used || err != nil {
-				s.enqueue(s.request(k, key), priorityNormal)
+				s.enqueue(s.request(k, key), queue.PriorityNormal)
 			}
 		})
 	}
@@ -330,7 +331,7 @@ func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
 			if s.begun.Load() {
 				s.wake(k, obj)
@@ -343,7 +344,7 @@ func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 			if k.Down != nil && graceExpired(k.Down.Mirror, was, obj) {
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityNormal)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
 				s.review(obj.GetNamespace(), differing(kinds.References(k, was), kinds.References(k, obj)))
@@ -352,7 +353,7 @@ func (s *session) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 		Remove: func(obj client.Object, missed bool) {
 			s.witness(obj, missed)
 			s.tenantRecent.Ended(k.Name, obj)
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), priorityHigh)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityHigh)
 			s.review(obj.GetNamespace(), kinds.References(k, obj))
 		},
 	}
@@ -378,14 +379,14 @@ func onlyStatus(was, now client.Object) bool {
 // initialPriority is the priority of an object that was there before the syncer: what has had no copy yet may have waited for it.
 func initialPriority(k *kinds.Kind, obj client.Object) int {
 	if k.Down != nil && k.Down.Mirror != nil && !k.Down.Mirror.Started(obj) {
-		return priorityNormal
+		return queue.PriorityNormal
 	}
-	return priorityLow
+	return queue.PriorityLow
 }
 
 // wake enqueues what may have waited for an object to appear: events of different kinds come in any order.
 func (s *session) wake(k *kinds.Kind, obj client.Object) {
-	again := func(r Request) { s.enqueue(r, priorityNormal) }
+	again := func(r queue.Request) { s.enqueue(r, queue.PriorityNormal) }
 	if k.Name == namespaceKind {
 		s.eachIn(obj.GetName(), again)
 		return
@@ -407,7 +408,7 @@ func (s *session) enqueueParked(objects []kinds.ObjectKey, priority int) {
 }
 
 // eachIn calls f with the request of each object that the tenant has in a namespace and that goes down.
-func (s *session) eachIn(namespace string, f func(Request)) {
+func (s *session) eachIn(namespace string, f func(queue.Request)) {
 	for k := range s.carried() {
 		if k.Down == nil || k.Name == namespaceKind {
 			continue
@@ -422,7 +423,7 @@ func (s *session) eachIn(namespace string, f func(Request)) {
 func (s *session) review(namespace string, refs []kinds.Reference) {
 	for _, ref := range refs {
 		if to := s.kind(ref.Kind); to != nil && to.Down != nil && to.Down.OnDemand {
-			s.enqueue(s.request(to, ref.KeyFor(namespace)), priorityLow)
+			s.enqueue(s.request(to, ref.KeyFor(namespace)), queue.PriorityLow)
 		}
 	}
 }
@@ -455,7 +456,7 @@ func (s *session) enqueueSuper() error {
 
 // enqueueAll enqueues the objects of a kind on both sides.
 func (s *session) enqueueAll(k *kinds.Kind) error {
-	err := s.cache.EachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
+	err := s.cache.EachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
 	}
@@ -464,7 +465,7 @@ func (s *session) enqueueAll(k *kinds.Kind) error {
 
 // enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
 func (s *session) enqueueCopies(k *kinds.Kind) error {
-	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), priorityLow) })
+	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.Name, err)
 	}

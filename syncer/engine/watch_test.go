@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
 func TestOnlyStatus(t *testing.T) {
@@ -73,7 +74,7 @@ func TestIsUp(t *testing.T) {
 func TestOrder(t *testing.T) {
 	begun := settings()
 	s, _ := standing([]client.Object{begun}, nil)
-	s.queue = fairqueue.New(Request.Lane, fairqueue.Options{})
+	s.queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
 	defer s.queue.ShutDown()
 	s.sessions = map[multicluster.ClusterName]*session{multicluster.ClusterName(kindstest.Blue().Key): s}
 	k := s.kind("ConfigMap")

@@ -1,4 +1,4 @@
-package engine
+package limits
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func atMost(k *kinds.Kind, was, now client.Object, most int64) growth {
 }
 
 func TestUsageFollowsEvents(t *testing.T) {
-	k, u := ported(), newUsage()
+	k, u := ported(), NewUsage()
 	a, grown, b := copyOfCluster("blue", "a", 1), copyOfCluster("blue", "a", 3), copyOfCluster("green", "b", 2)
 	stolen := copyOfCluster("", "a", 3)
 	for i, step := range []struct {
@@ -53,7 +53,7 @@ func TestUsageFollowsEvents(t *testing.T) {
 		{grown, nil, 0, 0, 1},
 		{b, nil, 0, 0, 0},
 	} {
-		u.observe(k, step.was, step.now)
+		u.Observe(k, step.was, step.now)
 		got := u.used["blue"]
 		if got["services"] != step.services || got["ports"] != step.ports || int64(len(u.used)) != min(step.all, 2) {
 			t.Fatalf("step %d: blue uses %v, all use %v", i, got, u.used)
@@ -63,7 +63,7 @@ func TestUsageFollowsEvents(t *testing.T) {
 
 // TestABurstStaysWithinTheLimit: what is being written counts before the cache shows it, once.
 func TestABurstStaysWithinTheLimit(t *testing.T) {
-	k, u := ported(), newUsage()
+	k, u := ported(), NewUsage()
 	allowed := 0
 	for i := range 10 {
 		obj := copyOfCluster("blue", fmt.Sprint(i), 1)
@@ -71,7 +71,7 @@ func TestABurstStaysWithinTheLimit(t *testing.T) {
 			allowed++
 		}
 		if i%2 == 0 && allowed <= 4 {
-			u.observe(k, nil, obj)
+			u.Observe(k, nil, obj)
 		}
 	}
 	if allowed != 4 {
@@ -86,7 +86,7 @@ func TestABurstStaysWithinTheLimit(t *testing.T) {
 }
 
 func TestReservationsAreGivenBack(t *testing.T) {
-	k, u := ported(), newUsage()
+	k, u := ported(), NewUsage()
 	one, two := copyOfCluster("blue", "1", 1), copyOfCluster("blue", "2", 1)
 	try := func(obj client.Object) string { return u.reserve("blue", keyOf(obj), atMost(k, nil, obj, 1)) }
 	if got := try(one); got != "" {
@@ -106,9 +106,9 @@ func TestReservationsAreGivenBack(t *testing.T) {
 
 // TestGrowthCounts: what a copy has already is not counted again when it changes.
 func TestGrowthCounts(t *testing.T) {
-	k, u := ported(), newUsage()
+	k, u := ported(), NewUsage()
 	was := copyOfCluster("blue", "a", 2)
-	u.observe(k, nil, was)
+	u.Observe(k, nil, was)
 	three, five := copyOfCluster("blue", "a", 3), copyOfCluster("blue", "a", 5)
 	if got := u.reserve("blue", keyOf(was), atMost(k, was, five, 4)); got != "ports" {
 		t.Errorf("growing to five is rejected for %q, want ports", got)
@@ -120,11 +120,11 @@ func TestGrowthCounts(t *testing.T) {
 	if got := u.reserve("blue", keyOf(other), atMost(k, nil, other, 4)); got != "ports" {
 		t.Errorf("another with two beside three is rejected for %q, want ports", got)
 	}
-	u.observe(k, was, was.DeepCopy()) // an event of before the change
+	u.Observe(k, was, was.DeepCopy()) // an event of before the change
 	if len(u.reserved["blue"]) != 1 {
 		t.Error("an earlier event gives the reservation back")
 	}
-	u.observe(k, was, three)
+	u.Observe(k, was, three)
 	if len(u.reserved["blue"]) != 0 || u.used["blue"]["ports"] != 3 {
 		t.Errorf("after the change, %v is reserved and %v used", u.reserved["blue"], u.used["blue"])
 	}

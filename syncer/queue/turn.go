@@ -1,4 +1,4 @@
-package engine
+package queue
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// errNotItsTurn is why an object has not been written yet. It waits for its turn, and no worker does.
-var errNotItsTurn = errors.New("validators are asked about another object of the tenant; this one waits for its turn")
+// ErrNotItsTurn is why an object has not been written yet. It waits for its turn, and no worker does.
+var ErrNotItsTurn = errors.New("validators are asked about another object of the tenant; this one waits for its turn")
 
-// turn has validators asked about one object of a tenant at a time, since the tenant is locked meanwhile. Who finds it taken goes away and
-// is called when it is free, so that workers wait for nobody, and other tenants for no worker.
-type turn struct {
+// Turn serializes the validation of one tenant, which is locked meanwhile. A request that cannot take the turn is set aside and called
+// again when the turn is free, so that no worker waits for it.
+type Turn struct {
 	// call has a request handed out again.
 	call func(Request)
 
@@ -25,10 +25,11 @@ type turn struct {
 	called *Request
 }
 
-func newTurn(call func(Request)) *turn { return &turn{call: call, known: sets.New[Request]()} }
+// NewTurn makes the turn of a tenant, which nobody has. It calls requests that are to be tried again.
+func NewTurn(call func(Request)) *Turn { return &Turn{call: call, known: sets.New[Request]()} }
 
-// take takes the turn if it is free.
-func (t *turn) take() bool {
+// Take takes the turn if it is free.
+func (t *Turn) Take() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.taken {
@@ -38,15 +39,15 @@ func (t *turn) take() bool {
 	return true
 }
 
-// give gives the turn back. The next is called when the request has ended.
-func (t *turn) give() {
+// Give gives the turn back. The next is called when the request has ended.
+func (t *Turn) Give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken = false
 }
 
-// wait puts a request among those that wait.
-func (t *turn) wait(r Request) {
+// Wait puts a request among those that wait.
+func (t *Turn) Wait(r Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.known.Has(r) {
@@ -55,16 +56,16 @@ func (t *turn) wait(r Request) {
 	}
 }
 
-// ended is told of every request that has ended, whether it had the turn or not, and calls the next if the turn is free. One that was
+// Ended is told of every request that has ended, whether it had the turn or not, and calls the next if the turn is free. One that was
 // called may have found nothing to write any more.
-func (t *turn) ended(r Request) {
+func (t *Turn) Ended(r Request) {
 	if next := t.next(r); next != nil {
 		t.call(*next)
 	}
 }
 
 // next is the request to be called after this one has ended; nil for none, or if one is called already.
-func (t *turn) next(ended Request) *Request {
+func (t *Turn) next(ended Request) *Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.called != nil && *t.called == ended {

@@ -1,4 +1,4 @@
-package engine
+package queue
 
 import (
 	"fmt"
@@ -15,48 +15,48 @@ func podRequest(name string) Request {
 // TestTurn: one has it at a time, and those who wait are called one after the other, in order.
 func TestTurn(t *testing.T) {
 	var called []string
-	turns := newTurn(func(r Request) { called = append(called, r.Key.Name) })
+	turns := NewTurn(func(r Request) { called = append(called, r.Key.Name) })
 	want := func(names ...string) {
 		t.Helper()
 		if diff := cmp.Diff(names, called); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if !turns.take() || turns.take() {
+	if !turns.Take() || turns.Take() {
 		t.Error("nobody has it, or two")
 	}
 	for _, name := range []string{"b", "c", "b", "d"} {
-		turns.wait(podRequest(name))
-		turns.ended(podRequest(name))
+		turns.Wait(podRequest(name))
+		turns.Ended(podRequest(name))
 	}
 	want()
-	turns.give()
-	turns.ended(podRequest("a"))
+	turns.Give()
+	turns.Ended(podRequest("a"))
 	want("b")
-	turns.ended(podRequest("other"))
+	turns.Ended(podRequest("other"))
 	want("b") // it comes, and then the next is called
-	if !turns.take() {
+	if !turns.Take() {
 		t.Error("it is not free")
 	}
-	turns.give()
-	turns.ended(podRequest("b"))
+	turns.Give()
+	turns.Ended(podRequest("b"))
 	want("b", "c")
-	turns.ended(podRequest("c")) // without having taken it
+	turns.Ended(podRequest("c")) // without having taken it
 	want("b", "c", "d")
 }
 
 // TestTurnIsNotLost: the turn becomes free between being found taken and waiting.
 func TestTurnIsNotLost(t *testing.T) {
 	called := 0
-	turns := newTurn(func(Request) { called++ })
-	turns.take()
-	if turns.take() {
+	turns := NewTurn(func(Request) { called++ })
+	turns.Take()
+	if turns.Take() {
 		t.Fatal("it was taken twice")
 	}
-	turns.give()
-	turns.ended(podRequest("a"))
-	turns.wait(podRequest("b"))
-	turns.ended(podRequest("b"))
+	turns.Give()
+	turns.Ended(podRequest("a"))
+	turns.Wait(podRequest("b"))
+	turns.Ended(podRequest("b"))
 	if called != 1 {
 		t.Errorf("it was called %d times", called)
 	}
@@ -66,7 +66,7 @@ func TestTurnIsNotLost(t *testing.T) {
 func TestTurnOfACrowd(t *testing.T) {
 	const crowd = 1000
 	var queue []Request
-	turns := newTurn(func(r Request) { queue = append([]Request{r}, queue...) })
+	turns := NewTurn(func(r Request) { queue = append([]Request{r}, queue...) })
 	for i := range crowd {
 		queue = append(queue, podRequest(fmt.Sprint(i)))
 	}
@@ -76,21 +76,21 @@ func TestTurnOfACrowd(t *testing.T) {
 		if len(queue) > 0 && len(inFlight) < 8 {
 			r := queue[0]
 			queue = queue[1:]
-			if turns.take() {
+			if turns.Take() {
 				inFlight = append([]Request{r}, inFlight...)
 				continue
 			}
 			bounced++
-			turns.wait(r)
-			turns.ended(r)
+			turns.Wait(r)
+			turns.Ended(r)
 			if bounced%100 != 0 {
 				continue
 			}
 		}
 		if len(inFlight) > 0 {
 			served[inFlight[0]] = true
-			turns.give()
-			turns.ended(inFlight[0])
+			turns.Give()
+			turns.Ended(inFlight[0])
 			inFlight = inFlight[1:]
 		}
 	}

@@ -1,4 +1,5 @@
-package engine
+// Package queue says what waits in the syncer's queue, in which order, and what waits for validators.
+package queue
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -8,9 +9,9 @@ import (
 // Priorities of requests in a tenant's lane. What is gone, and what the super cluster says of a copy, comes before what the tenant makes,
 // changes or begins to delete: what is under way is finished before more is begun. Last comes what is looked at again or only told.
 const (
-	priorityHigh   = 1
-	priorityNormal = 0
-	priorityLow    = -1
+	PriorityHigh   = 1
+	PriorityNormal = 0
+	PriorityLow    = -1
 )
 
 // Request is one object of a tenant, named as the tenant names it, whichever side the event came from.

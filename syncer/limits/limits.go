@@ -1,4 +1,5 @@
-package engine
+// Package limits bounds how many copies a tenant has in the super cluster.
+package limits
 
 import (
 	"fmt"
@@ -19,13 +20,13 @@ type Limits map[string]int64
 // AnyResource has the limit of each resource that has none of its own.
 const AnyResource = "*"
 
-// reasonLimited is the reason of the event and of the condition on an object that waits for room.
-const reasonLimited = "LimitExceeded"
+// ReasonLimited is the reason of the event and of the condition on an object that waits for room.
+const ReasonLimited = "LimitExceeded"
 
-// limit returns how much of a resource the tenant may have. AnyResource does not apply to parts of a kind.
-func (s *session) limit(k *kinds.Kind, resource string) (most int64, limited bool) {
-	own := s.identity().Policy.Limits
-	for _, limits := range []Limits{own, s.limits} {
+// most returns how much of a resource a tenant may have, by the first of the limits that says so. AnyResource does not apply to parts of
+// a kind.
+func most(k *kinds.Kind, resource string, by []Limits) (most int64, limited bool) {
+	for _, limits := range by {
 		if most, ok := limits[resource]; ok {
 			return most, most >= 0
 		}
@@ -36,14 +37,14 @@ func (s *session) limit(k *kinds.Kind, resource string) (most int64, limited boo
 	return 0, false
 }
 
-// reserve rejects a new or changed copy that would exceed a limit of the tenant. Otherwise it reserves the growth, which release
-// returns if the copy is not written; was is nil for a new copy.
-func (s *session) reserve(k *kinds.Kind, copied, was client.Object) (release func(), err error) {
+// Reserve rejects a new or changed copy that would exceed a limit of the tenant. Otherwise it reserves the growth, which release
+// returns if the copy is not written; was is nil for a new copy. The first of the limits that has a resource counts.
+func (u *Usage) Reserve(cluster string, k *kinds.Kind, copied, was client.Object, by ...Limits) (release func(), err error) {
 	wanted := k.Amounts(copied)
 	before := k.Amounts(was)
 	limits := map[string]int64{}
 	maps.DeleteFunc(wanted, func(resource string, amount int64) bool {
-		most, limited := s.limit(k, resource)
+		most, limited := most(k, resource, by)
 		limits[resource] = most
 		return !limited || amount <= before[resource]
 	})
@@ -51,20 +52,13 @@ func (s *session) reserve(k *kinds.Kind, copied, was client.Object) (release fun
 		return func() {}, nil
 	}
 	key := kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(copied)}
-	if resource := s.usage.reserve(s.lane(), key, growth{before: before, after: wanted, most: limits}); resource != "" {
+	if resource := u.reserve(cluster, key, growth{before: before, after: wanted, most: limits}); resource != "" {
 		return nil, pending.Reject(&plugins.RejectionError{
-			Reason:  reasonLimited,
+			Reason:  ReasonLimited,
 			Message: fmt.Sprintf("no more than %d %s are allowed for this cluster", limits[resource], resource),
 		})
 	}
-	return func() { s.usage.release(s.lane(), key) }, nil
-}
-
-// freed enqueues an object that waits for room, after a copy of its kind has gone.
-func (s *session) freed(k *kinds.Kind) {
-	if key, ok := s.held.Any(k.Name); ok {
-		s.enqueue(s.request(k, key), priorityNormal)
-	}
+	return func() { u.release(cluster, key) }, nil
 }
 
 // growth is what one copy has of limited resources before and after a write, where it becomes more, and how much the tenant may have.

@@ -1,4 +1,4 @@
-package engine
+package deletion
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 
 // TestVerifierAsksAgainForEach: an answer from before somebody came says nothing about what they saw.
 func TestVerifierAsksAgainForEach(t *testing.T) {
-	v := newVerifier()
+	v := NewVerifier()
 	answers := []error{nil, errors.New("another"), nil}
 	asked := 0
 	for _, want := range answers {
-		got := v.verify(t.Context(), func(context.Context) error {
+		got := v.Verify(t.Context(), func(context.Context) error {
 			asked++
 			return answers[asked-1]
 		})
@@ -31,7 +31,7 @@ func TestVerifierAsksAgainForEach(t *testing.T) {
 // TestVerifierSharesTheNextAnswer: those who come while a question is open do not get its answer, but the next, and all the same.
 func TestVerifierSharesTheNextAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVerifier()
+		v := NewVerifier()
 		var asked, early atomic.Int32
 		ask := func(context.Context) error {
 			number := asked.Add(1)
@@ -41,11 +41,11 @@ func TestVerifierSharesTheNextAnswer(t *testing.T) {
 			}
 			return nil
 		}
-		go func() { _ = v.verify(t.Context(), ask) }()
+		go func() { _ = v.Verify(t.Context(), ask) }()
 		synctest.Wait()
 		for range 20 {
 			go func() {
-				if v.verify(t.Context(), ask) != nil {
+				if v.Verify(t.Context(), ask) != nil {
 					early.Add(1)
 				}
 			}()

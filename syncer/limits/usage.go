@@ -1,4 +1,4 @@
-package engine
+package limits
 
 import (
 	"sync"
@@ -6,19 +6,21 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. A limit is thus
+// Usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. A limit is thus
 // checked without listing copies, and a burst does not exceed it.
-type usage struct {
+type Usage struct {
 	mu sync.Mutex
 	// used is by cluster key and resource, reserved by cluster key.
 	used     map[string]map[string]int64
 	reserved map[string]map[kinds.ObjectKey]reservation
 }
+
+// staleAfter is how long a reservation lasts whose copy no event tells of.
+const staleAfter = time.Minute
 
 // reservation is the growth of a copy that is being written.
 type reservation struct {
@@ -27,18 +29,19 @@ type reservation struct {
 	at time.Time
 }
 
-func newUsage() *usage {
-	return &usage{used: map[string]map[string]int64{}, reserved: map[string]map[kinds.ObjectKey]reservation{}}
+// NewUsage makes the usage of a super cluster without copies.
+func NewUsage() *Usage {
+	return &Usage{used: map[string]map[string]int64{}, reserved: map[string]map[kinds.ObjectKey]reservation{}}
 }
 
 // reserve reserves the growth of a copy. If that would exceed a limit, it reserves nothing and returns the resource.
-func (u *usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded string) {
+func (u *Usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
 	pending := map[string]int64{}
 	for other, r := range u.reserved[cluster] {
-		if other == key || now.Sub(r.at) > caches.Lifetime {
+		if other == key || now.Sub(r.at) > staleAfter {
 			delete(u.reserved[cluster], other)
 			continue
 		}
@@ -60,14 +63,14 @@ func (u *usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded
 }
 
 // release drops a reservation.
-func (u *usage) release(cluster string, key kinds.ObjectKey) {
+func (u *Usage) release(cluster string, key kinds.ObjectKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.reserved[cluster], key)
 }
 
-// observe counts an event of the super cluster: was is nil for a new object, now is nil for a deleted one.
-func (u *usage) observe(k *kinds.Kind, was, now client.Object) {
+// Observe counts an event of the super cluster: was is nil for a new object, now is nil for a deleted one.
+func (u *Usage) Observe(k *kinds.Kind, was, now client.Object) {
 	before, after := clusterOf(was), clusterOf(now)
 	if was != nil && now != nil && before == after && len(k.Down.Parts) == 0 {
 		return
@@ -87,7 +90,7 @@ func (u *usage) observe(k *kinds.Kind, was, now client.Object) {
 }
 
 // lockedAdd adds amounts to what a cluster uses, or takes them away.
-func (u *usage) lockedAdd(cluster string, amounts map[string]int64, sign int64) {
+func (u *Usage) lockedAdd(cluster string, amounts map[string]int64, sign int64) {
 	if cluster == "" {
 		return
 	}
@@ -117,8 +120,8 @@ func (r reservation) coveredBy(amounts map[string]int64) bool {
 	return true
 }
 
-// forget drops the counts of a resource that is no longer watched.
-func (u *usage) forget(resource string) {
+// Forget drops the counts of a resource that is no longer watched.
+func (u *Usage) Forget(resource string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for cluster, used := range u.used {

@@ -1,13 +1,13 @@
-package engine
+package deletion
 
 import (
 	"context"
 	"sync"
 )
 
-// verifier asks a question for many at once: each gets an answer to a question that was put after they came, and those who come
+// Verifier asks a question for many at once: each gets an answer to a question that was put after they came, and those who come
 // while one is being answered share the next.
-type verifier struct {
+type Verifier struct {
 	mu    sync.Mutex
 	begun int
 
@@ -17,12 +17,13 @@ type verifier struct {
 	answer   error
 }
 
-func newVerifier() *verifier {
-	return &verifier{turn: make(chan struct{}, 1)}
+// NewVerifier makes a verifier that has asked nothing yet.
+func NewVerifier() *Verifier {
+	return &Verifier{turn: make(chan struct{}, 1)}
 }
 
-// verify puts the question, unless one that was put after the call began has been answered meanwhile.
-func (v *verifier) verify(ctx context.Context, ask func(context.Context) error) error {
+// Verify puts the question, unless one that was put after the call began has been answered meanwhile.
+func (v *Verifier) Verify(ctx context.Context, ask func(context.Context) error) error {
 	before := v.count(0)
 	select {
 	case v.turn <- struct{}{}:
@@ -39,7 +40,7 @@ func (v *verifier) verify(ctx context.Context, ask func(context.Context) error) 
 }
 
 // count adds to the questions that were begun.
-func (v *verifier) count(more int) int {
+func (v *Verifier) count(more int) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.begun += more

@@ -1,4 +1,5 @@
-package engine
+// Package pace tells tenants whose apiservers answer slowly.
+package pace
 
 import (
 	"sync"
@@ -18,14 +19,14 @@ const (
 // mostProof, and as many answers in time halve it: to answer fast for a while, so as to be given workers, costs more each time.
 const leastProof, mostProof = 8, 1024
 
-// usual is how long answers of the super cluster usually take. The zero value is ready.
-type usual struct {
+// Usual is how long answers of the super cluster usually take. The zero value is ready.
+type Usual struct {
 	mu   sync.Mutex
 	mean time.Duration
 }
 
 // observe takes an answer in.
-func (u *usual) observe(took time.Duration) {
+func (u *Usual) observe(took time.Duration) {
 	const weight = 16
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -33,16 +34,16 @@ func (u *usual) observe(took time.Duration) {
 }
 
 // inTime returns how long an answer of a tenant may take.
-func (u *usual) inTime() time.Duration {
+func (u *Usual) inTime() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return min(max(slowFactor*u.mean, leastInTime), mostInTime)
 }
 
-// pace tells whether a tenant's apiserver answers slowly. It is a [requests.Timer] of the requests that reconciles send: a request
+// Pace tells whether a tenant's apiserver answers slowly. It is a [requests.Timer] of the requests that reconciles send: a request
 // that is not answered in time makes the tenant slow, while its worker still waits.
-type pace struct {
-	super *usual
+type Pace struct {
+	super *Usual
 	// tell is called when the tenant turns slow or fast. It must not call the pace.
 	tell func(slow bool)
 
@@ -52,12 +53,13 @@ type pace struct {
 	inTime, proof int
 }
 
-func newPace(super *usual, tell func(slow bool)) *pace {
-	return &pace{super: super, tell: tell, proof: leastProof}
+// New makes the pace of a tenant, compared with the super cluster's; tell is called when the tenant becomes slow or fast.
+func New(super *Usual, tell func(slow bool)) *Pace {
+	return &Pace{super: super, tell: tell, proof: leastProof}
 }
 
 // Begin notes that a request begins.
-func (p *pace) Begin(side string) (end func(answered bool)) {
+func (p *Pace) Begin(side string) (end func(answered bool)) {
 	if side == requests.Super {
 		began := time.Now()
 		return func(answered bool) {
@@ -75,7 +77,7 @@ func (p *pace) Begin(side string) (end func(answered bool)) {
 }
 
 // late notes that a request was not answered in time.
-func (p *pace) late() {
+func (p *Pace) late() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inTime = 0
@@ -87,7 +89,7 @@ func (p *pace) late() {
 }
 
 // answered notes that a request was answered in time.
-func (p *pace) answered() {
+func (p *Pace) answered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inTime++; p.inTime < p.proof {

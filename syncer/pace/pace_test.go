@@ -1,4 +1,4 @@
-package engine
+package pace
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 
 // paced is a pace that remembers what it tells.
 type paced struct {
-	*pace
+	*Pace
 	told []bool
 }
 
 func newPaced() *paced {
 	p := &paced{}
-	p.pace = newPace(&usual{}, func(slow bool) { p.told = append(p.told, slow) })
+	p.Pace = New(&Usual{}, func(slow bool) { p.told = append(p.told, slow) })
 	return p
 }
 
