@@ -175,6 +175,18 @@ func TestAdminsGuideIsComplete(t *testing.T) {
 	}
 }
 
+// TestDecisionsAreListed checks that the index of decisions has each of them, with its title.
+func TestDecisionsAreListed(t *testing.T) {
+	index := read(t, "decisions/README.md")
+	for _, page := range under(t, "decisions", ".md") {
+		name := filepath.Base(page)
+		title, _, _ := strings.Cut(strings.TrimPrefix(read(t, page), "# "), "\n")
+		if row := "| [" + name[:4] + "](" + name + ") | " + title + " |\n"; name != "README.md" && !strings.Contains(index, row) {
+			t.Errorf("decisions/README.md does not have the row %s", row)
+		}
+	}
+}
+
 // TestMakeTargetsExist checks that the Makefile has the targets that the documents name.
 func TestMakeTargetsExist(t *testing.T) {
 	makefile := read(t, "../Makefile")
