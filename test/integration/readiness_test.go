@@ -10,8 +10,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/virtualcluster/virtualcluster/config/crd"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
@@ -114,6 +116,25 @@ var _ = Describe("Readiness", func() {
 			Eventually(ready).Should(Equal(want))
 			Consistently(ready).Should(Equal(want))
 		}
+	})
+})
+
+var _ = Describe("A program that is started before the CRDs are there", func() {
+	It("waits for them", func(ctx SpecContext) {
+		bare := tenant(ctx) // a cluster without the tenancy API
+		connection, err := rest.HTTPClientFor(bare.Config)
+		Expect(err).NotTo(HaveOccurred())
+		mapper, err := apiutil.NewDynamicRESTMapper(bare.Config, connection)
+		Expect(err).NotTo(HaveOccurred())
+		waited := make(chan error, 1)
+		go func() { waited <- component.AwaitAPI(ctx, mapper, logger) }()
+		Consistently(waited).ShouldNot(Receive())
+		crds, err := crd.All()
+		Expect(err).NotTo(HaveOccurred())
+		for _, definition := range crds {
+			kit.Create(ctx, bare.Client, definition)
+		}
+		Eventually(waited).Should(Receive(BeNil()))
 	})
 })
 
