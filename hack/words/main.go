@@ -16,7 +16,7 @@ import (
 )
 
 // covered are the documents and folders that are checked without arguments.
-const covered = "README.md CONTRIBUTING.md SECURITY.md docs/admins docs/adding-a-kind.md docs/decisions docs/troubleshooting.md " +
+const covered = "README.md CONTRIBUTING.md SECURITY.md docs/admins docs/adding-a-kind.md docs/architecture.md docs/decisions docs/troubleshooting.md " +
 	"cmd hack/rbac"
 
 //go:embed phrases.txt
