@@ -14,15 +14,20 @@ import (
 // NewCommand makes the vc-manager command with the provisioners it is to have.
 func NewCommand(provisioners Provisioners) *cobra.Command {
 	return newCommand(func(ctx context.Context, superCluster *rest.Config, options Options) error {
-		mgr, err := New(superCluster, options, provisioners)
-		if err != nil {
-			return err
-		}
-		if err := component.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
-			return err
-		}
-		return mgr.Start(ctx)
+		return Run(ctx, superCluster, options, provisioners)
 	})
+}
+
+// Run runs a manager until ctx ends.
+func Run(ctx context.Context, superCluster *rest.Config, options Options, provisioners Provisioners) error {
+	mgr, err := New(superCluster, options, provisioners)
+	if err != nil {
+		return err
+	}
+	if err := component.AwaitAPI(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }
 
 // newCommand makes the command around what it runs, so that its flags can be tested alone.

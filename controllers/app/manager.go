@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -50,7 +51,9 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err := addControllers(mgr, options, provisioners); err != nil {
 		return nil, err
 	}
-	return mgr, options.AddReadiness(mgr, name, slices.Collect(maps.Keys(managerOptions.Cache.ByObject))...)
+	// VirtualClusters are not in ByObject, which takes CRDs that are installed.
+	cached := slices.AppendSeq([]client.Object{&tenancyv1alpha1.VirtualCluster{}}, maps.Keys(managerOptions.Cache.ByObject))
+	return mgr, options.AddReadiness(mgr, name, cached...)
 }
 
 // addControllers adds what the manager is for.
@@ -112,7 +115,6 @@ func (o *Options) manager() (manager.Options, error) {
 		return manager.Options{}, fmt.Errorf("set up cache: %w", err)
 	}
 	m := o.Manager(name, scheme)
-	cached[&tenancyv1alpha1.VirtualCluster{}] = cache.ByObject{}
 	m.Cache = cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()}
 	m.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	return m, nil

@@ -5,13 +5,10 @@ package component
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -20,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
@@ -119,41 +115,6 @@ func AddChecks(mgr Checker) error {
 	}
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)
-	}
-	return nil
-}
-
-// apiTimeout is how long the CRDs may take to be there, when they are installed
-// together with the program; apiPoll is how often the super cluster is asked
-// for them.
-const apiTimeout, apiPoll = time.Minute, 2 * time.Second
-
-// AwaitAPI waits until the super cluster serves the tenancy API. It fails when
-// that is not so after a minute, or at once if the super cluster does not
-// answer.
-func AwaitAPI(ctx context.Context, mapper meta.RESTMapper, logger logr.Logger) error {
-	for began := time.Now(); ; {
-		err := checkAPI(mapper)
-		if !meta.IsNoMatchError(err) || time.Since(began) >= apiTimeout {
-			return err
-		}
-		logger.Info("Waiting for the CRDs", "cause", err.Error())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(apiPoll):
-		}
-	}
-}
-
-func checkAPI(mapper meta.RESTMapper) error {
-	kind := tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster")
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("find the tenancy API in the super cluster; install the CRDs in config/crd: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("find the tenancy API in the super cluster: %w", err)
 	}
 	return nil
 }

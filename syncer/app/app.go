@@ -94,7 +94,7 @@ func Run(ctx context.Context, super *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := component.AwaitAPI(ctx, mgr.GetLocalManager().GetRESTMapper(), mgr.GetLogger()); err != nil {
+	if err := component.AwaitAPI(ctx, mgr.GetLocalManager()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

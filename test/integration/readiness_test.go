@@ -4,13 +4,16 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/config/crd"
@@ -119,22 +122,59 @@ var _ = Describe("Readiness", func() {
 	})
 })
 
-var _ = Describe("A program that is started before the CRDs are there", func() {
-	It("waits for them", func(ctx SpecContext) {
-		bare := tenant(ctx) // a cluster without the tenancy API
-		connection, err := rest.HTTPClientFor(bare.Config)
-		Expect(err).NotTo(HaveOccurred())
-		mapper, err := apiutil.NewDynamicRESTMapper(bare.Config, connection)
-		Expect(err).NotTo(HaveOccurred())
-		waited := make(chan error, 1)
-		go func() { waited <- component.AwaitAPI(ctx, mapper, logger) }()
-		Consistently(waited).ShouldNot(Receive())
+// program is one that works on a super cluster until its context ends.
+type program func(context.Context, *rest.Config, component.Options) error
+
+func runManager(ctx context.Context, super *rest.Config, options component.Options) error {
+	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }
+	return controllers.Run(ctx, super, controllers.Options{Options: options}, none)
+}
+
+func runSyncer(ctx context.Context, super *rest.Config, options component.Options) error {
+	o := app.DefaultOptions()
+	o.Options, o.Registerer = options, prometheus.NewRegistry()
+	return app.Run(ctx, super, o)
+}
+
+// A tenant's apiserver does not serve the tenancy API, so it is a super cluster
+// without the CRDs.
+var _ = Describe("A program that is started before the CRDs are installed", func() {
+	waiting := func(ctx SpecContext, run program) (there *local.Tenant, address string, stop func()) {
+		GinkgoHelper()
+		there, address = tenant(ctx), freeAddress(ctx)
+		log, ended := gbytes.NewBuffer(), make(chan error, 1)
+		options := component.Options{
+			Logger: textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))), HealthProbeBindAddress: address,
+		}
+		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		go func() { ended <- run(running, there.Config, options) }()
+		stop = sync.OnceFunc(func() {
+			cancel()
+			Eventually(ended).Should(Receive(Not(HaveOccurred())))
+		})
+		DeferCleanup(stop)
+		Eventually(log).Should(gbytes.Say("Waiting for the CRDs"))
+		Eventually(probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
+		Consistently(probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
+		return there, address, stop
+	}
+
+	DescribeTable("waits for them, not ready", func(ctx SpecContext, run program) {
+		there, address, _ := waiting(ctx, run)
 		crds, err := crd.All()
 		Expect(err).NotTo(HaveOccurred())
 		for _, definition := range crds {
-			kit.Create(ctx, bare.Client, definition)
+			kit.Create(ctx, there.Client, definition)
 		}
-		Eventually(waited).Should(Receive(BeNil()))
+		Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+	},
+		Entry("as vc-manager", program(runManager)),
+		Entry("as vc-syncer", program(runSyncer)),
+	)
+
+	It("ends when it is stopped while it waits", func(ctx SpecContext) {
+		_, _, stop := waiting(ctx, runManager)
+		stop()
 	})
 })
 

@@ -64,7 +64,7 @@ func Run(ctx context.Context, super *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := component.AwaitAPI(ctx, mgr.GetRESTMapper(), mgr.GetLogger()); err != nil {
+	if err := component.AwaitAPI(ctx, mgr); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
