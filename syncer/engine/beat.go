@@ -49,7 +49,7 @@ func (b *beat) next(list func(*kinds.Kind) []client.ObjectKey) (of *kinds.Kind, 
 }
 
 // compareAll compares both sides of all objects of one tenant, from where the last round ended, for no longer than the budget.
-func (s *session) compareAll(ctx context.Context, budget time.Duration) differences {
+func (s *engagement) compareAll(ctx context.Context, budget time.Duration) differences {
 	began, found := time.Now(), differences{}
 	if s.beat.ended() {
 		s.beat = beat{kinds: slices.Collect(s.carried())}
@@ -64,7 +64,7 @@ func (s *session) compareAll(ctx context.Context, budget time.Duration) differen
 			found[k] = append(found[k], key)
 		}
 		if time.Since(began) > budget && !s.beat.ended() {
-			s.metrics.patrolPostponed.Inc()
+			s.engine.metrics.patrolPostponed.Inc()
 			break
 		}
 	}
@@ -72,7 +72,7 @@ func (s *session) compareAll(ctx context.Context, budget time.Duration) differen
 }
 
 // listKeys returns the keys of the objects of a kind that the patrol compares.
-func (s *session) listKeys(ctx context.Context, k *kinds.Kind) []client.ObjectKey {
+func (s *engagement) listKeys(ctx context.Context, k *kinds.Kind) []client.ObjectKey {
 	if k.Up != nil && k.Up.Expires {
 		return nil
 	}

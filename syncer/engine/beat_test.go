@@ -54,7 +54,7 @@ func TestPatrolGoesOnWhereItEnded(t *testing.T) {
 			t.Errorf("%s was found %d times", key, times)
 		}
 	}
-	if postponed := testutil.ToFloat64(s.metrics.patrolPostponed); int(postponed) != rounds-1 {
+	if postponed := testutil.ToFloat64(s.engine.metrics.patrolPostponed); int(postponed) != rounds-1 {
 		t.Errorf("%v rounds were postponed, want %d", postponed, rounds-1)
 	}
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
 // catchUpEvery is how long a cache that lags behind is left alone.
@@ -17,7 +19,7 @@ const catchUpEvery = 100 * time.Millisecond
 
 // catchUp waits until the cache knows the copies of the tenant's mirrored objects that the super cluster has now. Another syncer may have
 // made some a moment ago, or an earlier session; and a mirrored object that had a copy is ended when there seems to be none.
-func (s *session) catchUp() error {
+func (s *engagement) catchUp() error {
 	for k := range s.carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
@@ -40,8 +42,8 @@ func (s *session) catchUp() error {
 
 // lags says whether the super cluster has a copy of the tenant's that the cache does not have. One that changed since is caught up
 // with like any other.
-func (s *session) lags(k *kinds.Kind) (bool, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
+func (s *engagement) lags(k *kinds.Kind) (bool, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.engine.timeout)
 	defer cancel()
 	copies := &metav1.PartialObjectMetadataList{}
 	copies.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
@@ -57,4 +59,32 @@ func (s *session) lags(k *kinds.Kind) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// enqueueSuper enqueues all that the super cluster has for the tenant.
+func (s *engagement) enqueueSuper() error {
+	for k := range s.carried() {
+		if err := s.enqueueCopies(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueueAll enqueues the objects of a kind on both sides.
+func (s *engagement) enqueueAll(k *kinds.Kind) error {
+	err := s.cache.EachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
+	if err != nil {
+		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
+	}
+	return s.enqueueCopies(k)
+}
+
+// enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
+func (s *engagement) enqueueCopies(k *kinds.Kind) error {
+	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
+	if err != nil {
+		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.Name, err)
+	}
+	return nil
 }

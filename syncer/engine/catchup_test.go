@@ -56,14 +56,16 @@ func at(name, version string) *corev1.Pod {
 }
 
 // behind is a session that begins while the super cluster is ahead of its cache.
-func behind(ctx context.Context, super *ahead, cached ...client.Object) *session {
+func behind(ctx context.Context, super *ahead, cached ...client.Object) *engagement {
 	k := kindstest.Typed(kindstest.Rich())
 	copies := cachestest.NewReader()
 	cachestest.Hold(copies, k, cached...)
-	s := &session{Engine: &Engine{super: super, timeout: time.Second, caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, ctx: ctx}
+	s := &session{
+		superCluster: &superCluster{super: super, caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, ctx: ctx,
+	}
 	s.tenant.Store(new(kindstest.Blue()))
 	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k})
-	return s
+	return engage(&Engine{superCluster: s.superCluster, timeout: time.Second}, s)
 }
 
 func TestLags(t *testing.T) {

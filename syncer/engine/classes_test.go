@@ -15,7 +15,7 @@ import (
 )
 
 // sleeping is a session whose tenant's classes are not watched, and how they would be.
-func sleeping(super ...client.Object) (*session, *cachestest.Informer, *cachestest.Cache) {
+func sleeping(super ...client.Object) (*engagement, *cachestest.Informer, *cachestest.Cache) {
 	s, _ := standing(nil, super)
 	there := cachestest.NewInformer()
 	close(there.Synced)
@@ -32,14 +32,14 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	if !s.asleep(k) || s.asleep(s.kind("ConfigMap")) {
 		t.Error("only classes sleep")
 	}
-	if err := s.syncUp(t.Context(), k, fastKey); err != nil {
+	if err := s.up.syncUp(t.Context(), k, fastKey); err != nil {
 		t.Error(err)
 	}
 	keys, err := s.keys(t.Context(), k)
 	if err != nil || !keys.Has(fastKey) {
 		t.Errorf("the patrol looks at %v, %v", keys, err)
 	}
-	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || differs {
+	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || differs {
 		t.Errorf("it differs: %t, %v", differs, err)
 	}
 	if over.Opened > 0 || !s.asleep(k) {
@@ -50,12 +50,12 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 func TestClassesThatAreShownAreWatched(t *testing.T) {
 	s, there, over := sleeping(class(map[string]string{names.Public: "true"}))
 	k := s.kind("StorageClass")
-	if differs, err := s.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
+	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
 		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.Opened)
 	}
 	_ = there.Index.Add(class(nil)) // the tenant's own
 	for range 2 {
-		if err := s.syncUp(t.Context(), k, fastKey); !errors.Is(err, errOwn) {
+		if err := s.up.syncUp(t.Context(), k, fastKey); !errors.Is(err, errOwn) {
 			t.Errorf("got %v, want %v", err, errOwn)
 		}
 	}
@@ -67,7 +67,7 @@ func TestClassesThatAreShownAreWatched(t *testing.T) {
 func TestClassesThatCannotBeWatched(t *testing.T) {
 	s, _, over := sleeping(class(map[string]string{names.Public: "true"}))
 	over.Err = errors.New("no such kind")
-	if err := s.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
+	if err := s.up.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func sendTo(ctx context.Context, t *testing.T, side string) {
 
 // TestCharge has each look at an object of blue lead to a request, and those at objects of red to none.
 func TestCharge(t *testing.T) {
-	e := &Engine{queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}
+	e := &Engine{superCluster: &superCluster{queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}}
 	defer e.queue.ShutDown()
 	for i := range 20 {
 		for _, tenant := range []multicluster.ClusterName{"blue", "red"} {

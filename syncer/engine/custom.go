@@ -104,7 +104,7 @@ func (e *Engine) release(ctx context.Context, r kinds.CustomResource) error {
 
 // carriage is how a session carries one custom resource.
 type carriage struct {
-	*session
+	*engagement
 	of tenancyv1alpha1.CustomResourceSync
 	// carried is what is carried, and watched what is watched for it; zero until it is.
 	carried kinds.CustomResource
@@ -115,14 +115,14 @@ type carriage struct {
 
 // carryCustom carries one custom resource of the tenant, as soon as both sides have it, until the session ends. It never holds up
 // the tenant's other kinds; what keeps it from being carried is told to the admin.
-func (s *session) carryCustom(of tenancyv1alpha1.CustomResourceSync) {
+func (s *engagement) carryCustom(of tenancyv1alpha1.CustomResourceSync) {
 	about := of.Resource + "." + of.Group
-	c := &carriage{session: s, of: of}
+	c := &carriage{engagement: s, of: of}
 	defer c.end()
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: s.interval}
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: s.engine.interval}
 	delay := backoff.DelayFunc()
 	for s.ctx.Err() == nil {
-		next := s.interval
+		next := s.engine.interval
 		if err := c.follow(); err != nil {
 			s.cluster.Problem(about, err.Error())
 			next = delay()
@@ -136,7 +136,7 @@ func (s *session) carryCustom(of tenancyv1alpha1.CustomResourceSync) {
 
 // follow compares the definitions of both sides, and carries what they say now.
 func (c *carriage) follow() error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.engine.timeout)
 	defer cancel()
 	r, err := c.define(ctx, c.of)
 	if err != nil || r == c.carried {
@@ -151,7 +151,7 @@ func (c *carriage) follow() error {
 	if !toolscache.WaitFor(ctx, "", c.known...) {
 		return errors.New("its objects cannot be listed yet")
 	}
-	k := c.custom.kind(r)
+	k := c.engine.custom.kind(r)
 	c.carry(k)
 	c.carried = r
 	return c.enqueueAll(k)
@@ -163,11 +163,11 @@ func (c *carriage) open(r kinds.CustomResource) error {
 		return nil
 	}
 	c.end()
-	if err := c.acquire(c.ctx, r); err != nil {
+	if err := c.engine.acquire(c.ctx, r); err != nil {
 		return err
 	}
 	c.watched = r
-	if err := c.await(c.custom.kind(r)); err != nil {
+	if err := c.await(c.engine.custom.kind(r)); err != nil {
 		c.end()
 		return err
 	}
@@ -191,7 +191,7 @@ func (c *carriage) await(k *kinds.Kind) error {
 // end gives back the watch in the super cluster. The tenant's ends with the session.
 func (c *carriage) end() {
 	if c.watched != (kinds.CustomResource{}) {
-		_ = c.release(c.ctx, c.watched) // an informer that is gone already
+		_ = c.engine.release(c.ctx, c.watched) // an informer that is gone already
 		c.watched = kinds.CustomResource{}
 	}
 }

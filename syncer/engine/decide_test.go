@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -317,9 +316,9 @@ func TestHurried(t *testing.T) {
 		"a new one has less time":                         {going(0), copyOf("another", going(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{forced: &deletion.Deletions{}}
+			s := &downSyncer{session: &session{}, doubts: &doubts{}}
 			s.tenant.Store(&translate.Tenant{})
-			s.forced.Add("forced", time.Now())
+			s.doubts.forced.Add("forced", time.Now())
 			if got := s.hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
 				t.Errorf("hurried: %t, want %t", got, tc.want)
 			}

@@ -28,8 +28,8 @@ var errOtherDefinition = errors.New("the tenant has a definition of its own, of 
 
 // define makes sure that the tenant has the definition of a custom resource, and says what the kind depends on. That is the
 // super cluster's to say: by its paths the copies are written.
-func (s *session) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (kinds.CustomResource, error) {
-	super, err := s.custom.definitions.get(ctx, s.super.GetAPIReader(), of.Resource+"."+of.Group, s.interval/2)
+func (s *engagement) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (kinds.CustomResource, error) {
+	super, err := s.engine.custom.definitions.get(ctx, s.super.GetAPIReader(), of.Resource+"."+of.Group, s.engine.interval/2)
 	if err != nil {
 		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
 	}
@@ -118,7 +118,7 @@ func (d *definitions) get(
 
 // copyDefinition brings a definition of the super cluster to the tenant, and returns the tenant's when it can be used. One that
 // the tenant made by itself is left alone.
-func (s *session) copyDefinition(
+func (s *engagement) copyDefinition(
 	ctx context.Context, super *apiextensionsv1.CustomResourceDefinition, version string,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
 	desired, err := tenantDefinition(super, version)
@@ -146,7 +146,7 @@ func (s *session) copyDefinition(
 }
 
 // updateDefinition gives the tenant's copy of a definition what the super cluster's says where it differs.
-func (s *session) updateDefinition(ctx context.Context, found, desired *apiextensionsv1.CustomResourceDefinition) error {
+func (s *engagement) updateDefinition(ctx context.Context, found, desired *apiextensionsv1.CustomResourceDefinition) error {
 	merged := found.DeepCopy()
 	merged.Spec = desired.Spec
 	merged.SetLabels(mark(merged.GetLabels()))

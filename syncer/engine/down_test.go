@@ -31,7 +31,7 @@ func TestWhoseACopyIs(t *testing.T) {
 		"another tenant's with the same UID":    {"another", "uid", web, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{}
+			s := &downSyncer{session: &session{}}
 			s.tenant.Store(new(kindstest.Blue()))
 			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
 			if same, foreign := of(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {

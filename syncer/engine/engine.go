@@ -1,5 +1,5 @@
-// Package engine carries objects between tenants and the super cluster: one level-triggered reconcile for every kind, which
-// reads both sides from caches, decides, and acts. What is particular to a kind is in its [Kind].
+// Package engine syncs objects between tenants and the super cluster: one level-triggered reconcile for every kind, which
+// reads both sides from caches, decides, and acts. What is particular to a kind is in its [kinds.Kind].
 package engine
 
 import (
@@ -11,9 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -21,42 +19,15 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
-	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
-
-// TenantCluster is the cluster of a tenant as a provider engages it.
-type TenantCluster interface {
-	cluster.Cluster
-	// Tenant is who it is, as the VirtualCluster says now. After a change, the cluster is engaged again.
-	Tenant() translate.Tenant
-	// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
-	Healthy() bool
-	// Verify makes sure that the apiserver still serves the cluster that was engaged, by asking it.
-	Verify(ctx context.Context) error
-	// Emptied is told that the tenant has no pod left though nobody deleted them, while so many run in the super cluster. An
-	// error says that an admin has to confirm that they are to be removed.
-	Emptied(pods int) error
-	// Serves says whether the tenant's apiserver has a kind in this version.
-	Serves(gvk schema.GroupVersionKind) bool
-	// Learn has the clients of the cluster know a kind that is not built in.
-	Learn(mapping *meta.RESTMapping)
-	// Problem is told what keeps something of the tenant's from being carried, for its admin; nothing if it is carried again.
-	Problem(about, message string)
-	// Hold says that something is done for the tenant until release is called. It is not ok when the tenant is being let go of.
-	Hold() (release func(), ok bool)
-	// Synced is called once, when the caches are full and the tenant's objects are being carried.
-	Synced()
-}
 
 // Options are the limits of an engine.
 type Options struct {
@@ -80,12 +51,8 @@ type Options struct {
 
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
-	super      cluster.Cluster
-	caches     map[kinds.Source]*caches.Reader // of the super cluster's objects
-	builtin    map[string]*kinds.Kind
+	*superCluster
 	custom     *customKinds
-	tokens     tokenKinds
-	queue      *fairqueue.Queue[queue.Request]
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
@@ -101,27 +68,30 @@ type Engine struct {
 	usual pace.Usual
 
 	mu       sync.RWMutex
-	sessions map[multicluster.ClusterName]*session
+	sessions map[multicluster.ClusterName]*engagement
 }
 
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
 func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait
+	super := &superCluster{
+		super:   mgr.GetLocalManager(),
+		caches:  map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
+		builtin: map[string]*kinds.Kind{},
+		queue:   fairqueue.New(queue.Request.Lane, opts.Queue),
+	}
 	e := &Engine{
-		super:      mgr.GetLocalManager(),
-		caches:     map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
-		builtin:    map[string]*kinds.Kind{},
-		queue:      fairqueue.New(queue.Request.Lane, opts.Queue),
-		nodeLinger: opts.NodeLinger,
-		timeout:    opts.Timeout,
-		interval:   opts.Patrol,
-		watching:   make(chan struct{}),
-		beginning:  newTurns(beginners),
-		sessions:   map[multicluster.ClusterName]*session{},
-		validation: opts.Validation,
-		limits:     opts.Limits,
-		usage:      limits.NewUsage(),
-		metrics:    opts.Metrics,
+		superCluster: super,
+		nodeLinger:   opts.NodeLinger,
+		timeout:      opts.Timeout,
+		interval:     opts.Patrol,
+		watching:     make(chan struct{}),
+		beginning:    newTurns(beginners),
+		sessions:     map[multicluster.ClusterName]*engagement{},
+		validation:   opts.Validation,
+		limits:       opts.Limits,
+		usage:        limits.NewUsage(),
+		metrics:      opts.Metrics,
 	}
 	if e.validation != nil {
 		e.validation.Attach(validation.Syncer{Retry: e.retry, Serves: e.serves})
@@ -224,7 +194,7 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 			return fmt.Errorf("tenant %s is being let go of", name)
 		}
 		e.queue.Drop(tc.Tenant().Key)
-		s = newSession(ctx, e, tc)
+		s = newEngagement(ctx, e, tc)
 		e.sessions[name] = s
 		go func() {
 			defer release()
@@ -235,11 +205,8 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 	return nil
 }
 
-// cacheOf returns the cache that holds the super cluster's objects of a kind.
-func (e *Engine) cacheOf(k *kinds.Kind) *caches.Reader { return e.caches[k.Source] }
-
 // disengage forgets a session and what is queued for it.
-func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
+func (e *Engine) disengage(name multicluster.ClusterName, s *engagement) {
 	s.refusals.End()
 	s.held.End()
 	e.mu.Lock()
@@ -251,14 +218,14 @@ func (e *Engine) disengage(name multicluster.ClusterName, s *session) {
 }
 
 // session is the engaged tenant of that cluster key, or nil.
-func (e *Engine) session(name multicluster.ClusterName) *session {
+func (e *Engine) session(name multicluster.ClusterName) *engagement {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.sessions[name]
 }
 
 // setSlow moves a tenant to the workers of slow tenants or back, as long as the session is the tenant's.
-func (e *Engine) setSlow(s *session, slow bool) {
+func (e *Engine) setSlow(s *engagement, slow bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if lane := s.lane(); e.sessions[multicluster.ClusterName(lane)] == s {
@@ -274,9 +241,9 @@ func (e *Engine) engaged() int {
 }
 
 // eachSession calls f with every engaged tenant, outside the lock.
-func (e *Engine) eachSession(f func(*session)) {
+func (e *Engine) eachSession(f func(*engagement)) {
 	e.mu.RLock()
-	all := make([]*session, 0, len(e.sessions))
+	all := make([]*engagement, 0, len(e.sessions))
 	for _, s := range e.sessions {
 		all = append(all, s)
 	}
@@ -322,27 +289,4 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 		return reconcile.Result{}, nil
 	}
 	return s.conclude(ctx, k, req.Key, err, retries)
-}
-
-// conclude says when an object is looked at again, and tells the tenant if it was not taken.
-func (s *session) conclude(ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64) (reconcile.Result, error) {
-	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
-		s.refusals.Clear(k.Name, key)
-		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
-	}
-	s.held.Clear(k.Name, key)
-	var why pending.RejectionError
-	if !errors.As(err, &why) {
-		s.refusals.Clear(k.Name, key)
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: s.refusals.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
-}
-
-// sync carries one object.
-func (s *session) sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	if k.Up != nil {
-		return s.syncUp(ctx, k, key)
-	}
-	return s.syncDown(ctx, k, key)
 }

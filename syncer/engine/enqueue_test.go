@@ -180,7 +180,7 @@ func TestDiffering(t *testing.T) {
 
 // TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
 func TestNoHandlerWaitsForAnotherKind(*testing.T) {
-	e := &Engine{watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*session{"blue": {}}}
+	e := &Engine{superCluster: &superCluster{}, watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*engagement{"blue": {}}}
 	node := kinds.Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.Erase()
 	events := kinds.Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.Erase()
 	// There is nothing that they could read.

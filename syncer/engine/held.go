@@ -12,8 +12,8 @@ import (
 )
 
 // validate does a write to the super cluster if the validators allow it, and if it is its turn.
-func (s *session) validate(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
-	if !s.validation.Watches(obj) {
+func (s *engagement) validate(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
+	if !s.engine.validation.Watches(obj) {
 		return write(ctx)
 	}
 	if !s.turn.Take() {
@@ -22,7 +22,7 @@ func (s *session) validate(ctx context.Context, obj, was client.Object, write fu
 	defer s.turn.Give()
 	t := s.identity()
 	who := plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
-	return s.validation.Write(ctx, who, obj, was, write)
+	return s.engine.validation.Write(ctx, who, obj, was, write)
 }
 
 // retry has a tenant's held objects tried again, because something has changed that they may wait for.
@@ -40,7 +40,7 @@ func (e *Engine) serves(tenant string) bool {
 
 // hold leaves an object as it is until it may go down, and tells the tenant why if that is news. Retries is how often the tenant's
 // held objects had been tried again when the object was asked about: if that has changed, it was not among them.
-func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
+func (s *engagement) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
 	told := s.held.Put(k.Name, key)
 	if s.retries.Load() != retries {
 		s.enqueue(s.request(k, key), queue.PriorityNormal)
@@ -48,7 +48,7 @@ func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey,
 	if told == why.Message {
 		return nil
 	}
-	if err := s.showHeld(ctx, k, key, why); err != nil {
+	if err := s.down.showHeld(ctx, k, key, why); err != nil {
 		return err
 	}
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {
@@ -56,21 +56,4 @@ func (s *session) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey,
 	}
 	s.held.Note(k.Name, key, why.Message)
 	return nil
-}
-
-// showHeld writes into the status of a tenant's object why it has no copy.
-func (s *session) showHeld(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
-	if k.Down == nil || k.Down.Held == nil {
-		return nil
-	}
-	o, err := s.read(ctx, k, key)
-	if err != nil || o.tenant == nil || o.super != nil {
-		return err
-	}
-	shown := o.tenant.DeepCopyObject().(client.Object)
-	k.Down.Held(shown, why.Reason, s.identity().Text(why.Message, key.Namespace))
-	if k.Down.Same(shown, o.tenant) {
-		return nil
-	}
-	return s.patchTenantStatus(ctx, k, o.tenant, shown)
 }

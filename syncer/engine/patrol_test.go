@@ -52,10 +52,10 @@ var (
 )
 
 // standing is a session whose two sides stand still.
-func standing(tenantHas, superHas []client.Object) (*session, *still) {
+func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	there := &still{}
 	s := &session{
-		Engine: &Engine{metrics: newUnseenMetrics(), caches: map[kinds.Source]*caches.Reader{}}, ctx: context.Background(), cluster: there,
+		superCluster: &superCluster{caches: map[kinds.Source]*caches.Reader{}}, ctx: context.Background(), cluster: there,
 		tenantRecent: caches.NewRecent(), superRecent: caches.NewRecent(), refusals: pending.NewRejections(func(string, int) {}), held: pending.NewDenials(func(string, int) {}),
 	}
 	s.tenant.Store(new(kindstest.Blue()))
@@ -71,7 +71,7 @@ func standing(tenantHas, superHas []client.Object) (*session, *still) {
 	s.cache = tenant
 	s.kinds.Store(&carried)
 	s.begun.Store(true)
-	return s, there
+	return engage(&Engine{superCluster: s.superCluster, metrics: newUnseenMetrics()}, s), there
 }
 
 var settingsKey = client.ObjectKey{Namespace: "default", Name: "settings"}

@@ -19,7 +19,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
@@ -42,7 +41,7 @@ func TestWitness(t *testing.T) {
 		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &session{deleted: &deletion.Deletions{}, forced: &deletion.Deletions{}}
+			s := &doubts{}
 			tc.obj.UID = "uid"
 			s.witness(tc.obj, tc.missed)
 			if got := s.deleted.Has("uid", time.Now()); got != tc.want {
@@ -100,7 +99,7 @@ func (a *asked) Emptied(pods int) error {
 }
 
 // bereft is a session whose tenant has so many pods, while these are their copies.
-func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
+func bereft(pods int, copies ...*corev1.Pod) (*doubts, *asked) {
 	k := kindstest.Typed(kindstest.Rich())
 	of := cachestest.NewReader()
 	cachestest.Hold(of, k, kindstest.Objects(copies)...)
@@ -114,12 +113,12 @@ func bereft(pods int, copies ...*corev1.Pod) (*session, *asked) {
 	}
 	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
 	s := &session{
-		Engine: &Engine{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(), deleted: &deletion.Deletions{}, identities: deletion.NewVerifier(), absences: deletion.NewVerifier(),
+		superCluster: &superCluster{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(),
 	}
 	cachestest.Hold(s.cache, k, known...)
 	s.tenant.Store(new(kindstest.Blue()))
 	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k, up.Name: up})
-	return s, tenant
+	return newDoubts(s), tenant
 }
 
 // copies are so many copies that run.
@@ -241,7 +240,7 @@ func TestAllowRemoval(t *testing.T) {
 			s.deleted.Add(tc.seen, time.Now())
 			k := kindstest.Rich()
 			k.OnDemand = tc.onDemand
-			err := s.allowRemoval(t.Context(), k.Erase(), objects{super: super}, tc.pair)
+			err := (&downSyncer{session: s.session, doubts: s}).allowRetract(t.Context(), k.Erase(), objects{super: super}, tc.pair)
 			if !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
@@ -278,7 +277,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 			}
 			k := kinds.Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.Erase()
 			o := objects{key: client.ObjectKey{Name: "web"}, tenant: tc.tenant, super: super}
-			if err := s.allowRemoval(t.Context(), k, o, pair{}); !errors.Is(err, tc.want) {
+			if err := s.allowRemoval(t.Context(), k, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})

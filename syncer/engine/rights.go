@@ -14,7 +14,7 @@ import (
 // not among those of [Rules].
 func (c *carriage) checkRights(ctx context.Context, r kinds.CustomResource) error {
 	var missing []string
-	for _, verb := range c.custom.kind(r).Verbs() {
+	for _, verb := range c.engine.custom.kind(r).Verbs() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: c.of.Resource},
 		}}

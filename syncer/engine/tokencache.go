@@ -17,26 +17,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
-
-// tokensType is what an apiserver knows Secrets as.
-var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
-
-// tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is
-// watched and no token: nobody needs those but the kubelets.
-type tokenKinds struct {
-	of, secrets *kinds.Kind
-}
 
 // addTokens prepares for the kind that has tokens.
 func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	for _, k := range e.builtin {
 		if k.Down != nil && k.Down.Tokens != nil {
-			e.tokens.of = k
+			e.tokenKinds.of = k
 		}
 	}
-	if e.tokens.of == nil {
+	if e.tokenKinds.of == nil {
 		return nil
 	}
 	kept, err := cache.New(e.super.GetConfig(), cache.Options{
@@ -51,7 +41,7 @@ func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 		return fmt.Errorf("making the cache of tokens: %w", err)
 	}
 	e.caches[kinds.TokenSecrets] = caches.NewReader(kept)
-	e.tokens.secrets = &kinds.Kind{
+	e.tokenKinds.secrets = &kinds.Kind{
 		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
 		Object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, Source: kinds.TokenSecrets,
 	}
@@ -69,13 +59,13 @@ func stripTokens(obj any) (any, error) {
 // watchTokens has a Secret with tokens lead to the object that needs it when it vanishes, and when it comes without having been asked
 // for, as after a write whose answer was lost: the object may be gone.
 func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error) {
-	secrets := e.tokens.secrets
+	secrets := e.tokenKinds.secrets
 	opened, err := e.cacheOf(secrets).Open(ctx, secrets, toolscache.Indexers{caches.IndexCluster: caches.ByTenant()})
 	if err != nil {
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
-	review := func(s *session, obj client.Object) {
-		s.enqueue(s.request(e.tokens.of, tokensKey(obj)), queue.PriorityLow)
+	review := func(s *engagement, obj client.Object) {
+		s.enqueue(s.request(e.tokenKinds.of, tokensKey(obj)), queue.PriorityLow)
 	}
 	come := func(obj client.Object) {
 		if s := e.owner(obj); s != nil && !s.superRecent.Seen(secrets.Name, obj) {
@@ -96,19 +86,4 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
 	return registration.HasSyncedChecker(), nil
-}
-
-// eachKeptTokens calls f with each Secret that tokens of the tenant are kept in.
-func (s *session) eachKeptTokens(ctx context.Context, f func(client.Object)) error {
-	return s.cacheOf(s.tokens.secrets).EachBy(ctx, s.tokens.secrets, caches.IndexCluster, s.lane(), f)
-}
-
-// keptTokens is what is known of the Secret with an object's tokens; nil if there is none.
-func (s *session) keptTokens(ctx context.Context, o objects) (client.Object, error) {
-	return s.superObject(ctx, s.tokens.secrets, client.ObjectKey{Namespace: o.superKey.Namespace, Name: names.TokenSecret(o.superKey.Name)})
-}
-
-// tokensKey is the tenant's key of the object that has these tokens.
-func tokensKey(kept client.Object) client.ObjectKey {
-	return client.ObjectKey{Namespace: translate.OriginOf(kept).Namespace, Name: kept.GetAnnotations()[names.TokensOf]}
 }

@@ -76,7 +76,7 @@ func TestOrder(t *testing.T) {
 	s, _ := standing([]client.Object{begun}, nil)
 	s.queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
 	defer s.queue.ShutDown()
-	s.sessions = map[multicluster.ClusterName]*session{multicluster.ClusterName(kindstest.Blue().Key): s}
+	s.engine.sessions = map[multicluster.ClusterName]*engagement{multicluster.ClusterName(kindstest.Blue().Key): s}
 	k := s.kind("ConfigMap")
 	other := func(name string) *corev1.ConfigMap {
 		obj := settings()
@@ -86,7 +86,7 @@ func TestOrder(t *testing.T) {
 	leaving := other("going")
 	deletingNow(leaving)
 
-	tenant, super := s.tenantHandler(k), s.copyHandler(k)
+	tenant, super := s.tenantHandler(k), s.engine.copyHandler(k)
 	tenant.OnAdd(other("new"), false)
 	tenant.OnUpdate(other("changed"), other("changed"))
 	tenant.OnUpdate(other("going"), leaving)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -19,18 +18,22 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// set is the value of labels that say something by being there.
-const set = "true"
-
-// nodeKind is the kind of the nodes that mirrored objects sit on.
-const nodeKind = "Node"
+// upSyncer syncs the objects of one tenant that the super cluster shows to it.
+type upSyncer struct {
+	*session
+	view *viewer
+	// open watches the tenant's objects of a kind.
+	open func(*kinds.Kind) error
+	// awakening keeps a kind from being watched twice.
+	awakening sync.Mutex
+}
 
 // errOwn is why a tenant does not see an object of the super cluster.
 var errOwn = errors.New("the super cluster offers an object of this name, which is not shown because this one is the tenant's own; " +
 	"to have it, rename or delete this one")
 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
-func (s *session) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
 	defer s.locks.Lock(k.Name, key)()
 	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
@@ -55,13 +58,8 @@ func (s *session) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKe
 	return s.refresh(ctx, k, o.tenant, o.shown)
 }
 
-// upObjects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
-type upObjects struct {
-	super, shown, tenant client.Object
-}
-
 // readUp reads both sides from the caches.
-func (s *session) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o upObjects, err error) {
+func (s *upSyncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o upObjects, err error) {
 	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
 		return o, err
 	}
@@ -72,18 +70,18 @@ func (s *session) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKe
 	return o, err
 }
 
-// fromSuper says whether a tenant's object is one that was copied up. It is noted twice, so that one of the notes can be mended.
-func fromSuper(tenant client.Object) bool {
-	return tenant.GetLabels()[names.FromSuper] != "" || tenant.GetAnnotations()[names.FromSuper] != ""
+// upObjects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
+type upObjects struct {
+	super, shown, tenant client.Object
 }
 
 // shown is what the tenant should see of an object of the super cluster; nil if nothing.
-func (s *session) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
+func (s *upSyncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
 	namespace, visible, err := s.sees(ctx, k, super)
 	if err != nil || !visible {
 		return nil, err
 	}
-	desired := k.Up.Desired(s.view(ctx, namespace), super)
+	desired := k.Up.Desired(s.view.in(ctx, namespace), super)
 	if desired == nil {
 		return nil, nil
 	}
@@ -94,17 +92,8 @@ func (s *session) shown(ctx context.Context, k *kinds.Kind, super client.Object)
 	return desired, nil
 }
 
-// mark notes in labels or annotations that an object was copied up.
-func mark(notes map[string]string) map[string]string {
-	if notes == nil {
-		notes = map[string]string{}
-	}
-	notes[names.FromSuper] = set
-	return notes
-}
-
 // sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
-func (s *session) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
+func (s *upSyncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
 	t := s.identity()
 	switch {
 	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
@@ -124,7 +113,7 @@ func (s *session) sees(ctx context.Context, k *kinds.Kind, super client.Object) 
 }
 
 // withdraw takes away what the tenant should not see any more.
-func (s *session) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+func (s *upSyncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant == nil || k.Up.Expires {
 		return nil
 	}
@@ -133,7 +122,7 @@ func (s *session) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Obj
 
 // takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
 // would protect is the super cluster's.
-func (s *session) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+func (s *upSyncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant.GetDeletionTimestamp() == nil {
 		return guard.DeleteObject(ctx, s.client, tenant, nil)
 	}
@@ -150,7 +139,7 @@ func (s *session) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Obj
 }
 
 // publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
-func (s *session) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
+func (s *upSyncer) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
 	err := s.client.Create(ctx, desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -163,8 +152,8 @@ func (s *session) publish(ctx context.Context, k *kinds.Kind, desired client.Obj
 }
 
 // bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
-func (s *session) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bool, error) {
-	merged := mergedBack(k, s.view(ctx, ""), o)
+func (s *upSyncer) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bool, error) {
+	merged := mergedBack(k, s.view.in(ctx, ""), o)
 	if merged == nil {
 		return false, nil
 	}
@@ -173,6 +162,27 @@ func (s *session) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bo
 	}
 	s.superRecent.Put(k.Name, merged)
 	return true, nil
+}
+
+// refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
+func (s *upSyncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
+	tenant, err := s.patchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
+	if err != nil || tenant == nil || k.Up.Status == nil {
+		return err
+	}
+	merged := tenant.DeepCopyObject().(client.Object)
+	k.Up.Status(merged, desired)
+	return s.patchTenantStatus(ctx, k, tenant, merged)
+}
+
+// ensureNode makes sure that the tenant has the virtual node.
+func (s *upSyncer) ensureNode(ctx context.Context, name string) error {
+	key := client.ObjectKey{Name: name}
+	k := s.builtin[nodeKind]
+	if node, err := s.tenantObject(ctx, k, key); err != nil || node != nil {
+		return err
+	}
+	return s.syncUp(ctx, k, key)
 }
 
 // mergedBack returns the super cluster's object with what the tenant changed of it; nil if that is nothing.
@@ -188,17 +198,6 @@ func mergedBack(k *kinds.Kind, v kinds.View, o upObjects) client.Object {
 	return merged
 }
 
-// refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
-func (s *session) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
-	tenant, err := s.patchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
-	if err != nil || tenant == nil || k.Up.Status == nil {
-		return err
-	}
-	merged := tenant.DeepCopyObject().(client.Object)
-	k.Up.Status(merged, desired)
-	return s.patchTenantStatus(ctx, k, tenant, merged)
-}
-
 // mergedUp is the tenant's copy with what it should hold.
 func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 	merged := tenant.DeepCopyObject().(client.Object)
@@ -210,41 +209,22 @@ func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 	return merged
 }
 
-// ensureNode makes sure that the tenant has the virtual node.
-func (s *session) ensureNode(ctx context.Context, name string) error {
-	key := client.ObjectKey{Name: name}
-	k := s.builtin[nodeKind]
-	if node, err := s.tenantObject(ctx, k, key); err != nil || node != nil {
-		return err
+// differsUp says whether the tenant does not hold what it should be shown.
+func (s *upSyncer) differsUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
+	o, err := s.readUp(ctx, k, key)
+	switch {
+	case err != nil:
+		return false, err
+	case o.tenant == nil:
+		return o.shown != nil, nil
+	case o.shown == nil:
+		return fromSuper(o.tenant) && stand(o.tenant) == present, nil
+	case !fromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view.in(ctx, ""), o) != nil:
+		return true, nil
 	}
-	return s.syncUp(ctx, k, key)
-}
-
-// behind finds the tenant's object behind a super object.
-func (s *session) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
-	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
-		k := s.kindOf(gk)
-		if k == nil || k.Down == nil {
-			return nil
-		}
-		super, err := s.superObject(ctx, k, superKey)
-		if err != nil || super == nil || (uid != "" && uid != super.GetUID()) {
-			return nil
-		}
-		tenant, err := s.tenantObject(ctx, k, k.Down.TenantKey(super))
-		if err != nil || tenant == nil || tenant.GetUID() != translate.OriginOf(super).UID {
-			return nil
-		}
-		return tenant
+	merged := mergedUp(k, o.tenant, o.shown)
+	if k.Up.Status != nil {
+		k.Up.Status(merged, o.shown)
 	}
-}
-
-// kindOf is the carried kind of a group and kind, or nil.
-func (s *session) kindOf(gk schema.GroupKind) *kinds.Kind {
-	for _, name := range []string{gk.Kind, gk.String()} {
-		if k := s.kind(name); k != nil && k.GVK.GroupKind() == gk {
-			return k
-		}
-	}
-	return nil
+	return !wire.Equal(merged, o.tenant), nil
 }

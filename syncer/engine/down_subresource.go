@@ -13,11 +13,11 @@ import (
 
 // patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
 // then, also where a part of that was refused. What the tenant's object has come to refer to goes first.
-func (s *session) patchSubresource(
+func (s *downSyncer) patchSubresource(
 	ctx context.Context, k *kinds.Kind, o objects, sub kinds.Subresource[client.Object],
 ) (client.Object, error) {
 	merged := o.super.DeepCopyObject().(client.Object)
-	sub.Merge(s.view(ctx, o.key.Namespace), merged, o.tenant)
+	sub.Merge(s.view.in(ctx, o.key.Namespace), merged, o.tenant)
 	if wire.Equal(merged, o.super) {
 		return o.super, nil
 	}
@@ -34,7 +34,7 @@ func (s *session) patchSubresource(
 
 // patchParts writes the parts of what was refused as a whole, each by itself. Each says only what it adds, so that what the ones before
 // have added stays.
-func (s *session) patchParts(
+func (s *downSyncer) patchParts(
 	ctx context.Context, k *kinds.Kind, super client.Object, name string, parts []client.Object,
 ) (client.Object, error) {
 	latest, whys := super, []error(nil)
@@ -56,7 +56,7 @@ func (s *session) patchParts(
 }
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
-func (s *session) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
+func (s *downSyncer) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
 	if err := s.guard.PatchSubresource(ctx, k, name, merged, was); err != nil {
 		return was, pending.Classify(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -24,15 +25,27 @@ const inDoubt = 5 * time.Second
 // errInDoubt is why a copy is not removed yet. It is looked at again.
 var errInDoubt = errors.New("what is missing in the tenant was not seen to be deleted, and may only seem to be missing")
 
+// doubts tell what a tenant has deleted from what only seems to be missing.
+type doubts struct {
+	*session
+	// deleted are the tenant's objects whose deletion was seen.
+	deleted deletion.Deletions
+	// forced are those of them that had no time to end.
+	forced deletion.Deletions
+	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
+	// missing was deleted.
+	identities, absences *deletion.Verifier
+	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
+	emptySince time.Time
+}
+
+func newDoubts(s *session) *doubts {
+	return &doubts{session: s, identities: deletion.NewVerifier(), absences: deletion.NewVerifier()}
+}
+
 // allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
 // may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
-func (s *session) allowRemoval(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
-	if p.same {
-		if p.wanted || !k.Down.OnDemand {
-			return nil
-		}
-		return s.absences.Verify(ctx, s.confirmAbsence)
-	}
+func (s *doubts) allowRemoval(ctx context.Context, k *kinds.Kind, o objects) error {
 	if err := s.identities.Verify(ctx, s.cluster.Verify); err != nil {
 		return err
 	}
@@ -47,10 +60,15 @@ func (s *session) allowRemoval(ctx context.Context, k *kinds.Kind, o objects, p 
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
+// allowRelease says whether a copy may be removed to which nothing of the tenant's refers any more.
+func (s *doubts) allowRelease(ctx context.Context) error {
+	return s.absences.Verify(ctx, s.confirmAbsence)
+}
+
 // confirmEmptiness is asked about a namespace that is missing in the tenant though nobody was seen to delete it. All that is in its
 // copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
 // the two is not the whole truth.
-func (s *session) confirmEmptiness(ctx context.Context, namespace string) error {
+func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 	for k := range s.carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
@@ -69,7 +87,7 @@ func (s *session) confirmEmptiness(ctx context.Context, namespace string) error 
 // confirmAbsence is asked about objects that are missing in the tenant though nobody was seen to delete them. They count as
 // deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
 // twice at the same time.
-func (s *session) confirmAbsence(ctx context.Context) error {
+func (s *doubts) confirmAbsence(ctx context.Context) error {
 	for k := range s.carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
@@ -87,7 +105,7 @@ func (s *session) confirmAbsence(ctx context.Context) error {
 }
 
 // emptied says what is to be done about so many abandoned objects.
-func (s *session) emptied(abandoned int) error {
+func (s *doubts) emptied(abandoned int) error {
 	now := time.Now()
 	if s.emptySince.IsZero() {
 		s.emptySince = now
@@ -98,9 +116,14 @@ func (s *session) emptied(abandoned int) error {
 	return s.cluster.Emptied(abandoned)
 }
 
+// runs says whether a copy is on a node and has not ended, nor is about to.
+func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
+	return m.Node(super) != "" && stand(super) == present && !m.Ended(super)
+}
+
 // abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
 // apiserver has none of their kind.
-func (s *session) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
+func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
 	err := s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) {
 		if runs(k.Down.Mirror, obj) && !s.deleted.Has(translate.OriginOf(obj).UID, now) {
@@ -117,14 +140,9 @@ func (s *session) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	return running, nil
 }
 
-// runs says whether a copy is on a node and has not ended, nor is about to.
-func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
-	return m.Node(super) != "" && stand(super) == present && !m.Ended(super)
-}
-
 // witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
 // is marked before it goes; what goes without a mark is asked about.
-func (s *session) witness(obj client.Object, missed bool) {
+func (s *doubts) witness(obj client.Object, missed bool) {
 	if missed || stand(obj) != deleting {
 		return
 	}

@@ -24,6 +24,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
+// tokenIssuer keeps the tokens of one tenant's objects beside their copies.
+type tokenIssuer struct{ *session }
+
+// tokensType is what an apiserver knows Secrets as.
+var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
+
 const (
 	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
 	// the same time, and early enough for the syncer to be away for a while.
@@ -31,7 +37,7 @@ const (
 )
 
 // ensureTokens makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
-func (s *session) ensureTokens(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o objects) error {
 	due, err := s.tokensDue(ctx, k, o)
 	if err != nil || !due {
 		return err
@@ -52,14 +58,14 @@ func (s *session) ensureTokens(ctx context.Context, k *kinds.Kind, o objects) er
 }
 
 // tokensDue says whether tokens have to be issued for a tenant's object, because it has none or because their time has come.
-func (s *session) tokensDue(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+func (s *tokenIssuer) tokensDue(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	kept, wanting, err := s.compareTokens(ctx, k, o)
 	return wanting || kept != nil && isPast(kept.GetAnnotations()[names.TokensRenewal]), err
 }
 
 // compareTokens is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
 // about to, has no need of any.
-func (s *session) compareTokens(ctx context.Context, k *kinds.Kind, o objects) (kept client.Object, wanting bool, err error) {
+func (s *tokenIssuer) compareTokens(ctx context.Context, k *kinds.Kind, o objects) (kept client.Object, wanting bool, err error) {
 	if k.Down.Tokens == nil || o.super != nil && (stand(o.super) != present || k.Down.Mirror.Ended(o.super)) {
 		return nil, false, nil
 	}
@@ -70,14 +76,20 @@ func (s *session) compareTokens(ctx context.Context, k *kinds.Kind, o objects) (
 	return nil, len(k.Down.Tokens(o.tenant).Wanted) > 0, nil
 }
 
+// keptTokens is what is known of the Secret with an object's tokens; nil if there is none.
+func (s *tokenIssuer) keptTokens(ctx context.Context, o objects) (client.Object, error) {
+	key := client.ObjectKey{Namespace: o.superKey.Namespace, Name: names.TokenSecret(o.superKey.Name)}
+	return s.superObject(ctx, s.tokenKinds.secrets, key)
+}
+
 // enqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
-func (s *session) enqueueRenewals(ctx context.Context) {
-	if s.tokens.of == nil || s.kind(s.tokens.of.Name) == nil || !s.begun.Load() {
+func (s *tokenIssuer) enqueueRenewals(ctx context.Context) {
+	if s.tokenKinds.of == nil || s.kind(s.tokenKinds.of.Name) == nil || !s.begun.Load() {
 		return
 	}
 	err := s.eachKeptTokens(ctx, func(kept client.Object) {
 		if isPast(kept.GetAnnotations()[names.TokensRenewal]) {
-			s.enqueue(s.request(s.tokens.of, tokensKey(kept)), queue.PriorityLow)
+			s.enqueue(s.request(s.tokenKinds.of, tokensKey(kept)), queue.PriorityLow)
 		}
 	})
 	if err != nil {
@@ -85,14 +97,8 @@ func (s *session) enqueueRenewals(ctx context.Context) {
 	}
 }
 
-// isPast says whether a time has come. One that cannot be read has.
-func isPast(text string) bool {
-	at, err := time.Parse(time.RFC3339, text)
-	return err != nil || time.Now().After(at)
-}
-
 // issue has the tenant's apiserver issue a token, and says when it is to be renewed.
-func (s *session) issue(
+func (s *tokenIssuer) issue(
 	ctx context.Context, k *kinds.Kind, o objects, account string, want kinds.Token,
 ) (token string, renewal time.Time, err error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -122,6 +128,51 @@ func (s *session) issue(
 	return request.Status.Token, now.Add(wait.Jitter(time.Duration(renewalFrom*float64(life)), renewalSpread)), nil
 }
 
+// keepTokens writes tokens into the Secret beside the copy, whether there is one or not.
+func (s *tokenIssuer) keepTokens(ctx context.Context, o objects, issued map[string][]byte, renewal time.Time) error {
+	t := s.identity()
+	annotations := t.Stamp(o.tenant)
+	annotations[names.TokensOf] = o.key.Name
+	annotations[names.TokensRenewal] = renewal.Format(time.RFC3339)
+	secret := corev1ac.Secret(names.TokenSecret(o.key.Name), o.superKey.Namespace).
+		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: set}).
+		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
+	if err := s.guard.Apply(ctx, o.superKey.Namespace, secret); err != nil {
+		return pending.Classify(err)
+	}
+	s.superRecent.Put(s.tokenKinds.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
+	}})
+	return nil
+}
+
+// dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
+func (s *tokenIssuer) dropTokens(ctx context.Context, k *kinds.Kind, o objects) error {
+	kept, err := s.leftTokens(ctx, k, o)
+	if err != nil || kept == nil {
+		return err
+	}
+	if err := s.guard.Delete(ctx, s.tokenKinds.secrets, kept, nil); err != nil {
+		return err
+	}
+	s.superRecent.Remove(s.tokenKinds.secrets.Name, kept)
+	return nil
+}
+
+// leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
+func (s *tokenIssuer) leftTokens(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+	if k.Down.Tokens == nil || o.tenant != nil || o.super != nil {
+		return nil, nil
+	}
+	return s.keptTokens(ctx, o)
+}
+
+// isPast says whether a time has come. One that cannot be read has.
+func isPast(text string) bool {
+	at, err := time.Parse(time.RFC3339, text)
+	return err != nil || time.Now().After(at)
+}
+
 // Bounds of what a tenant's apiserver may issue.
 const (
 	maxToken = 64 << 10
@@ -142,41 +193,7 @@ func lifeOf(issued authenticationv1.TokenRequestStatus, now time.Time) (time.Dur
 	return min(life, maxTokenLife), nil
 }
 
-// keepTokens writes tokens into the Secret beside the copy, whether there is one or not.
-func (s *session) keepTokens(ctx context.Context, o objects, issued map[string][]byte, renewal time.Time) error {
-	t := s.identity()
-	annotations := t.Stamp(o.tenant)
-	annotations[names.TokensOf] = o.key.Name
-	annotations[names.TokensRenewal] = renewal.Format(time.RFC3339)
-	secret := corev1ac.Secret(names.TokenSecret(o.key.Name), o.superKey.Namespace).
-		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: set}).
-		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
-	if err := s.guard.Apply(ctx, o.superKey.Namespace, secret); err != nil {
-		return pending.Classify(err)
-	}
-	s.superRecent.Put(s.tokens.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
-		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
-	}})
-	return nil
-}
-
-// dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
-func (s *session) dropTokens(ctx context.Context, k *kinds.Kind, o objects) error {
-	kept, err := s.leftTokens(ctx, k, o)
-	if err != nil || kept == nil {
-		return err
-	}
-	if err := s.guard.Delete(ctx, s.tokens.secrets, kept, nil); err != nil {
-		return err
-	}
-	s.superRecent.Remove(s.tokens.secrets.Name, kept)
-	return nil
-}
-
-// leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
-func (s *session) leftTokens(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
-	if k.Down.Tokens == nil || o.tenant != nil || o.super != nil {
-		return nil, nil
-	}
-	return s.keptTokens(ctx, o)
+// of says whether a copy is that of this tenant's object.
+func of(origin translate.Origin, tenant client.Object) bool {
+	return tenant != nil && origin.UID == tenant.GetUID()
 }

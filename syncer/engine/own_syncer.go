@@ -4,28 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
-	"github.com/virtualcluster/virtualcluster/syncer/queue"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
+
+// ownSyncer keeps the syncer's own objects in the namespaces of one tenant.
+type ownSyncer struct {
+	*session
+	view *viewer
+}
 
 // isOwn says whether an object of the super cluster is the syncer's own.
 func isOwn(k *kinds.Kind, obj client.Object) bool {
 	return !isCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
 }
-
-// isCopy says whether an object of the super cluster is that of some tenant.
-func isCopy(obj client.Object) bool { return translate.OriginOf(obj).Cluster != "" }
 
 // ownObject is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
 type ownObject struct {
@@ -41,24 +40,8 @@ func (o ownObject) differs() bool {
 	return stand(o.super) == present && (isCopy(o.super) || !wire.Equal(mergedSuper(o.kind, o.super, o.desired), o.super))
 }
 
-// withOwn are the kinds of which the syncer has objects of its own, whether the tenant's apiserver serves them or not.
-func (e *Engine) withOwn() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
-	return func(yield func(*kinds.Kind, kinds.Own[client.Object]) bool) {
-		for _, k := range e.builtin {
-			if k.Down == nil {
-				continue
-			}
-			for _, o := range k.Down.Own {
-				if !yield(k, o) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // ensureOwn makes sure that a namespace of the tenant has the syncer's own objects, and does not look into those that it has.
-func (s *session) ensureOwn(ctx context.Context, namespace string) error {
+func (s *ownSyncer) ensureOwn(ctx context.Context, namespace string) error {
 	for k, own := range s.withOwn() {
 		super, err := s.superObject(ctx, k, s.ownKey(own, namespace))
 		if err != nil {
@@ -75,7 +58,7 @@ func (s *session) ensureOwn(ctx context.Context, namespace string) error {
 }
 
 // furnish brings the syncer's own objects in the copy of a namespace to what they should be.
-func (s *session) furnish(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o objects) error {
 	if k.Name != namespaceKind {
 		return nil
 	}
@@ -88,7 +71,7 @@ func (s *session) furnish(ctx context.Context, k *kinds.Kind, o objects) error {
 }
 
 // unfurnished says whether that would write anything.
-func (s *session) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	if k.Name != namespaceKind {
 		return false, nil
 	}
@@ -102,13 +85,13 @@ func (s *session) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (bo
 }
 
 // ownKey is where an object of the syncer's own is for a namespace.
-func (s *session) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
+func (s *ownSyncer) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
 	return s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
 }
 
-func (s *session) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (ownObject, error) {
+func (s *ownSyncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (ownObject, error) {
 	t, key := s.identity(), s.ownKey(own, namespace)
-	o := ownObject{kind: k, desired: own.Desired(s.view(ctx, namespace))}
+	o := ownObject{kind: k, desired: own.Desired(s.view.in(ctx, namespace))}
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
 		o.desired.SetName(key.Name)
@@ -120,7 +103,7 @@ func (s *session) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[clie
 }
 
 // syncOwn brings one of the syncer's own objects to what it should be.
-func (s *session) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
+func (s *ownSyncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
 	defer s.locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
 	o, err := s.readOwn(ctx, k, own, namespace)
 	switch {
@@ -138,7 +121,7 @@ func (s *session) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[clie
 }
 
 // createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
-func (s *session) createOwn(ctx context.Context, o ownObject) error {
+func (s *ownSyncer) createOwn(ctx context.Context, o ownObject) error {
 	err := s.guard.CreateOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
@@ -153,33 +136,11 @@ func (s *session) createOwn(ctx context.Context, o ownObject) error {
 	return s.changeOwn(ctx, o)
 }
 
-func (s *session) changeOwn(ctx context.Context, o ownObject) error {
+func (s *ownSyncer) changeOwn(ctx context.Context, o ownObject) error {
 	merged := mergedSuper(o.kind, o.super, o.desired)
 	if err := s.guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return pending.Classify(err)
 	}
 	s.superRecent.Put(o.kind.Name, merged)
 	return nil
-}
-
-// reviewOwn has the namespace looked at in which something of the syncer's own has changed, and says whether it is that. The tenant
-// takes note of it first.
-func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*session)) bool {
-	if !isOwn(k, obj) {
-		return false
-	}
-	if !e.known() {
-		return true // each namespace is looked at when its tenant begins
-	}
-	spaces := e.builtin[namespaceKind]
-	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
-	if err != nil || ns == nil {
-		return true
-	}
-	origin := translate.OriginOf(ns)
-	if s := e.session(multicluster.ClusterName(origin.Cluster)); s != nil {
-		note(s)
-		s.enqueue(s.request(spaces, client.ObjectKey{Name: origin.Namespace}), queue.PriorityNormal)
-	}
-	return true
 }

@@ -51,7 +51,7 @@ func (d *digests) forget(key digestKey) {
 
 // digestsIn returns a function that finds the digest of the tenant's copies of a kind in the super cluster's namespace of one of the
 // tenant's; nil for a kind without.
-func (s *session) digestsIn(ctx context.Context, namespace string) func(kind string) any {
+func (s *viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
 	return func(name string) any {
 		k := s.builtin[name]
 		if k == nil || k.Down == nil || k.Down.Digest == nil {

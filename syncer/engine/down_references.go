@@ -12,7 +12,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // Errors by which a copy is rejected for what it refers to. They do not say whose the object is.
@@ -27,10 +26,36 @@ func rejectReference(r kinds.Reference, why error) error {
 	return pending.Reject(fmt.Errorf("refers to %s %q: %w", r.Kind, r.Name, why))
 }
 
+// ensure makes sure that the copy of an object exists and is current, and reports whether it exists. One that is being deleted does not
+// count. An object of the super cluster that is not the tenant's is an error.
+func (s *downSyncer) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
+	k := s.kind(name)
+	if k == nil {
+		return false, nil
+	}
+	superKey := k.Down.SuperKey(s.identity(), key)
+	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) && s.isCurrent(k, super) {
+		return stand(super) == present, err
+	}
+	if err := s.syncDown(ctx, k, key); err != nil {
+		return false, err
+	}
+	super, err := s.superObject(ctx, k, superKey)
+	if err == nil && super != nil && !s.isOurs(super) {
+		err = guard.ErrForeign
+	}
+	return err == nil && stand(super) == present, err
+}
+
+// isCurrent reports whether a copy has what others rely on. One that is being deleted is left as it is.
+func (s *downSyncer) isCurrent(k *kinds.Kind, super client.Object) bool {
+	return stand(super) != present || k.Down.Current(s.identity(), super)
+}
+
 // resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
 // only copies of its own tenant: any other object of such a name in the super cluster is the platform's, and the tenant may not
 // read it.
-func (s *session) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (ready bool, err error) {
+func (s *downSyncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (ready bool, err error) {
 	ready = true
 	for _, ref := range kinds.References(k, obj) {
 		there, err := s.resolveReference(ctx, k, ref, ref.KeyFor(obj.GetNamespace()))
@@ -43,7 +68,7 @@ func (s *session) resolve(ctx context.Context, k *kinds.Kind, obj client.Object)
 }
 
 // resolveReference ensures the copy of one object that another of kind k refers to, and reports whether it exists.
-func (s *session) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds.Reference, key client.ObjectKey) (bool, error) {
+func (s *downSyncer) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds.Reference, key client.ObjectKey) (bool, error) {
 	to := s.kind(ref.Kind)
 	if to == nil {
 		to = s.builtin[ref.Kind]
@@ -76,7 +101,7 @@ func (s *session) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds
 
 // ensureReferred ensures the copy of what an object refers to. What is of the object's own kind is only looked up: objects that refer
 // to each other would wait for each other's locks.
-func (s *session) ensureReferred(ctx context.Context, k, to *kinds.Kind, key client.ObjectKey) (bool, error) {
+func (s *downSyncer) ensureReferred(ctx context.Context, k, to *kinds.Kind, key client.ObjectKey) (bool, error) {
 	if to != k {
 		return s.ensure(ctx, to.Name, key)
 	}
@@ -86,7 +111,7 @@ func (s *session) ensureReferred(ctx context.Context, k, to *kinds.Kind, key cli
 
 // checkFree rejects a reference to a name that an object in the super cluster has which is not the tenant's copy. It reads live:
 // the cache holds only copies.
-func (s *session) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Reference, key client.ObjectKey) error {
+func (s *downSyncer) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Reference, key client.ObjectKey) error {
 	found, err := s.liveCopy(ctx, to, to.Down.SuperKey(s.identity(), key))
 	if err != nil {
 		return fmt.Errorf("look for %s %s in the super cluster: %w", ref.Kind, ref.Name, err)
@@ -95,9 +120,4 @@ func (s *session) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Refer
 		return rejectReference(ref, errForeignReference)
 	}
 	return nil
-}
-
-// isOurs reports whether an object of the super cluster is a copy of this tenant's.
-func (s *session) isOurs(super client.Object) bool {
-	return translate.OriginOf(super).Cluster == s.lane()
 }

@@ -1,14 +1,5 @@
 package engine
 
-// presence is how an object stands on one side.
-type presence int
-
-const (
-	absent presence = iota
-	present
-	deleting
-)
-
 // pair is all that a decision about a tenant's object and its copy in the super cluster depends on.
 type pair struct {
 	tenant, super presence

@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
+func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o objects) error {
+	var err error
+	if o.tenant, err = s.tenantContents(ctx, k, o); err != nil || o.tenant == nil {
+		return err
+	}
+	if err := s.admit(ctx, k, o); err != nil {
+		return err
+	}
+	ready, err := s.prepare(ctx, k, o.tenant)
+	if err != nil || !ready {
+		return err
+	}
+	desired, err := s.desired(ctx, k, o)
+	if err != nil {
+		return err
+	}
+	if err := s.createCopy(ctx, k, o, desired); err != nil {
+		return err
+	}
+	if !k.Down.OnDemand {
+		s.wake(k, o.tenant)
+	}
+	return cmp.Or(s.own.furnish(ctx, k, o), s.omitted(ctx, k, o))
+}
+
+// createCopy creates the copy with its tokens, if there is room for it, or takes over the object that has its name.
+func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) error {
+	release, err := s.reserve(k, desired, nil)
+	if err != nil {
+		return err
+	}
+	if err := s.tokens.ensureTokens(ctx, k, o); err != nil {
+		release()
+		return err
+	}
+	err = s.guard.Create(ctx, k, desired)
+	if err == nil {
+		s.createdCopy(k, o, desired)
+		return nil
+	}
+	release()
+	if s.isTaken(ctx, k, o, err) {
+		return s.takeOver(ctx, k, o, desired)
+	}
+	return pending.Classify(err)
+}
+
+// reserve rejects a new or changed copy that would exceed a limit of the tenant, as [limits.Usage] does.
+func (s *downSyncer) reserve(k *kinds.Kind, copied, was client.Object) (release func(), err error) {
+	return s.usage.Reserve(s.lane(), k, copied, was, s.identity().Policy.Limits, s.limits)
+}
+
+// omitted rejects the part of a tenant's object that its copy does not have.
+func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o objects) error {
+	if err := k.Down.Omitted(s.view.in(ctx, o.key.Namespace), o.tenant); err != nil {
+		return pending.Reject(err)
+	}
+	return nil
+}
+
+// isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
+// before it looks at the name; so a copy that is there already can look like one that asks for what another one has.
+func (s *downSyncer) isTaken(ctx context.Context, k *kinds.Kind, o objects, err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return apierrors.IsAlreadyExists(err)
+	}
+	found, err := s.liveCopy(ctx, k, o.superKey)
+	return err == nil && found != nil
+}
+
+// admit says why no copy may be made of a tenant's object.
+func (s *downSyncer) admit(ctx context.Context, k *kinds.Kind, o objects) error {
+	if k.Down.Reserved(o.key.Name) {
+		return pending.Reject(errReservedName)
+	}
+	if k.Down.Admit == nil {
+		return nil
+	}
+	if err := k.Down.Admit(s.view.in(ctx, o.key.Namespace), o.tenant); err != nil {
+		return pending.Reject(err)
+	}
+	return nil
+}
+
+// prepare ensures the namespace of an object and what it refers to, and reports whether what is required exists.
+func (s *downSyncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
+	if obj.GetNamespace() == "" {
+		return true, nil
+	}
+	ready, err := s.ensure(ctx, namespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
+	if err != nil || !ready {
+		return false, err
+	}
+	if err := s.own.ensureOwn(ctx, obj.GetNamespace()); err != nil {
+		return false, err
+	}
+	return s.resolve(ctx, k, obj)
+}
+
+// desired is the copy that the super cluster should hold.
+func (s *downSyncer) desired(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+	v := s.view.in(ctx, o.key.Namespace)
+	desired, err := k.Down.Desired(v, o.tenant)
+	if err != nil {
+		return nil, pending.Reject(err)
+	}
+	meta := v.Tenant.Down(k.Name, o.tenant, o.superKey)
+	translate.Merge(desired, meta)
+	desired.SetName(meta.Name)
+	desired.SetNamespace(meta.Namespace)
+	if !s.patches.Has(k.Name) {
+		return desired, nil
+	}
+	return desired, s.patch(ctx, k, desired, o.tenant)
+}
+
+// patch rewrites what the admin has rewritten of a copy.
+func (s *downSyncer) patch(ctx context.Context, k *kinds.Kind, desired, tenant client.Object) error {
+	err := s.patches.Apply(ctx, k.Name, desired, tenant, s.identity())
+	switch {
+	case err == nil:
+		translate.Claim(desired)
+		return nil
+	case ctx.Err() != nil:
+		return err
+	}
+	return pending.Reject(err)
+}
+
+// errVanished says that what kept a copy from being made went meanwhile. It is tried again.
+var errVanished = errors.New("the object of this name in the super cluster is gone by now")
+
+// takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
+// robbed of its labels; one that the super cluster made by itself, which is adopted if the kind allows; or somebody else's.
+func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) error {
+	found, err := s.liveCopy(ctx, k, o.superKey)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errVanished
+	}
+	switch origin := translate.OriginOf(found); {
+	case !s.foreign(origin, o.tenant):
+		s.superRecent.Put(k.Name, k.CachedSuper(found))
+		if !of(origin, o.tenant) {
+			return nil
+		}
+	case origin.Cluster != "" || !k.Down.Adopt(found):
+		return pending.Reject(guard.ErrForeign)
+	}
+	_, err = s.patchSuper(ctx, k, found, desired)
+	return err
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+)
+
+// retract takes away a copy that should not be there. An object that is to have none any more says nothing of the one that it
+// had.
+func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
+	if err := s.allowRetract(ctx, k, o, p); err != nil {
+		return err
+	}
+	if o.tenant != nil && !p.wanted && !p.mirrored {
+		if err := s.showStatus(ctx, k, o.tenant, k.Fresh()); err != nil {
+			return err
+		}
+	}
+	return s.remove(ctx, k, o)
+}
+
+// allowRetract says whether a copy may be taken away.
+func (s *downSyncer) allowRetract(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
+	switch {
+	case !p.same:
+		return s.doubts.allowRemoval(ctx, k, o)
+	case !p.wanted && k.Down.OnDemand:
+		return s.doubts.allowRelease(ctx)
+	}
+	return nil
+}
+
+// remove deletes the copy, a mirrored one in the time that the tenant gives it.
+func (s *downSyncer) remove(ctx context.Context, k *kinds.Kind, o objects) error {
+	var grace *int64
+	if m := k.Down.Mirror; m != nil {
+		grace = s.timeToEnd(m, o)
+	}
+	return s.guard.Delete(ctx, k, o.super, grace)
+}
+
+// finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last
+// word: its cache shows only what carries our labels, and somebody may have taken them away.
+func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o objects) error {
+	if o.tenant.GetDeletionTimestamp() == nil {
+		found, err := s.liveCopy(ctx, k, o.superKey)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return s.reclaim(ctx, k, o)
+		}
+	}
+	if err := guard.DeleteObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
+		return err
+	}
+	s.tenantRecent.Remove(k.Name, o.tenant)
+	// Its last event may have come already.
+	return s.tokens.dropTokens(ctx, k, objects{key: o.key, superKey: o.superKey})
+}
+
+// reclaim gives a copy its labels back.
+func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o objects) error {
+	desired, err := s.desired(ctx, k, o)
+	if err != nil {
+		return err
+	}
+	return s.takeOver(ctx, k, o, desired)
+}
+
+// evict deletes a copy and clears the status of the tenant's object.
+func (s *downSyncer) evict(ctx context.Context, k *kinds.Kind, o objects, why error) error {
+	if err := s.showStatus(ctx, k, o.tenant, k.Fresh()); err != nil {
+		return err
+	}
+	if stand(o.super) == present {
+		if err := s.remove(ctx, k, o); err != nil {
+			return err
+		}
+	}
+	return why
+}

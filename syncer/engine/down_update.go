@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
+)
+
+// update brings the copy to what the tenant declares and its status up to the tenant, and returns both as they are then. What is refused
+// on the way down keeps nothing from coming up.
+func (s *downSyncer) update(ctx context.Context, k *kinds.Kind, o objects) (objects, error) {
+	desired, err := s.desired(ctx, k, o)
+	switch {
+	case errors.As(err, new(kinds.EvictionError)):
+		return o, s.evict(ctx, k, o, err)
+	case err == nil && k.Down.Replace(o.super, desired):
+		return o, s.remove(ctx, k, o)
+	case err == nil && stand(o.super) == present && s.copyDiffers(ctx, k, o, desired):
+		o.super, err = s.bringResolved(ctx, k, o, desired)
+	}
+	if err != nil && !pending.IsRejection(err) {
+		return o, err
+	}
+	var why error
+	if o.tenant, why = s.bringUp(ctx, k, o); o.tenant == nil {
+		return o, cmp.Or(why, err)
+	}
+	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
+	return o, cmp.Or(why, err, s.tokens.ensureTokens(ctx, k, o), s.own.furnish(ctx, k, o), s.omitted(ctx, k, o))
+}
+
+// bringResolved changes the copy where it differs, if it refers only to copies of the tenant, and returns the changed copy.
+func (s *downSyncer) bringResolved(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) (client.Object, error) {
+	if _, err := s.resolve(ctx, k, o.tenant); err != nil {
+		return o.super, err
+	}
+	if len(k.Down.Parts) == 0 {
+		return s.bringChanges(ctx, k, o, desired)
+	}
+	release, err := s.reserve(k, mergedSuper(k, o.super, desired), o.super)
+	if err != nil {
+		return o.super, err
+	}
+	changed, err := s.bringChanges(ctx, k, o, desired)
+	if err != nil {
+		release()
+	}
+	return changed, err
+}
+
+// bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the
+// rest.
+func (s *downSyncer) bringChanges(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) (client.Object, error) {
+	changed, why := s.patchSuper(ctx, k, o.super, desired)
+	if why == nil {
+		o.super = changed
+	} else if !pending.IsRejection(why) {
+		return nil, why
+	}
+	for _, sub := range k.Down.Subresources {
+		var err error
+		o.super, err = s.patchSubresource(ctx, k, o, sub)
+		if err != nil && !pending.IsRejection(err) {
+			return nil, err
+		}
+		why = cmp.Or(why, err)
+		if denied := sub.Admit(s.view.in(ctx, o.key.Namespace), o.super, o.tenant); denied != nil {
+			why = pending.Reject(errors.Join(why, denied))
+		}
+	}
+	return o.super, why
+}
+
+// copyDiffers reports whether the copy does not hold what it should, or what it would have to if that were admitted.
+func (s *downSyncer) copyDiffers(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) bool {
+	merged := mergedSuper(k, o.super, desired)
+	for _, sub := range k.Down.Subresources {
+		v := s.view.in(ctx, o.key.Namespace)
+		if sub.Admit(v, o.super, o.tenant) != nil {
+			return true
+		}
+		sub.Merge(v, merged, o.tenant)
+	}
+	return !wire.Equal(merged, o.super)
+}
+
+// patchSuper changes the copy if it differs, and returns it as it is then.
+func (s *downSyncer) patchSuper(ctx context.Context, k *kinds.Kind, super, desired client.Object) (client.Object, error) {
+	merged := mergedSuper(k, super, desired)
+	if wire.Equal(merged, super) {
+		return super, nil
+	}
+	if err := s.guard.Patch(ctx, k, merged, super); err != nil {
+		return nil, pending.Classify(err)
+	}
+	s.superRecent.Put(k.Name, k.CachedSuper(merged))
+	return merged, nil
+}
+
+// outdated says whether one of two sides that both exist does not hold what it should.
+func (s *downSyncer) outdated(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+	desired, err := s.desired(ctx, k, o)
+	if pending.IsRejection(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if k.Down.Replace(o.super, desired) {
+		return true, nil
+	}
+	if stand(o.super) == present && s.copyDiffers(ctx, k, o, desired) {
+		return true, nil
+	}
+	if unfurnished, err := s.own.unfurnished(ctx, k, o); unfurnished || err != nil {
+		return unfurnished, err
+	}
+	if _, wanting, err := s.tokens.compareTokens(ctx, k, o); wanting || err != nil {
+		return wanting, err
+	}
+	m := k.Down.Mirror
+	if m != nil && m.Node(o.super) != "" && m.Node(o.tenant) == "" && stand(o.tenant) == present {
+		return true, nil
+	}
+	if shown := s.shownBack(ctx, k, o.tenant, o.super); shown != o.tenant && !wire.Equal(shown, o.tenant) {
+		return true, nil
+	}
+	if k.Down.Status == nil {
+		return false, nil
+	}
+	shown := o.tenant.DeepCopyObject().(client.Object)
+	k.Down.Status(s.view.in(ctx, o.key.Namespace), shown, o.super)
+	return !k.Down.Same(shown, o.tenant), nil
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pace"
+	"github.com/virtualcluster/virtualcluster/syncer/patch"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
+)
+
+// engagement is one engaged tenant: its session, and what syncs its objects.
+type engagement struct {
+	*session
+	engine *Engine
+	view   *viewer
+	up     *upSyncer
+	down   *downSyncer
+	tokens *tokenIssuer
+	own    *ownSyncer
+	doubts *doubts
+
+	// turn is whose copy validators are asked about.
+	turn *queue.Turn
+	// retries is how often what is held was tried again because something had changed.
+	retries atomic.Int64
+	// settling keeps two settles from undoing each other.
+	settling sync.Mutex
+	// beat is the patrol's.
+	beat beat
+	// pace tells whether the tenant's apiserver answers slowly.
+	pace *pace.Pace
+}
+
+// newEngagement begins the engagement of a tenant, until ctx ends.
+func newEngagement(ctx context.Context, e *Engine, c TenantCluster) *engagement {
+	counts := pendingCounts{rejected: e.metrics.countRefused, denied: e.metrics.countHeld}
+	return engage(e, newSession(ctx, e.superCluster, c, counts, e.metrics.refusedWrites.Inc))
+}
+
+// engage puts what syncs the objects of a tenant around its session.
+func engage(e *Engine, s *session) *engagement {
+	view := &viewer{session: s}
+	g := &engagement{
+		session: s, engine: e, view: view,
+		tokens: &tokenIssuer{session: s}, own: &ownSyncer{session: s, view: view}, doubts: newDoubts(s),
+		turn: queue.NewTurn(func(r queue.Request) { e.enqueue(r, queue.PriorityHigh) }),
+	}
+	g.up = &upSyncer{session: s, view: view, open: func(k *kinds.Kind) error {
+		_, err := g.watchTenant(k)
+		return err
+	}}
+	g.down = &downSyncer{
+		session: s, view: view, nodes: g.up, tokens: g.tokens, own: g.own, doubts: g.doubts,
+		patches: patch.Compile(s.identity().Sync.Patches), usage: e.usage, limits: e.limits,
+	}
+	g.pace = pace.New(&e.usual, func(slow bool) { e.setSlow(g, slow) })
+	if e.validation != nil {
+		s.guard.Validate = g.validate
+	}
+	return g
+}
+
+// settle takes over what is known of the tenant now. Nothing of it is handed out before both sides are known, or while its
+// apiserver does not answer.
+func (s *engagement) settle() {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	t := s.cluster.Tenant()
+	s.setIdentity(t)
+	s.queue.SetWeight(t.Key, t.Weight)
+	if s.begun.Load() && s.cluster.Healthy() {
+		s.queue.Resume(t.Key)
+	} else {
+		s.queue.Pause(t.Key)
+	}
+}
+
+// conclude says when an object is looked at again, and tells the tenant if it was not taken.
+func (s *engagement) conclude(
+	ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64,
+) (reconcile.Result, error) {
+	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
+		s.refusals.Clear(k.Name, key)
+		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
+	}
+	s.held.Clear(k.Name, key)
+	var why pending.RejectionError
+	if !errors.As(err, &why) {
+		s.refusals.Clear(k.Name, key)
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: s.refusals.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
+}
+
+// sync carries one object.
+func (s *engagement) sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+	if k.Up != nil {
+		return s.up.syncUp(ctx, k, key)
+	}
+	return s.down.syncDown(ctx, k, key)
+}
+
+// report tells the tenant why an object is not synced.
+func (s *engagement) report(ctx context.Context, k *kinds.Kind, key client.ObjectKey, reason string, why error) error {
+	obj, err := s.tenantObject(ctx, k, key)
+	if err != nil || obj == nil {
+		return err
+	}
+	reporter := pending.Reporter{Client: s.client, Reader: s.cluster.GetAPIReader(), Scheme: s.cluster.GetScheme()}
+	return reporter.Report(ctx, obj, reason, s.identity().Text(why.Error(), key.Namespace))
+}

@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
+)
+
+// superHandler handles the super cluster's events of one kind.
+func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	switch {
+	case k.Down != nil:
+		return e.copyHandler(k)
+	case k.Up.Node:
+		return e.nodeHandler(k)
+	case k.Up.Class:
+		return e.classHandler(k)
+	}
+	show := func(obj client.Object) {
+		for s, key := range e.viewers(k, obj) {
+			s.superRecent.Seen(k.Name, obj)
+			s.enqueue(s.request(k, key), queue.PriorityLow)
+		}
+	}
+	return caches.Handler{
+		Add:    func(obj client.Object, _ bool) { show(obj) },
+		Update: func(_, obj client.Object) { show(obj) },
+		Remove: func(obj client.Object, _ bool) { show(obj) },
+	}
+}
+
+// classHandler handles events of what every tenant may be offered. What was refused may have waited for it.
+func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object) {
+		e.eachSession(func(s *engagement) {
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			s.enqueueParked(s.refusals.All(), queue.PriorityLow)
+		})
+	}
+	return caches.Handler{
+		Add:    func(obj client.Object, _ bool) { event(obj) },
+		Update: func(_, obj client.Object) { event(obj) },
+		Remove: func(obj client.Object, _ bool) { event(obj) },
+	}
+}
+
+// copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
+func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object, priority int) *engagement {
+		if e.reviewOwn(k, obj, func(s *engagement) { s.superRecent.Seen(k.Name, obj) }) {
+			return nil
+		}
+		s := e.owner(obj)
+		if s != nil {
+			s.superRecent.Seen(k.Name, obj)
+			s.enqueue(s.request(k, k.Down.TenantKey(obj)), priority)
+			s.affect(k, obj)
+		}
+		return s
+	}
+	return caches.Handler{
+		Add: func(obj client.Object, _ bool) {
+			e.usage.Observe(k, nil, obj)
+			if s := event(obj, queue.PriorityNormal); s != nil {
+				s.retarget(k, nil, obj)
+			}
+		},
+		Update: func(was, obj client.Object) {
+			e.usage.Observe(k, was, obj)
+			if graceExpired(k.Down.Mirror, was, obj) {
+				return
+			}
+			s := event(obj, queue.PriorityHigh)
+			if s == nil {
+				s = event(was, queue.PriorityHigh) // the labels that name its tenant were removed
+			}
+			if s != nil {
+				s.retarget(k, was, obj)
+			}
+		},
+		Remove: func(obj client.Object, _ bool) {
+			e.usage.Observe(k, obj, nil)
+			if e.reviewOwn(k, obj, func(s *engagement) { s.superRecent.Ended(k.Name, obj) }) {
+				return
+			}
+			s := e.owner(obj)
+			if s == nil {
+				return
+			}
+			s.superRecent.Ended(k.Name, obj)
+			event(obj, queue.PriorityHigh)
+			s.retarget(k, obj, nil)
+			s.freed(k)
+			if m := k.Down.Mirror; m != nil && m.Node(obj) != "" {
+				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.Node(obj)}), s.engine.nodeLinger)
+			}
+		},
+	}
+}
+
+// nodeHandler handles events of nodes, of which every tenant may have objects, and ignores heartbeats.
+func (e *Engine) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	event := func(obj client.Object) {
+		if !e.known() {
+			return
+		}
+		key := client.ObjectKeyFromObject(obj)
+		e.eachSession(func(s *engagement) {
+			if used, err := s.usesNode(s.ctx, key.Name); used || err != nil {
+				s.enqueue(s.request(k, key), queue.PriorityNormal)
+			}
+		})
+	}
+	return caches.Handler{
+		Add: func(obj client.Object, _ bool) { event(obj) },
+		Update: func(was, now client.Object) {
+			if !wire.Equal(k.Up.Desired(kinds.View{}, was), k.Up.Desired(kinds.View{}, now)) {
+				event(now)
+			}
+		},
+		Remove: func(obj client.Object, _ bool) { event(obj) },
+	}
+}
+
+// tenantHandler handles the tenant's events of one kind.
+func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
+	if k.Up != nil && k.Up.Expires {
+		// What expires is not put back when it goes.
+		return caches.Handler{}
+	}
+	return caches.Handler{
+		Add: func(obj client.Object, initial bool) {
+			s.tenantRecent.Seen(k.Name, obj)
+			if initial {
+				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
+				return
+			}
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
+			if s.begun.Load() {
+				s.wake(k, obj)
+			}
+		},
+		Update: func(was, obj client.Object) {
+			if s.tenantRecent.Seen(k.Name, obj) && onlyStatus(was, obj) {
+				return // it is the one that was shown
+			}
+			if k.Down != nil && graceExpired(k.Down.Mirror, was, obj) {
+				return
+			}
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			// Without a new generation, it is the status that changed; not all kinds have generations.
+			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
+				s.review(obj.GetNamespace(), differing(kinds.References(k, was), kinds.References(k, obj)))
+			}
+		},
+		Remove: func(obj client.Object, missed bool) {
+			s.doubts.witness(obj, missed)
+			s.tenantRecent.Ended(k.Name, obj)
+			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityHigh)
+			s.review(obj.GetNamespace(), kinds.References(k, obj))
+		},
+	}
+}
+
+// graceExpired reports whether the grace period of a deleted object has expired. An apiserver drops the object with its next write, whose
+// event leads to the same request.
+func graceExpired(m *kinds.Mirror[client.Object], was, now client.Object) bool {
+	if m == nil || stand(was) != deleting || len(now.GetFinalizers()) > 0 {
+		return false
+	}
+	given := m.GracePeriodSeconds(now)
+	return given != nil && *given == 0
+}
+
+// onlyStatus says whether nothing but the status differs between two states of an object, as far as can be told by its metadata.
+func onlyStatus(was, now client.Object) bool {
+	return now.GetUID() == was.GetUID() && now.GetGeneration() != 0 && now.GetGeneration() == was.GetGeneration() &&
+		now.GetDeletionTimestamp().Equal(was.GetDeletionTimestamp()) && slices.Equal(now.GetFinalizers(), was.GetFinalizers()) &&
+		maps.Equal(now.GetLabels(), was.GetLabels()) && maps.Equal(now.GetAnnotations(), was.GetAnnotations())
+}
+
+// initialPriority is the priority of an object that was there before the syncer: what has had no copy yet may have waited for it.
+func initialPriority(k *kinds.Kind, obj client.Object) int {
+	if k.Down != nil && k.Down.Mirror != nil && !k.Down.Mirror.Started(obj) {
+		return queue.PriorityNormal
+	}
+	return queue.PriorityLow
+}
+
+// freed enqueues an object that waits for room, after a copy of its kind has gone.
+func (s *engagement) freed(k *kinds.Kind) {
+	if key, ok := s.held.Any(k.Name); ok {
+		s.enqueue(s.request(k, key), queue.PriorityNormal)
+	}
+}
+
+// affect enqueues the objects whose copies depend on a copy that has come, changed or gone.
+func (s *engagement) affect(k *kinds.Kind, copied client.Object) {
+	namespace := translate.OriginOf(copied).Namespace
+	s.view.digests.forget(digestKey{k.Name, namespace})
+	if !s.begun.Load() {
+		return // everything is reconciled when the tenant begins
+	}
+	for _, name := range k.Down.Affects {
+		to := s.kind(name)
+		if to == nil {
+			continue
+		}
+		_ = s.cache.EachKeyBy(s.ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
+			s.enqueue(s.request(to, key), queue.PriorityNormal)
+		})
+	}
+}
+
+// retarget enqueues the tenant's objects that lead to an address which a copy got or lost. was is nil for a new copy, now for a
+// deleted one.
+func (s *engagement) retarget(k *kinds.Kind, was, now client.Object) {
+	if k.Down.Mirror == nil || !s.begun.Load() {
+		return // everything is reconciled when the tenant begins
+	}
+	before, after := addressesOf(k.Down.Mirror, was), addressesOf(k.Down.Mirror, now)
+	for address := range before {
+		if !after[address] {
+			s.enqueueTargeting(address)
+		}
+	}
+	for address := range after {
+		if !before[address] {
+			s.enqueueTargeting(address)
+		}
+	}
+}
+
+// addressesOf returns the addresses that an object has to itself; none for nil.
+func addressesOf(m *kinds.Mirror[client.Object], obj client.Object) map[string]bool {
+	if obj == nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, address := range m.Addresses(obj) {
+		found[address] = true
+	}
+	return found
+}
+
+// enqueueTargeting enqueues the tenant's objects that lead to an address.
+func (s *engagement) enqueueTargeting(address string) {
+	for k := range s.carried() {
+		if k.Down == nil || k.Down.Targets == nil {
+			continue
+		}
+		// Reading a cache that has synced does not fail; were it to, the patrol would find what differs.
+		_ = s.cache.EachKeyBy(s.ctx, k, caches.IndexTargets, caches.AddressValue("", address), func(key client.ObjectKey) {
+			s.enqueue(s.request(k, key), queue.PriorityHigh)
+		})
+	}
+}
+
+// reviewOwn has the namespace looked at in which something of the syncer's own has changed, and says whether it is that. The tenant
+// takes note of it first.
+func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*engagement)) bool {
+	if !isOwn(k, obj) {
+		return false
+	}
+	if !e.known() {
+		return true // each namespace is looked at when its tenant begins
+	}
+	spaces := e.builtin[namespaceKind]
+	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
+	if err != nil || ns == nil {
+		return true
+	}
+	origin := translate.OriginOf(ns)
+	if s := e.session(multicluster.ClusterName(origin.Cluster)); s != nil {
+		note(s)
+		s.enqueue(s.request(spaces, client.ObjectKey{Name: origin.Namespace}), queue.PriorityNormal)
+	}
+	return true
+}
