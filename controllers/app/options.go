@@ -41,7 +41,7 @@ const DefaultServiceCIDRPrefix = 20
 // AddFlags binds the options to flags; what they hold is the flags' default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.DefaultProvisioner), "default-provisioner", string(o.DefaultProvisioner),
-		"provisioner of VirtualClusters whose spec names none (Native, Hosted or External)")
+		"provisioner of VirtualClusters whose spec names none (Hosted or External; Native is not implemented yet)")
 	flags.StringVar(&o.ServiceCIDRPool, "service-cidr-pool", o.ServiceCIDRPool,
 		"range within the super cluster's own Service addresses of which each new tenant gets a part, "+
 			"so that Services have the same address in both; empty for none")

@@ -41,7 +41,9 @@ type StatefulSetSvcBundle struct {
 // ClusterVersionStatus is empty; the resource has it for what later versions report.
 type ClusterVersionStatus struct{}
 
-// ClusterVersion is a version of a control plane, as manifests.
+// ClusterVersion is a version of a control plane, as manifests. It has no
+// effect yet: only the Native provisioner would read it, which is not
+// implemented.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -10,7 +10,8 @@ import (
 type ProvisionerType string
 
 const (
-	// ProvisionerNative runs the control plane as pods of the super cluster, from a ClusterVersion.
+	// ProvisionerNative runs the control plane as pods of the super cluster,
+	// from a ClusterVersion. It is not implemented yet.
 	ProvisionerNative ProvisionerType = "Native"
 	// ProvisionerHosted runs the control plane inside a process that hosts many of them.
 	ProvisionerHosted ProvisionerType = "Hosted"
@@ -50,8 +51,9 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterDomain is immutable"
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 
-	// clusterVersionName names the ClusterVersion from which the Native provisioner builds the control plane.
-	// Default: the built-in one of kubernetesVersion.
+	// clusterVersionName names the ClusterVersion from which the Native
+	// provisioner builds the control plane. It has no effect yet: Native is not
+	// implemented, and the other provisioners ignore it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClusterVersionName string `json:"clusterVersionName,omitempty"`
