@@ -16,11 +16,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 )
 
-// SetupWithManager adds the webhook to the server of a manager.
+// SetupWithManager adds the webhook to the server of a manager, which is ready when the server has started.
 func SetupWithManager(mgr manager.Manager) error {
 	err := builder.WebhookManagedBy(mgr, &tenancyv1alpha1.VirtualCluster{}).WithValidator(validator{}).Complete()
 	if err != nil {
 		return fmt.Errorf("adding the webhook of VirtualClusters: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
 	}
 	return nil
 }

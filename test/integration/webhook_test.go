@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,8 +40,9 @@ func startWebhook(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	address := free.Addr().(*net.TCPAddr)
 	Expect(free.Close()).To(Succeed())
+	probes := freeAddress(ctx)
 	mgr, err := ctrl.NewManager(super.Config, ctrl.Options{
-		Scheme: super.Client.Scheme(), Logger: logger, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: super.Client.Scheme(), Logger: logger, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: probes,
 		WebhookServer: webhook.NewServer(webhook.Options{Host: address.IP.String(), Port: address.Port, CertDir: dir}),
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -52,6 +54,8 @@ func startWebhook(ctx context.Context) {
 		stop()
 		Expect(<-ended).To(Succeed())
 	})
+
+	Eventually(probed(ctx, probes, "/readyz/webhook")).Should(Equal(http.StatusOK))
 
 	configuration, err := webhookconfig.Configuration()
 	Expect(err).NotTo(HaveOccurred())
