@@ -44,7 +44,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}, []string{labelCall}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vn_agent_stream_bytes_total",
-			Help: "Bytes that were carried, by the kubelet's call and direction (to_pod or from_pod).",
+			Help: "Bytes that were transferred, by the kubelet's call and direction (to_pod or from_pod).",
 		}, []string{labelCall, "direction"}),
 		beginning: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "vn_agent_begin_seconds",

@@ -33,7 +33,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_validations_total",
-			Help: "What validators answered, by plugin and result: allowed; rejected; busy, the tenant's lock was not free in time; " +
+			Help: "Answers of validators, by plugin and result: allowed; rejected; busy, the tenant's lock was not free in time; " +
 				"unknown_tenant; or, where the validator did not answer, panic, timeout or error.",
 		}, []string{plugin, "result"}),
 		locked: prometheus.NewHistogramVec(prometheus.HistogramOpts{

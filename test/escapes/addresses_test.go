@@ -24,7 +24,7 @@ import (
 var _ = Describe("The pool of Service addresses", Ordered, func() {
 	const (
 		ns     = "pool"
-		review = "a review of ours: the super cluster's allocator chooses out of all ranges"
+		review = "review: the super cluster's allocator chooses out of all ranges"
 		own    = "own idea: what else writes or decides by the part of a tenant"
 		// many is enough for an address of the pool to be among those of as many Services, where the super cluster gives one of the pool
 		// to one in eight, as to seven in eight.

@@ -69,7 +69,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		})
 	})
 
-	attack("a read that is answered with an older state than the watch has shown", "idea: a Secret that was withdrawn comes back",
+	attack("a read that is answered with an older state than the watch has shown", "idea: a deleted Secret returns",
 		func(ctx SpecContext) {
 			shouldBeRefused(ctx, "old", func(answer map[string]any) { metadataOf(answer)["resourceVersion"] = "1" })
 		})

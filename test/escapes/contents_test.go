@@ -95,7 +95,7 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 		Expect(requests().Since(sent)["tenant get configmaps"]).To(BeNumerically("<=", times))
 	})
 
-	attack("all megabytes referred to at once", "idea: what goes down is in no cache either", func(ctx SpecContext) {
+	attack("all megabytes referred to at once", "idea: contents of copies are in no cache either", func(ctx SpecContext) {
 		before := liveHeap()
 		p := kit.Pod(ns, "all")
 		for i := range hoard {

@@ -105,7 +105,7 @@ var _ = Describe("The hosts of an Ingress", Ordered, func() {
 		Consistently(hostsOf(ctx, kit.SuperOf(mallory, i))).Should(ConsistOf("patient.example.org"))
 	})
 
-	attack("a host that the platform takes back", "review: first come, but for the platform", func(ctx SpecContext) {
+	attack("a host that the platform takes back", "review: first come, except for the platform", func(ctx SpecContext) {
 		i := ingress(ns, "squatter", "status.example.com")
 		kit.Create(ctx, mallory.Client, i)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, i))

@@ -99,7 +99,7 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a namespace that the platform's NetworkPolicies let in by its label", "review: all labels of namespaces went down", func(ctx SpecContext) {
+	attack("a namespace that the platform's NetworkPolicies let in by its label", "review: all labels of namespaces were synced", func(ctx SpecContext) {
 		platform, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: pairs{"team": "platform"}})
 		Expect(err).NotTo(HaveOccurred())
 		forged := kit.Namespace("let-in")
@@ -208,7 +208,7 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		Expect(keysOf(copied)).NotTo(ContainElement(BeElementOf("sidecar.istio.io/inject", "cdi.k8s.io/all", names.OwnIngress)))
 	})
 
-	attack("the key of ours that stands for another label", "review: two keys that become one", func(ctx SpecContext) {
+	attack("the translated key of another label", "review: two keys that become one", func(ctx SpecContext) {
 		own, forged := kit.Pod(ns, "own-key"), kit.Pod(ns, "forged-key")
 		own.Labels["example.com/tier"] = "front"
 		forged.Labels[names.Label("example.com/tier")] = "front"

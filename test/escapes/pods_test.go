@@ -173,13 +173,13 @@ var _ = Describe("The place of a pod", Ordered, func() {
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a scheduler of the platform's own", "review: schedulerName went down", func(ctx SpecContext) {
+	attack("a scheduler of the platform's own", "review: schedulerName was synced", func(ctx SpecContext) {
 		p := kit.Pod(ns, "scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "platform-scheduler" })
 		kit.Create(ctx, mallory.Client, p)
 		shouldBeRejected(ctx, mallory, p, `spec.schedulerName: Unsupported value: "platform-scheduler"`)
 	})
 
-	attack("nodes that a taint keeps for another tenant", "review: tolerations of any key went down", func(ctx SpecContext) {
+	attack("nodes that a taint keeps for another tenant", "review: tolerations of any key were synced", func(ctx SpecContext) {
 		p := kit.Pod(ns, "tolerant", func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{
 				{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "blue"}, {Operator: corev1.TolerationOpExists},

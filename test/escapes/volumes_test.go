@@ -30,7 +30,7 @@ var _ = Describe("Volumes that outlive their claims", Ordered, func() {
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 	})
 
-	attack("a volume that the tenant has kept for good", "review: Back carried Retain to the super cluster", func(ctx SpecContext) {
+	attack("a volume that the tenant has kept for good", "review: Back synced Retain to the super cluster", func(ctx SpecContext) {
 		volume := volumeFor(ctx, class, corev1.PersistentVolumeReclaimDelete)
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kept"}, Spec: claimSpec(class)}
 		kit.Create(ctx, mallory.Client, claim)
