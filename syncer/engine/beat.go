@@ -52,15 +52,15 @@ func (b *beat) next(list func(*kinds.Kind) []client.ObjectKey) (of *kinds.Kind, 
 func (s *engagement) compareAll(ctx context.Context, budget time.Duration) differences {
 	began, found := time.Now(), differences{}
 	if s.beat.ended() {
-		s.beat = beat{kinds: slices.Collect(s.carried())}
+		s.beat = beat{kinds: slices.Collect(s.Carried())}
 	}
 	for !s.beat.ended() {
-		if ctx.Err() != nil || s.ctx.Err() != nil || !s.begun.Load() || !s.cluster.Healthy() {
+		if ctx.Err() != nil || s.Ctx.Err() != nil || !s.Begun.Load() || !s.Cluster.Healthy() {
 			s.beat = beat{}
 			return nil
 		}
 		k, key, ok := s.beat.next(func(k *kinds.Kind) []client.ObjectKey { return s.listKeys(ctx, k) })
-		if ok && s.kind(k.Name) == k && s.suspect(ctx, k, key) {
+		if ok && s.Kind(k.Name) == k && s.suspect(ctx, k, key) {
 			found[k] = append(found[k], key)
 		}
 		if time.Since(began) > budget && !s.beat.ended() {
@@ -78,7 +78,7 @@ func (s *engagement) listKeys(ctx context.Context, k *kinds.Kind) []client.Objec
 	}
 	keys, err := s.keys(ctx, k)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.Name)
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.Lane(), "kind", k.Name)
 		return nil
 	}
 	return keys.UnsortedList()

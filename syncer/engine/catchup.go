@@ -20,7 +20,7 @@ const catchUpEvery = 100 * time.Millisecond
 // catchUp waits until the cache knows the copies of the tenant's mirrored objects that the super cluster has now. Another syncer may have
 // made some a moment ago, or an earlier session; and a mirrored object that had a copy is ended when there seems to be none.
 func (s *engagement) catchUp() error {
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
@@ -30,10 +30,10 @@ func (s *engagement) catchUp() error {
 				break
 			}
 			if err != nil {
-				log.FromContext(s.ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.lane(), "kind", k.Name)
+				log.FromContext(s.Ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.Lane(), "kind", k.Name)
 			}
-			if !pause(s.ctx, catchUpEvery) {
-				return s.ctx.Err()
+			if !pause(s.Ctx, catchUpEvery) {
+				return s.Ctx.Err()
 			}
 		}
 	}
@@ -43,17 +43,17 @@ func (s *engagement) catchUp() error {
 // lags says whether the super cluster has a copy of the tenant's that the cache does not have. One that changed since is caught up
 // with like any other.
 func (s *engagement) lags(k *kinds.Kind) (bool, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.engine.timeout)
+	ctx, cancel := context.WithTimeout(s.Ctx, s.engine.timeout)
 	defer cancel()
 	copies := &metav1.PartialObjectMetadataList{}
 	copies.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
-	t := s.identity()
+	t := s.Identity()
 	of := client.MatchingLabels{names.VCNamespace: t.Namespace, names.VCName: t.Name}
-	if err := s.super.GetAPIReader().List(ctx, copies, of); err != nil {
+	if err := s.API.GetAPIReader().List(ctx, copies, of); err != nil {
 		return false, err
 	}
 	for i := range copies.Items {
-		cached, err := s.cacheOf(k).Get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
+		cached, err := s.CacheOf(k).Get(ctx, k, client.ObjectKeyFromObject(&copies.Items[i]))
 		if err != nil || cached == nil {
 			return true, err
 		}
@@ -63,7 +63,7 @@ func (s *engagement) lags(k *kinds.Kind) (bool, error) {
 
 // enqueueSuper enqueues all that the super cluster has for the tenant.
 func (s *engagement) enqueueSuper() error {
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if err := s.enqueueCopies(k); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *engagement) enqueueSuper() error {
 
 // enqueueAll enqueues the objects of a kind on both sides.
 func (s *engagement) enqueueAll(k *kinds.Kind) error {
-	err := s.cache.EachKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
+	err := s.Cache.EachKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
 	}
@@ -82,7 +82,7 @@ func (s *engagement) enqueueAll(k *kinds.Kind) error {
 
 // enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
 func (s *engagement) enqueueCopies(k *kinds.Kind) error {
-	err := s.eachSuperKey(s.ctx, k, func(key client.ObjectKey) { s.enqueue(s.request(k, key), queue.PriorityLow) })
+	err := s.EachSuperKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.Name, err)
 	}

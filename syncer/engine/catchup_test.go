@@ -18,6 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // ahead is a super cluster of which only its apiserver's answers to lists matter.
@@ -60,12 +61,12 @@ func behind(ctx context.Context, super *ahead, cached ...client.Object) *engagem
 	k := kindstest.Typed(kindstest.Rich())
 	copies := cachestest.NewReader()
 	cachestest.Hold(copies, k, cached...)
-	s := &session{
-		superCluster: &superCluster{super: super, caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, ctx: ctx,
+	s := &session.Session{
+		SuperCluster: &session.SuperCluster{API: super, Caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, Ctx: ctx,
 	}
-	s.tenant.Store(new(kindstest.Blue()))
-	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k})
-	return engage(&Engine{superCluster: s.superCluster, timeout: time.Second}, s)
+	s.SetIdentity(kindstest.Blue())
+	s.Carry(k)
+	return engage(&Engine{SuperCluster: s.SuperCluster, timeout: time.Second}, s)
 }
 
 func TestLags(t *testing.T) {
@@ -83,7 +84,7 @@ func TestLags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := behind(t.Context(), &ahead{copies: tc.copies}, tc.cached...)
-			for k := range s.carried() {
+			for k := range s.Carried() {
 				if lags, err := s.lags(k); err != nil || lags != tc.want {
 					t.Errorf("it lags: %t, %v", lags, err)
 				}
@@ -99,8 +100,8 @@ func TestASessionWaitsForItsCopies(t *testing.T) {
 		super := &ahead{copies: []*corev1.Pod{at("a", "7")}, err: errors.New("down")}
 		s := behind(t.Context(), super)
 		super.then = func(asked int) {
-			if k := s.kind("Pod"); asked == late {
-				cachestest.Hold(s.cacheOf(k), k, at("a", "7"))
+			if k := s.Kind("Pod"); asked == late {
+				cachestest.Hold(s.CacheOf(k), k, at("a", "7"))
 			}
 		}
 		began := time.Now()

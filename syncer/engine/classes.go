@@ -8,6 +8,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // awakenUsed watches those kinds of which the tenant has something that came from the super cluster, and may have to go, and returns
@@ -30,7 +31,7 @@ func (s *engagement) used() []*kinds.Kind {
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	var used []*kinds.Kind
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Up == nil || !k.Up.Class {
 			continue
 		}
@@ -48,15 +49,15 @@ func (s *engagement) used() []*kinds.Kind {
 
 // uses says whether the tenant has an object of a kind that came from the super cluster, or may have.
 func (s *engagement) uses(k *kinds.Kind) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, s.engine.timeout)
+	ctx, cancel := context.WithTimeout(s.Ctx, s.engine.timeout)
 	defer cancel()
 	held := &metav1.PartialObjectMetadataList{}
 	held.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
-	if err := s.cluster.GetAPIReader().List(ctx, held); err != nil {
+	if err := s.Cluster.GetAPIReader().List(ctx, held); err != nil {
 		return true
 	}
 	for i := range held.Items {
-		if fromSuper(&held.Items[i]) {
+		if session.FromSuper(&held.Items[i]) {
 			return true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // sleeping is a session whose tenant's classes are not watched, and how they would be.
@@ -20,7 +21,7 @@ func sleeping(super ...client.Object) (*engagement, *cachestest.Informer, *cache
 	there := cachestest.NewInformer()
 	close(there.Synced)
 	over := &cachestest.Cache{Informer: there}
-	s.cache = caches.NewReader(over)
+	s.Cache = caches.NewReader(over)
 	return s, there, over
 }
 
@@ -28,8 +29,8 @@ var fastKey = client.ObjectKey{Name: "fast"}
 
 func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	s, _, over := sleeping(class(nil))
-	k := s.kind("StorageClass")
-	if !s.asleep(k) || s.asleep(s.kind("ConfigMap")) {
+	k := s.Kind("StorageClass")
+	if !s.Asleep(k) || s.Asleep(s.Kind("ConfigMap")) {
 		t.Error("only classes sleep")
 	}
 	if err := s.up.syncUp(t.Context(), k, fastKey); err != nil {
@@ -42,14 +43,14 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || differs {
 		t.Errorf("it differs: %t, %v", differs, err)
 	}
-	if over.Opened > 0 || !s.asleep(k) {
+	if over.Opened > 0 || !s.Asleep(k) {
 		t.Error("it is watched")
 	}
 }
 
 func TestClassesThatAreShownAreWatched(t *testing.T) {
 	s, there, over := sleeping(class(map[string]string{names.Public: "true"}))
-	k := s.kind("StorageClass")
+	k := s.Kind("StorageClass")
 	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
 		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.Opened)
 	}
@@ -59,15 +60,15 @@ func TestClassesThatAreShownAreWatched(t *testing.T) {
 			t.Errorf("got %v, want %v", err, errOwn)
 		}
 	}
-	if s.asleep(k) || over.Opened != 1 || there.Handlers != 1 {
-		t.Errorf("it sleeps: %t; %d watches were opened with %d handlers", s.asleep(k), over.Opened, there.Handlers)
+	if s.Asleep(k) || over.Opened != 1 || there.Handlers != 1 {
+		t.Errorf("it sleeps: %t; %d watches were opened with %d handlers", s.Asleep(k), over.Opened, there.Handlers)
 	}
 }
 
 func TestClassesThatCannotBeWatched(t *testing.T) {
 	s, _, over := sleeping(class(map[string]string{names.Public: "true"}))
 	over.Err = errors.New("no such kind")
-	if err := s.up.syncUp(t.Context(), s.kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
+	if err := s.up.syncUp(t.Context(), s.Kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -93,13 +94,13 @@ func TestClassesOfAnEarlierTime(t *testing.T) {
 	}{
 		"none":                    {nil, nil, 0},
 		"of the tenant's own":     {[]runtime.Object{of(nil, nil)}, nil, 0},
-		"shown":                   {[]runtime.Object{of(nil, nil), of(mark(nil), mark(nil))}, nil, 1},
-		"shown, robbed of a mark": {[]runtime.Object{of(nil, mark(nil))}, nil, 1},
+		"shown":                   {[]runtime.Object{of(nil, nil), of(session.Mark(nil), session.Mark(nil))}, nil, 1},
+		"shown, robbed of a mark": {[]runtime.Object{of(nil, session.Mark(nil))}, nil, 1},
 		"nobody knows":            {nil, errors.New("no answer"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, over := sleeping()
-			s.cluster = &remembering{listed: listed{objects: tc.held, err: tc.err}}
+			s.Cluster = &remembering{listed: listed{objects: tc.held, err: tc.err}}
 			known, err := s.awakenUsed()
 			if err != nil || len(known) != tc.want || over.Opened != tc.want {
 				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.Opened, err, tc.want)

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -45,10 +46,10 @@ func TestStateCovers(t *testing.T) {
 func TestAgreements(t *testing.T) {
 	k := kindstest.Typed(kindstest.Needed())
 	blue, changedBlue := kindstest.Blue(), kindstest.Blue()
-	sides := func(tenant, super string, identity *translate.Tenant) objects {
-		o := objects{key: settingsKey, tenant: settings(), super: copyOf(settings()), identity: identity}
-		o.tenant.SetResourceVersion(tenant)
-		o.super.SetResourceVersion(super)
+	sides := func(tenant, super string, identity *translate.Tenant) session.Objects {
+		o := session.Objects{Key: settingsKey, Tenant: settings(), Super: copyOf(settings()), Identity: identity}
+		o.Tenant.SetResourceVersion(tenant)
+		o.Super.SetResourceVersion(super)
 		return o
 	}
 	var noted agreements
@@ -57,11 +58,11 @@ func TestAgreements(t *testing.T) {
 	}
 	noted.note(k, sides("7", "7", &blue))
 	replaced := sides("7", "7", &blue)
-	replaced.super.SetUID("another")
+	replaced.Super.SetUID("another")
 	other := sides("7", "7", &blue)
-	other.key = client.ObjectKey{Namespace: "default", Name: "other"}
+	other.Key = client.ObjectKey{Namespace: "default", Name: "other"}
 	for name, tc := range map[string]struct {
-		o    objects
+		o    session.Objects
 		want comparison
 	}{
 		"as noted":                   {sides("7", "7", &blue), compared},
@@ -86,9 +87,9 @@ func TestAgreements(t *testing.T) {
 
 // TestIdentityStays: what was compared for a tenant holds until something changes that a copy depends on.
 func TestIdentityStays(t *testing.T) {
-	s := &session{}
+	s := &session.Session{}
 	blue := kindstest.Blue()
-	s.tenant.Store(&blue)
+	s.SetIdentity(blue)
 	for name, tc := range map[string]struct {
 		change func(*translate.Tenant)
 		stays  bool
@@ -98,10 +99,10 @@ func TestIdentityStays(t *testing.T) {
 		"opaque metadata": {func(t *translate.Tenant) { t.Opaque = []string{"example.com/"} }, false},
 		"the root's UID":  {func(t *translate.Tenant) { t.RootUID = "another" }, false},
 	} {
-		was, now := s.tenant.Load(), *s.tenant.Load()
+		was, now := s.IdentityVersion(), s.Identity()
 		tc.change(&now)
-		s.setIdentity(now)
-		if stays := s.tenant.Load() == was; stays != tc.stays {
+		s.SetIdentity(now)
+		if stays := s.IdentityVersion() == was; stays != tc.stays {
 			t.Errorf("%s changed: what was compared holds: %t, want %t", name, stays, tc.stays)
 		}
 	}

@@ -11,5 +11,5 @@ const requestCost = 4
 
 // charge has a tenant pay for the requests that were sent in a look at one of its objects.
 func (e *Engine) charge(r queue.Request, sent *requests.Tally) {
-	e.queue.Charge(r, requestCost*(sent.To(requests.Super)+sent.To(requests.Tenant)))
+	e.Queue.Charge(r, requestCost*(sent.To(requests.Super)+sent.To(requests.Tenant)))
 }

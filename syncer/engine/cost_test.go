@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // sendTo sends a request to a side, as the syncer's clients do.
@@ -35,22 +36,22 @@ func sendTo(ctx context.Context, t *testing.T, side string) {
 
 // TestCharge has each look at an object of blue lead to a request, and those at objects of red to none.
 func TestCharge(t *testing.T) {
-	e := &Engine{superCluster: &superCluster{queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}}
-	defer e.queue.ShutDown()
+	e := &Engine{SuperCluster: &session.SuperCluster{Queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}}
+	defer e.Queue.ShutDown()
 	for i := range 20 {
 		for _, tenant := range []multicluster.ClusterName{"blue", "red"} {
-			e.enqueue(queue.Request{Cluster: tenant, Kind: "Pod", Key: client.ObjectKey{Name: strings.Repeat("x", i+1)}}, queue.PriorityNormal)
+			e.Enqueue(queue.Request{Cluster: tenant, Kind: "Pod", Key: client.ObjectKey{Name: strings.Repeat("x", i+1)}}, queue.PriorityNormal)
 		}
 	}
 	var order strings.Builder
 	for range 2 * (1 + 1 + requestCost) {
-		r, _ := e.queue.Get()
+		r, _ := e.Queue.Get()
 		ctx, sent := requests.Tallied(t.Context())
 		if r.Cluster == "blue" {
 			sendTo(ctx, t, requests.Tenant)
 		}
 		e.charge(r, sent)
-		e.queue.Done(r)
+		e.Queue.Done(r)
 		order.WriteString(string(r.Cluster)[:1])
 	}
 	if want := strings.Repeat("b"+strings.Repeat("r", 1+requestCost), 2); order.String() != want {

@@ -46,17 +46,17 @@ func watchOf(r kinds.CustomResource) customWatch { return customWatch{r.GVK, r.D
 
 // addCustom prepares for custom resources.
 func (e *Engine) addCustom(mgr mcmanager.Manager, build func(kinds.CustomResource) kinds.Flow) error {
-	all, err := cache.New(e.super.GetConfig(), cache.Options{
-		HTTPClient:       e.super.GetHTTPClient(),
-		Scheme:           e.super.GetScheme(),
-		Mapper:           e.super.GetRESTMapper(),
+	all, err := cache.New(e.API.GetConfig(), cache.Options{
+		HTTPClient:       e.API.GetHTTPClient(),
+		Scheme:           e.API.GetScheme(),
+		Mapper:           e.API.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
 		NewInformer:      informer.New,
 	})
 	if err != nil {
 		return fmt.Errorf("making the cache of custom resources: %w", err)
 	}
-	e.caches[kinds.Everything] = caches.NewReader(all)
+	e.Caches[kinds.Everything] = caches.NewReader(all)
 	e.custom = &customKinds{build: build, watched: map[customWatch]*sharedWatch{}}
 	return mgr.GetLocalManager().Add(all)
 }
@@ -80,7 +80,7 @@ func (e *Engine) acquire(ctx context.Context, r kinds.CustomResource) error {
 	if w == nil {
 		w = &sharedWatch{Kind: c.kind(r)}
 		if _, err := e.watchSuper(ctx, w.Kind); err != nil {
-			return errors.Join(err, e.cacheOf(w.Kind).Close(ctx, w.Kind))
+			return errors.Join(err, e.CacheOf(w.Kind).Close(ctx, w.Kind))
 		}
 		c.watched[watchOf(r)] = w
 	}
@@ -99,7 +99,7 @@ func (e *Engine) release(ctx context.Context, r kinds.CustomResource) error {
 	}
 	delete(c.watched, watchOf(r))
 	defer e.usage.Forget(w.Resource)
-	return e.cacheOf(w.Kind).Close(ctx, w.Kind)
+	return e.CacheOf(w.Kind).Close(ctx, w.Kind)
 }
 
 // carriage is how a session carries one custom resource.
@@ -121,22 +121,22 @@ func (s *engagement) carryCustom(of tenancyv1alpha1.CustomResourceSync) {
 	defer c.end()
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 7, Cap: s.engine.interval}
 	delay := backoff.DelayFunc()
-	for s.ctx.Err() == nil {
+	for s.Ctx.Err() == nil {
 		next := s.engine.interval
 		if err := c.follow(); err != nil {
-			s.cluster.Problem(about, err.Error())
+			s.Cluster.Problem(about, err.Error())
 			next = delay()
 		} else {
-			s.cluster.Problem(about, "")
+			s.Cluster.Problem(about, "")
 			delay = backoff.DelayFunc()
 		}
-		pause(s.ctx, next)
+		pause(s.Ctx, next)
 	}
 }
 
 // follow compares the definitions of both sides, and carries what they say now.
 func (c *carriage) follow() error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.engine.timeout)
+	ctx, cancel := context.WithTimeout(c.Ctx, c.engine.timeout)
 	defer cancel()
 	r, err := c.define(ctx, c.of)
 	if err != nil || r == c.carried {
@@ -152,7 +152,7 @@ func (c *carriage) follow() error {
 		return errors.New("its objects cannot be listed yet")
 	}
 	k := c.engine.custom.kind(r)
-	c.carry(k)
+	c.Carry(k)
 	c.carried = r
 	return c.enqueueAll(k)
 }
@@ -163,7 +163,7 @@ func (c *carriage) open(r kinds.CustomResource) error {
 		return nil
 	}
 	c.end()
-	if err := c.engine.acquire(c.ctx, r); err != nil {
+	if err := c.engine.acquire(c.Ctx, r); err != nil {
 		return err
 	}
 	c.watched = r
@@ -176,7 +176,7 @@ func (c *carriage) open(r kinds.CustomResource) error {
 
 // await notes what tells that both sides are known.
 func (c *carriage) await(k *kinds.Kind) error {
-	super, err := c.cacheOf(k).Open(c.ctx, k, nil)
+	super, err := c.CacheOf(k).Open(c.Ctx, k, nil)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (c *carriage) await(k *kinds.Kind) error {
 // end gives back the watch in the super cluster. The tenant's ends with the session.
 func (c *carriage) end() {
 	if c.watched != (kinds.CustomResource{}) {
-		_ = c.engine.release(c.ctx, c.watched) // an informer that is gone already
+		_ = c.engine.release(c.Ctx, c.watched) // an informer that is gone already
 		c.watched = kinds.CustomResource{}
 	}
 }

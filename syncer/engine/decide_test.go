@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -63,7 +64,7 @@ var rules = []rule{
 }
 
 var (
-	presences  = map[presence]string{absent: "absent", present: "present", deleting: "deleting"}
+	presences  = map[session.Presence]string{session.Absent: "absent", session.Present: "present", session.Deleting: "deleting"}
 	conditions = map[string]func(pair) bool{
 		"wanted":   func(p pair) bool { return p.wanted },
 		"same":     func(p pair) bool { return p.same },
@@ -98,7 +99,7 @@ func (r rule) matches(t *testing.T, p pair) bool {
 // allPairs are all combinations, even those that judge never makes.
 func allPairs() []pair {
 	var all []pair
-	sides := []presence{absent, present, deleting}
+	sides := []session.Presence{session.Absent, session.Present, session.Deleting}
 	for _, tenant := range sides {
 		for _, super := range sides {
 			for bits := range 1 << 6 {
@@ -139,10 +140,10 @@ next:
 func TestDecideKeepsItsPromises(t *testing.T) {
 	promises := map[string]func(p pair, a action) bool{
 		"what exists is not created": func(p pair, a action) bool {
-			return a != create || p.super == absent
+			return a != create || p.super == session.Absent
 		},
 		"nothing is created or changed that the tenant does not have": func(p pair, a action) bool {
-			return p.tenant != absent || a == nothing || a == remove
+			return p.tenant != session.Absent || a == nothing || a == remove
 		},
 		"nothing is created or changed that does not belong down": func(p pair, a action) bool {
 			return p.wanted || a == nothing || a == remove
@@ -151,32 +152,32 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 			return a != create || !p.mirrored || !p.started
 		},
 		"nothing is changed or deleted that is not the tenant's": func(p pair, a action) bool {
-			return !p.foreign || p.super == absent || a == nothing || a == conflict
+			return !p.foreign || p.super == session.Absent || a == nothing || a == conflict
 		},
 		"a conflict is somebody else's object": func(p pair, a action) bool {
-			return a != conflict || p.foreign && p.super != absent
+			return a != conflict || p.foreign && p.super != session.Absent
 		},
 		"a copy without a tenant's object goes": func(p pair, a action) bool {
-			return p.tenant != absent || p.super != present || p.foreign || a == remove
+			return p.tenant != session.Absent || p.super != session.Present || p.foreign || a == remove
 		},
 		"a copy of an earlier object goes, and is not shown as this one's": func(p pair, a action) bool {
-			return p.super == absent || p.foreign || p.same || a == remove || p.super == deleting && a == nothing
+			return p.super == session.Absent || p.foreign || p.same || a == remove || p.super == session.Deleting && a == nothing
 		},
 		"what is being deleted is not deleted again, but to hurry": func(p pair, a action) bool {
-			return (a != remove || p.super == present || p.hurried) && (a != retire || p.tenant == present)
+			return (a != remove || p.super == session.Present || p.hurried) && (a != retire || p.tenant == session.Present)
 		},
 		"only a copy of the tenant's that lives and dies with its object is hurried": func(p pair, a action) bool {
-			return a != remove || p.super != deleting || p.hurried && p.mirrored && !p.foreign
+			return a != remove || p.super != session.Deleting || p.hurried && p.mirrored && !p.foreign
 		},
 		"only what exists is updated": func(p pair, a action) bool {
-			return a != update || p.tenant != absent && p.super != absent && p.same && p.wanted && !p.foreign
+			return a != update || p.tenant != session.Absent && p.super != session.Absent && p.same && p.wanted && !p.foreign
 		},
 		"the tenant's objects are deleted only if mirrored, and only after or with their copies": func(p pair, a action) bool {
 			switch a {
 			case retire:
-				return p.mirrored && p.super == deleting && p.same
+				return p.mirrored && p.super == session.Deleting && p.same
 			case finish:
-				return p.mirrored && p.super == absent && p.tenant != absent
+				return p.mirrored && p.super == session.Absent && p.tenant != session.Absent
 			default:
 				return true
 			}
@@ -223,9 +224,9 @@ func TestDecideConverges(t *testing.T) {
 // possible says whether judge can see a pair.
 func (p pair) possible() bool {
 	switch {
-	case p.super == absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
-		p.tenant == absent && (p.wanted || p.same || p.started),
-		p.hurried && (!p.mirrored || p.tenant == present && p.same || p.super != deleting):
+	case p.super == session.Absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
+		p.tenant == session.Absent && (p.wanted || p.same || p.started),
+		p.hurried && (!p.mirrored || p.tenant == session.Present && p.same || p.super != session.Deleting):
 		return false
 	}
 	return true
@@ -235,19 +236,19 @@ func (p pair) possible() bool {
 func (p pair) after(a action) pair {
 	switch a {
 	case create:
-		p.super, p.same, p.started = present, true, p.mirrored
+		p.super, p.same, p.started = session.Present, true, p.mirrored
 	case remove:
-		p.super, p.hurried = deleting, false
+		p.super, p.hurried = session.Deleting, false
 	case retire:
-		p.tenant = deleting
+		p.tenant = session.Deleting
 	case finish:
-		p.tenant, p.wanted, p.started = absent, false, false
+		p.tenant, p.wanted, p.started = session.Absent, false, false
 	case nothing, update, conflict:
 		switch {
-		case p.super == deleting:
-			p.super, p.same, p.foreign, p.hurried = absent, false, false, false
-		case p.tenant == deleting && !p.mirrored:
-			p.tenant, p.wanted, p.same = absent, false, false
+		case p.super == session.Deleting:
+			p.super, p.same, p.foreign, p.hurried = session.Absent, false, false, false
+		case p.tenant == session.Deleting && !p.mirrored:
+			p.tenant, p.wanted, p.same = session.Absent, false, false
 		}
 	}
 	return p
@@ -256,14 +257,14 @@ func (p pair) after(a action) pair {
 // settled says whether a pair for which this is decided may stay as it is.
 func (p pair) settled(a action) bool {
 	switch {
-	case p.super == absent:
-		return a == nothing && (p.tenant == absent || !p.wanted)
-	case p.foreign && p.tenant != absent && p.wanted:
+	case p.super == session.Absent:
+		return a == nothing && (p.tenant == session.Absent || !p.wanted)
+	case p.foreign && p.tenant != session.Absent && p.wanted:
 		return a == conflict
 	case p.foreign:
 		return a == nothing
 	}
-	return a == update && p.tenant == present && p.super == present && p.same && p.wanted
+	return a == update && p.tenant == session.Present && p.super == session.Present && p.same && p.wanted
 }
 
 func (p pair) String() string {
@@ -316,10 +317,10 @@ func TestHurried(t *testing.T) {
 		"a new one has less time":                         {going(0), copyOf("another", going(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &downSyncer{session: &session{}, doubts: &doubts{}}
-			s.tenant.Store(&translate.Tenant{})
+			s := &downSyncer{Session: &session.Session{}, downOptions: downOptions{doubts: &doubts{}}}
+			s.SetIdentity(translate.Tenant{})
 			s.doubts.forced.Add("forced", time.Now())
-			if got := s.hurried(m, objects{tenant: tc.tenant, super: tc.super}); got != tc.want {
+			if got := s.hurried(m, session.Objects{Tenant: tc.tenant, Super: tc.super}); got != tc.want {
 				t.Errorf("hurried: %t, want %t", got, tc.want)
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // errOtherDefinition is why a tenant's own definition cannot be used.
@@ -29,7 +30,7 @@ var errOtherDefinition = errors.New("the tenant has a definition of its own, of 
 // define makes sure that the tenant has the definition of a custom resource, and says what the kind depends on. That is the
 // super cluster's to say: by its paths the copies are written.
 func (s *engagement) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (kinds.CustomResource, error) {
-	super, err := s.engine.custom.definitions.get(ctx, s.super.GetAPIReader(), of.Resource+"."+of.Group, s.engine.interval/2)
+	super, err := s.engine.custom.definitions.get(ctx, s.API.GetAPIReader(), of.Resource+"."+of.Group, s.engine.interval/2)
 	if err != nil {
 		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
 	}
@@ -54,7 +55,7 @@ func (s *engagement) define(ctx context.Context, of tenancyv1alpha1.CustomResour
 	if r.Namespaced {
 		scope = meta.RESTScopeNamespace
 	}
-	s.cluster.Learn(&meta.RESTMapping{
+	s.Cluster.Learn(&meta.RESTMapping{
 		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(of.Resource), Scope: scope,
 	})
 	return r, nil
@@ -126,15 +127,15 @@ func (s *engagement) copyDefinition(
 		return nil, err
 	}
 	found := &apiextensionsv1.CustomResourceDefinition{}
-	switch err := s.client.Get(ctx, client.ObjectKeyFromObject(super), found); {
+	switch err := s.Client.Get(ctx, client.ObjectKeyFromObject(super), found); {
 	case apierrors.IsNotFound(err):
-		if err := s.client.Create(ctx, desired); err != nil {
+		if err := s.Client.Create(ctx, desired); err != nil {
 			return nil, err
 		}
 		found = desired
 	case err != nil:
 		return nil, err
-	case fromSuper(found):
+	case session.FromSuper(found):
 		if err := s.updateDefinition(ctx, found, desired); err != nil {
 			return nil, err
 		}
@@ -149,13 +150,13 @@ func (s *engagement) copyDefinition(
 func (s *engagement) updateDefinition(ctx context.Context, found, desired *apiextensionsv1.CustomResourceDefinition) error {
 	merged := found.DeepCopy()
 	merged.Spec = desired.Spec
-	merged.SetLabels(mark(merged.GetLabels()))
-	merged.SetAnnotations(mark(merged.GetAnnotations()))
+	merged.SetLabels(session.Mark(merged.GetLabels()))
+	merged.SetAnnotations(session.Mark(merged.GetAnnotations()))
 	maps.Copy(merged.Annotations, desired.Annotations)
 	if equality.Semantic.DeepEqual(merged, found) {
 		return nil
 	}
-	if err := s.client.Patch(ctx, merged, guard.SameObject(found, client.MergeFrom(found))); err != nil {
+	if err := s.Client.Patch(ctx, merged, guard.SameObject(found, client.MergeFrom(found))); err != nil {
 		return err
 	}
 	*found = *merged
@@ -176,13 +177,13 @@ func tenantDefinition(
 	spec := super.Spec.DeepCopy()
 	spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{own}
 	spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
-	annotations := mark(nil)
+	annotations := session.Mark(nil)
 	// Without it, an apiserver does not take a definition in a group of Kubernetes' own.
 	if approved, ok := super.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
 		annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = approved
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: mark(nil), Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: super.Name, Labels: session.Mark(nil), Annotations: annotations},
 		Spec:       *spec,
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -27,7 +28,7 @@ var errInDoubt = errors.New("what is missing in the tenant was not seen to be de
 
 // doubts tell what a tenant has deleted from what only seems to be missing.
 type doubts struct {
-	*session
+	*session.Session
 	// deleted are the tenant's objects whose deletion was seen.
 	deleted deletion.Deletions
 	// forced are those of them that had no time to end.
@@ -39,21 +40,21 @@ type doubts struct {
 	emptySince time.Time
 }
 
-func newDoubts(s *session) *doubts {
-	return &doubts{session: s, identities: deletion.NewVerifier(), absences: deletion.NewVerifier()}
+func newDoubts(s *session.Session) *doubts {
+	return &doubts{Session: s, identities: deletion.NewVerifier(), absences: deletion.NewVerifier()}
 }
 
 // allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
 // may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
-func (s *doubts) allowRemoval(ctx context.Context, k *kinds.Kind, o objects) error {
-	if err := s.identities.Verify(ctx, s.cluster.Verify); err != nil {
+func (s *doubts) allowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if err := s.identities.Verify(ctx, s.Cluster.Verify); err != nil {
 		return err
 	}
-	if s.deleted.Has(translate.OriginOf(o.super).UID, time.Now()) {
+	if s.deleted.Has(translate.OriginOf(o.Super).UID, time.Now()) {
 		return nil
 	}
-	if k.Name == namespaceKind && o.tenant == nil {
-		if err := s.confirmEmptiness(ctx, o.key.Name); err != nil {
+	if k.Name == session.NamespaceKind && o.Tenant == nil {
+		if err := s.confirmEmptiness(ctx, o.Key.Name); err != nil {
 			return err
 		}
 	}
@@ -69,11 +70,11 @@ func (s *doubts) allowRelease(ctx context.Context) error {
 // copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
 // the two is not the whole truth.
 func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
-		populated, err := s.cache.Has(ctx, k, toolscache.NamespaceIndex, namespace)
+		populated, err := s.Cache.Has(ctx, k, toolscache.NamespaceIndex, namespace)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 // deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
 // twice at the same time.
 func (s *doubts) confirmAbsence(ctx context.Context) error {
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
@@ -113,19 +114,19 @@ func (s *doubts) emptied(abandoned int) error {
 	if now.Sub(s.emptySince) < inDoubt {
 		return errInDoubt
 	}
-	return s.cluster.Emptied(abandoned)
+	return s.Cluster.Emptied(abandoned)
 }
 
 // runs says whether a copy is on a node and has not ended, nor is about to.
 func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
-	return m.Node(super) != "" && stand(super) == present && !m.Ended(super)
+	return m.Node(super) != "" && session.Stand(super) == session.Present && !m.Ended(super)
 }
 
 // abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
 // apiserver has none of their kind.
 func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
-	err := s.cacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.lane(), func(obj client.Object) {
+	err := s.CacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.Lane(), func(obj client.Object) {
 		if runs(k.Down.Mirror, obj) && !s.deleted.Has(translate.OriginOf(obj).UID, now) {
 			running++
 		}
@@ -134,7 +135,7 @@ func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 		return 0, err
 	}
 	list := k.List.DeepCopyObject().(client.ObjectList)
-	if err := s.cluster.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil || meta.LenList(list) > 0 {
+	if err := s.Cluster.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil || meta.LenList(list) > 0 {
 		return 0, err
 	}
 	return running, nil
@@ -143,7 +144,7 @@ func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 // witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
 // is marked before it goes; what goes without a mark is asked about.
 func (s *doubts) witness(obj client.Object, missed bool) {
-	if missed || stand(obj) != deleting {
+	if missed || session.Stand(obj) != session.Deleting {
 		return
 	}
 	s.deleted.Add(obj.GetUID(), time.Now())

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -37,27 +38,27 @@ const (
 )
 
 // stand compares both sides of an object with their agreement.
-func (a *agreements) stand(k *kinds.Kind, o objects) comparison {
+func (a *agreements) stand(k *kinds.Kind, o session.Objects) comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	was, ok := a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.key}]
+	was, ok := a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.Key}]
 	switch {
-	case !ok || was.identity != o.identity:
+	case !ok || was.identity != o.Identity:
 		return unknown
-	case was.tenant.covers(o.tenant) && was.super.covers(o.super):
+	case was.tenant.covers(o.Tenant) && was.super.covers(o.Super):
 		return compared
 	}
 	return changed
 }
 
 // note notes that both sides agree.
-func (a *agreements) note(k *kinds.Kind, o objects) {
+func (a *agreements) note(k *kinds.Kind, o session.Objects) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.noted == nil {
 		a.noted = map[kinds.ObjectKey]agreement{}
 	}
-	a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.key}] = agreement{o.identity, stateOf(o.tenant), stateOf(o.super)}
+	a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.Key}] = agreement{o.Identity, stateOf(o.Tenant), stateOf(o.Super)}
 }
 
 // forget drops the agreement of an object that no longer has two sides.

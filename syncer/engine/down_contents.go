@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // errStale is why contents are read again: an apiserver answered with an older state of an object than its watch has shown.
@@ -16,43 +17,43 @@ var errStale = errors.New("the tenant's apiserver answers with an older state th
 
 // tenantContents returns the tenant's object with its contents; nil if the object in the cache was replaced, whose event leads
 // here again.
-func (s *downSyncer) tenantContents(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
-	if !k.ByMetadata() || o.tenant == nil {
-		return o.tenant, nil
+func (s *downSyncer) tenantContents(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+	if !k.ByMetadata() || o.Tenant == nil {
+		return o.Tenant, nil
 	}
 	found := k.Fresh()
-	if err := s.client.Get(ctx, o.key, found); err != nil {
+	if err := s.Client.Get(ctx, o.Key, found); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	switch {
-	case client.ObjectKeyFromObject(found) != o.key:
-		return nil, fmt.Errorf("read %s %s: the tenant's apiserver answers with another object", k.Name, o.key)
-	case found.GetUID() != o.tenant.GetUID():
+	case client.ObjectKeyFromObject(found) != o.Key:
+		return nil, fmt.Errorf("read %s %s: the tenant's apiserver answers with another object", k.Name, o.Key)
+	case found.GetUID() != o.Tenant.GetUID():
 		return nil, nil
-	case !stateOf(found).covers(o.tenant):
-		return nil, fmt.Errorf("read %s %s: %w", k.Name, o.key, errStale)
+	case !stateOf(found).covers(o.Tenant):
+		return nil, fmt.Errorf("read %s %s: %w", k.Name, o.Key, errStale)
 	}
 	found.SetManagedFields(nil)
 	return found, nil
 }
 
 // contents returns both sides with their contents, and reports whether both are still what the caches show.
-func (s *downSyncer) contents(ctx context.Context, k *kinds.Kind, o objects) (objects, bool, error) {
+func (s *downSyncer) contents(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, bool, error) {
 	tenant, err := s.tenantContents(ctx, k, o)
 	if err != nil || tenant == nil {
 		return o, false, err
 	}
-	super, err := s.liveCopy(ctx, k, o.superKey)
-	if err != nil || super == nil || super.GetUID() != o.super.GetUID() {
+	super, err := s.LiveCopy(ctx, k, o.SuperKey)
+	if err != nil || super == nil || super.GetUID() != o.Super.GetUID() {
 		return o, false, err
 	}
 	super.SetManagedFields(nil)
-	o.tenant, o.super = tenant, super
+	o.Tenant, o.Super = tenant, super
 	return o, true, nil
 }
 
 // updateBoth brings both sides to what they should be.
-func (s *downSyncer) updateBoth(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *downSyncer) updateBoth(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.ByMetadata() {
 		return s.updateContents(ctx, k, o)
 	}
@@ -62,7 +63,7 @@ func (s *downSyncer) updateBoth(ctx context.Context, k *kinds.Kind, o objects) e
 
 // updateContents brings both sides to what they should be, as update does, for a kind whose contents no cache holds. Where they have been
 // compared in these versions, nothing is read.
-func (s *downSyncer) updateContents(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *downSyncer) updateContents(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if s.agreements.stand(k, o) == compared {
 		return nil
 	}
@@ -70,30 +71,30 @@ func (s *downSyncer) updateContents(ctx context.Context, k *kinds.Kind, o object
 	if err != nil || !there {
 		return err
 	}
-	if o, err = s.update(ctx, k, o); err == nil && o.tenant != nil {
+	if o, err = s.update(ctx, k, o); err == nil && o.Tenant != nil {
 		s.agreements.note(k, o)
 	}
 	return err
 }
 
 // createdCopy records a new copy as the super cluster returned it.
-func (s *downSyncer) createdCopy(k *kinds.Kind, o objects, super client.Object) {
-	s.superRecent.Put(k.Name, k.CachedSuper(super))
+func (s *downSyncer) createdCopy(k *kinds.Kind, o session.Objects, super client.Object) {
+	s.SuperRecent.Put(k.Name, k.CachedSuper(super))
 	if k.ByMetadata() {
-		o.super = super
+		o.Super = super
 		s.agreements.note(k, o)
 	}
 }
 
 // changedUnseen reports whether one of two sides whose contents no cache holds has changed since they were compared. Those that have not
 // been compared are enqueued.
-func (s *downSyncer) changedUnseen(k *kinds.Kind, o objects) bool {
+func (s *downSyncer) changedUnseen(k *kinds.Kind, o session.Objects) bool {
 	switch s.agreements.stand(k, o) {
 	case changed:
 		return true
 	case unknown:
-		if !s.refusals.Has(k.Name, o.key) && !s.held.Has(k.Name, o.key) {
-			s.enqueue(s.request(k, o.key), queue.PriorityLow)
+		if !s.Rejections.Has(k.Name, o.Key) && !s.Denials.Has(k.Name, o.Key) {
+			s.Enqueue(s.Request(k, o.Key), queue.PriorityLow)
 		}
 	case compared:
 	}

@@ -11,19 +11,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
-func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	var err error
-	if o.tenant, err = s.tenantContents(ctx, k, o); err != nil || o.tenant == nil {
+	if o.Tenant, err = s.tenantContents(ctx, k, o); err != nil || o.Tenant == nil {
 		return err
 	}
 	if err := s.admit(ctx, k, o); err != nil {
 		return err
 	}
-	ready, err := s.prepare(ctx, k, o.tenant)
+	ready, err := s.prepare(ctx, k, o.Tenant)
 	if err != nil || !ready {
 		return err
 	}
@@ -35,13 +36,13 @@ func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o objects) error
 		return err
 	}
 	if !k.Down.OnDemand {
-		s.wake(k, o.tenant)
+		s.Wake(k, o.Tenant)
 	}
 	return cmp.Or(s.own.furnish(ctx, k, o), s.omitted(ctx, k, o))
 }
 
 // createCopy creates the copy with its tokens, if there is room for it, or takes over the object that has its name.
-func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) error {
+func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
 	release, err := s.reserve(k, desired, nil)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o objects, d
 		release()
 		return err
 	}
-	err = s.guard.Create(ctx, k, desired)
+	err = s.Guard.Create(ctx, k, desired)
 	if err == nil {
 		s.createdCopy(k, o, desired)
 		return nil
@@ -64,12 +65,12 @@ func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o objects, d
 
 // reserve rejects a new or changed copy that would exceed a limit of the tenant, as [limits.Usage] does.
 func (s *downSyncer) reserve(k *kinds.Kind, copied, was client.Object) (release func(), err error) {
-	return s.usage.Reserve(s.lane(), k, copied, was, s.identity().Policy.Limits, s.limits)
+	return s.usage.Reserve(s.Lane(), k, copied, was, s.Identity().Policy.Limits, s.limits)
 }
 
 // omitted rejects the part of a tenant's object that its copy does not have.
-func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o objects) error {
-	if err := k.Down.Omitted(s.view.in(ctx, o.key.Namespace), o.tenant); err != nil {
+func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if err := k.Down.Omitted(s.view.in(ctx, o.Key.Namespace), o.Tenant); err != nil {
 		return pending.Reject(err)
 	}
 	return nil
@@ -77,23 +78,23 @@ func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o objects) erro
 
 // isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
 // before it looks at the name; so a copy that is there already can look like one that asks for what another one has.
-func (s *downSyncer) isTaken(ctx context.Context, k *kinds.Kind, o objects, err error) bool {
+func (s *downSyncer) isTaken(ctx context.Context, k *kinds.Kind, o session.Objects, err error) bool {
 	if !apierrors.IsInvalid(err) {
 		return apierrors.IsAlreadyExists(err)
 	}
-	found, err := s.liveCopy(ctx, k, o.superKey)
+	found, err := s.LiveCopy(ctx, k, o.SuperKey)
 	return err == nil && found != nil
 }
 
 // admit says why no copy may be made of a tenant's object.
-func (s *downSyncer) admit(ctx context.Context, k *kinds.Kind, o objects) error {
-	if k.Down.Reserved(o.key.Name) {
+func (s *downSyncer) admit(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if k.Down.Reserved(o.Key.Name) {
 		return pending.Reject(errReservedName)
 	}
 	if k.Down.Admit == nil {
 		return nil
 	}
-	if err := k.Down.Admit(s.view.in(ctx, o.key.Namespace), o.tenant); err != nil {
+	if err := k.Down.Admit(s.view.in(ctx, o.Key.Namespace), o.Tenant); err != nil {
 		return pending.Reject(err)
 	}
 	return nil
@@ -104,7 +105,7 @@ func (s *downSyncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Obje
 	if obj.GetNamespace() == "" {
 		return true, nil
 	}
-	ready, err := s.ensure(ctx, namespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
+	ready, err := s.ensure(ctx, session.NamespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
 	if err != nil || !ready {
 		return false, err
 	}
@@ -115,25 +116,25 @@ func (s *downSyncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Obje
 }
 
 // desired is the copy that the super cluster should hold.
-func (s *downSyncer) desired(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
-	v := s.view.in(ctx, o.key.Namespace)
-	desired, err := k.Down.Desired(v, o.tenant)
+func (s *downSyncer) desired(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+	v := s.view.in(ctx, o.Key.Namespace)
+	desired, err := k.Down.Desired(v, o.Tenant)
 	if err != nil {
 		return nil, pending.Reject(err)
 	}
-	meta := v.Tenant.Down(k.Name, o.tenant, o.superKey)
+	meta := v.Tenant.Down(k.Name, o.Tenant, o.SuperKey)
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
 	if !s.patches.Has(k.Name) {
 		return desired, nil
 	}
-	return desired, s.patch(ctx, k, desired, o.tenant)
+	return desired, s.patch(ctx, k, desired, o.Tenant)
 }
 
 // patch rewrites what the admin has rewritten of a copy.
 func (s *downSyncer) patch(ctx context.Context, k *kinds.Kind, desired, tenant client.Object) error {
-	err := s.patches.Apply(ctx, k.Name, desired, tenant, s.identity())
+	err := s.patches.Apply(ctx, k.Name, desired, tenant, s.Identity())
 	switch {
 	case err == nil:
 		translate.Claim(desired)
@@ -149,8 +150,8 @@ var errVanished = errors.New("the object of this name in the super cluster is go
 
 // takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
 // robbed of its labels; one that the super cluster made by itself, which is adopted if the kind allows; or somebody else's.
-func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o objects, desired client.Object) error {
-	found, err := s.liveCopy(ctx, k, o.superKey)
+func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
+	found, err := s.LiveCopy(ctx, k, o.SuperKey)
 	if err != nil {
 		return err
 	}
@@ -158,9 +159,9 @@ func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o objects, des
 		return errVanished
 	}
 	switch origin := translate.OriginOf(found); {
-	case !s.foreign(origin, o.tenant):
-		s.superRecent.Put(k.Name, k.CachedSuper(found))
-		if !of(origin, o.tenant) {
+	case !s.foreign(origin, o.Tenant):
+		s.SuperRecent.Put(k.Name, k.CachedSuper(found))
+		if !of(origin, o.Tenant) {
 			return nil
 		}
 	case origin.Cluster != "" || !k.Down.Adopt(found):

@@ -1,8 +1,10 @@
 package engine
 
+import "github.com/virtualcluster/virtualcluster/syncer/session"
+
 // pair is all that a decision about a tenant's object and its copy in the super cluster depends on.
 type pair struct {
-	tenant, super presence
+	tenant, super session.Presence
 	// wanted: the object belongs in the super cluster, for example because a pod refers to it.
 	wanted bool
 	// same: the super object is a copy of this tenant object, not of an earlier one of the same name.
@@ -40,17 +42,17 @@ const (
 // decide says what brings a pair closer to where it should be. It knows no history: the same pair gets the same action.
 func decide(p pair) action {
 	switch {
-	case p.super == absent:
+	case p.super == session.Absent:
 		return decideWithoutCopy(p)
 	case p.foreign:
 		return decideForeign(p)
-	case p.hurried && p.mirrored && p.super == deleting:
+	case p.hurried && p.mirrored && p.super == session.Deleting:
 		return remove
-	case p.tenant == absent, !p.wanted, !p.same:
+	case p.tenant == session.Absent, !p.wanted, !p.same:
 		return removeOnce(p)
 	case p.mirrored:
 		return decideMirrored(p)
-	case p.super == deleting:
+	case p.super == session.Deleting:
 		return nothing
 	}
 	return update
@@ -59,11 +61,11 @@ func decide(p pair) action {
 // decideWithoutCopy decides where the super cluster holds nothing.
 func decideWithoutCopy(p pair) action {
 	switch {
-	case p.tenant == absent, !p.wanted:
+	case p.tenant == session.Absent, !p.wanted:
 		return nothing
 	case p.mirrored && p.started:
 		return finish
-	case p.mirrored && p.tenant == deleting:
+	case p.mirrored && p.tenant == session.Deleting:
 		return finish
 	}
 	return create
@@ -71,7 +73,7 @@ func decideWithoutCopy(p pair) action {
 
 // decideForeign decides where something that is not ours has the name.
 func decideForeign(p pair) action {
-	if p.tenant == absent || !p.wanted {
+	if p.tenant == session.Absent || !p.wanted {
 		return nothing
 	}
 	return conflict
@@ -80,9 +82,9 @@ func decideForeign(p pair) action {
 // decideMirrored decides for an object that both sides hold and that lives and dies with its copy.
 func decideMirrored(p pair) action {
 	switch {
-	case p.tenant == present && p.super == deleting:
+	case p.tenant == session.Present && p.super == session.Deleting:
 		return retire
-	case p.tenant == deleting && p.super == present:
+	case p.tenant == session.Deleting && p.super == session.Present:
 		return remove
 	}
 	return update
@@ -90,7 +92,7 @@ func decideMirrored(p pair) action {
 
 // removeOnce removes the copy unless it is on its way out.
 func removeOnce(p pair) action {
-	if p.super == deleting {
+	if p.super == session.Deleting {
 		return nothing
 	}
 	return remove

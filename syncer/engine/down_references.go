@@ -12,6 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // Errors by which a copy is rejected for what it refers to. They do not say whose the object is.
@@ -29,27 +30,27 @@ func rejectReference(r kinds.Reference, why error) error {
 // ensure makes sure that the copy of an object exists and is current, and reports whether it exists. One that is being deleted does not
 // count. An object of the super cluster that is not the tenant's is an error.
 func (s *downSyncer) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
-	k := s.kind(name)
+	k := s.Kind(name)
 	if k == nil {
 		return false, nil
 	}
-	superKey := k.Down.SuperKey(s.identity(), key)
-	if super, err := s.superObject(ctx, k, superKey); err != nil || super != nil && s.isOurs(super) && s.isCurrent(k, super) {
-		return stand(super) == present, err
+	superKey := k.Down.SuperKey(s.Identity(), key)
+	if super, err := s.SuperObject(ctx, k, superKey); err != nil || super != nil && s.IsOurs(super) && s.isCurrent(k, super) {
+		return session.Stand(super) == session.Present, err
 	}
 	if err := s.syncDown(ctx, k, key); err != nil {
 		return false, err
 	}
-	super, err := s.superObject(ctx, k, superKey)
-	if err == nil && super != nil && !s.isOurs(super) {
+	super, err := s.SuperObject(ctx, k, superKey)
+	if err == nil && super != nil && !s.IsOurs(super) {
 		err = guard.ErrForeign
 	}
-	return err == nil && stand(super) == present, err
+	return err == nil && session.Stand(super) == session.Present, err
 }
 
 // isCurrent reports whether a copy has what others rely on. One that is being deleted is left as it is.
 func (s *downSyncer) isCurrent(k *kinds.Kind, super client.Object) bool {
-	return stand(super) != present || k.Down.Current(s.identity(), super)
+	return session.Stand(super) != session.Present || k.Down.Current(s.Identity(), super)
 }
 
 // resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
@@ -69,9 +70,9 @@ func (s *downSyncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Obje
 
 // resolveReference ensures the copy of one object that another of kind k refers to, and reports whether it exists.
 func (s *downSyncer) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds.Reference, key client.ObjectKey) (bool, error) {
-	to := s.kind(ref.Kind)
+	to := s.Kind(ref.Kind)
 	if to == nil {
-		to = s.builtin[ref.Kind]
+		to = s.Builtin[ref.Kind]
 	}
 	switch {
 	case to == nil && strings.Contains(ref.Kind, "."):
@@ -91,7 +92,7 @@ func (s *downSyncer) resolveReference(ctx context.Context, k *kinds.Kind, ref ki
 		return false, err
 	case err != nil:
 		// It is reconciled separately, with its own backoff and its own event.
-		s.enqueue(s.request(to, key), queue.PriorityNormal)
+		s.Enqueue(s.Request(to, key), queue.PriorityNormal)
 	}
 	if there || ref.Required {
 		return there, nil
@@ -105,18 +106,18 @@ func (s *downSyncer) ensureReferred(ctx context.Context, k, to *kinds.Kind, key 
 	if to != k {
 		return s.ensure(ctx, to.Name, key)
 	}
-	super, err := s.superObject(ctx, to, to.Down.SuperKey(s.identity(), key))
-	return super != nil && s.isOurs(super), err
+	super, err := s.SuperObject(ctx, to, to.Down.SuperKey(s.Identity(), key))
+	return super != nil && s.IsOurs(super), err
 }
 
 // checkFree rejects a reference to a name that an object in the super cluster has which is not the tenant's copy. It reads live:
 // the cache holds only copies.
 func (s *downSyncer) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Reference, key client.ObjectKey) error {
-	found, err := s.liveCopy(ctx, to, to.Down.SuperKey(s.identity(), key))
+	found, err := s.LiveCopy(ctx, to, to.Down.SuperKey(s.Identity(), key))
 	if err != nil {
 		return fmt.Errorf("look for %s %s in the super cluster: %w", ref.Kind, ref.Name, err)
 	}
-	if found != nil && !s.isOurs(found) {
+	if found != nil && !s.IsOurs(found) {
 		return rejectReference(ref, errForeignReference)
 	}
 	return nil

@@ -7,16 +7,17 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // retract takes away a copy that should not be there. An object that is to have none any more says nothing of the one that it
 // had.
-func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
+func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
 	if err := s.allowRetract(ctx, k, o, p); err != nil {
 		return err
 	}
-	if o.tenant != nil && !p.wanted && !p.mirrored {
-		if err := s.showStatus(ctx, k, o.tenant, k.Fresh()); err != nil {
+	if o.Tenant != nil && !p.wanted && !p.mirrored {
+		if err := s.showStatus(ctx, k, o.Tenant, k.Fresh()); err != nil {
 			return err
 		}
 	}
@@ -24,7 +25,7 @@ func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o objects, p pa
 }
 
 // allowRetract says whether a copy may be taken away.
-func (s *downSyncer) allowRetract(ctx context.Context, k *kinds.Kind, o objects, p pair) error {
+func (s *downSyncer) allowRetract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
 	switch {
 	case !p.same:
 		return s.doubts.allowRemoval(ctx, k, o)
@@ -35,19 +36,19 @@ func (s *downSyncer) allowRetract(ctx context.Context, k *kinds.Kind, o objects,
 }
 
 // remove deletes the copy, a mirrored one in the time that the tenant gives it.
-func (s *downSyncer) remove(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *downSyncer) remove(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	var grace *int64
 	if m := k.Down.Mirror; m != nil {
 		grace = s.timeToEnd(m, o)
 	}
-	return s.guard.Delete(ctx, k, o.super, grace)
+	return s.Guard.Delete(ctx, k, o.Super, grace)
 }
 
 // finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last
 // word: its cache shows only what carries our labels, and somebody may have taken them away.
-func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o objects) error {
-	if o.tenant.GetDeletionTimestamp() == nil {
-		found, err := s.liveCopy(ctx, k, o.superKey)
+func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if o.Tenant.GetDeletionTimestamp() == nil {
+		found, err := s.LiveCopy(ctx, k, o.SuperKey)
 		if err != nil {
 			return err
 		}
@@ -55,16 +56,16 @@ func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o objects) error
 			return s.reclaim(ctx, k, o)
 		}
 	}
-	if err := guard.DeleteObject(ctx, s.client, o.tenant, ptr.To[int64](0)); err != nil {
+	if err := guard.DeleteObject(ctx, s.Client, o.Tenant, ptr.To[int64](0)); err != nil {
 		return err
 	}
-	s.tenantRecent.Remove(k.Name, o.tenant)
+	s.TenantRecent.Remove(k.Name, o.Tenant)
 	// Its last event may have come already.
-	return s.tokens.dropTokens(ctx, k, objects{key: o.key, superKey: o.superKey})
+	return s.tokens.dropTokens(ctx, k, session.Objects{Key: o.Key, SuperKey: o.SuperKey})
 }
 
 // reclaim gives a copy its labels back.
-func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	desired, err := s.desired(ctx, k, o)
 	if err != nil {
 		return err
@@ -73,11 +74,11 @@ func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o objects) erro
 }
 
 // evict deletes a copy and clears the status of the tenant's object.
-func (s *downSyncer) evict(ctx context.Context, k *kinds.Kind, o objects, why error) error {
-	if err := s.showStatus(ctx, k, o.tenant, k.Fresh()); err != nil {
+func (s *downSyncer) evict(ctx context.Context, k *kinds.Kind, o session.Objects, why error) error {
+	if err := s.showStatus(ctx, k, o.Tenant, k.Fresh()); err != nil {
 		return err
 	}
-	if stand(o.super) == present {
+	if session.Stand(o.Super) == session.Present {
 		if err := s.remove(ctx, k, o); err != nil {
 			return err
 		}

@@ -9,20 +9,21 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // bringUp shows the tenant the node and the status of the copy, each with a request only if it differs, and returns the tenant's object,
 // which is on its node then; nil if it is gone.
-func (s *downSyncer) bringUp(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+func (s *downSyncer) bringUp(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	tenant, err := s.bind(ctx, k, o)
 	if err != nil || tenant == nil {
 		return nil, err
 	}
-	tenant, err = s.patchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.super))
+	tenant, err = s.PatchTenant(ctx, k, tenant, s.shownBack(ctx, k, tenant, o.Super))
 	if err != nil || tenant == nil {
 		return nil, err
 	}
-	return tenant, s.showStatus(ctx, k, tenant, o.super)
+	return tenant, s.showStatus(ctx, k, tenant, o.Super)
 }
 
 // showStatus shows the tenant the status of a copy.
@@ -35,16 +36,16 @@ func (s *downSyncer) showStatus(ctx context.Context, k *kinds.Kind, tenant, supe
 	if k.Down.Same(shown, tenant) {
 		return nil
 	}
-	return s.patchTenantStatus(ctx, k, tenant, shown)
+	return s.PatchTenantStatus(ctx, k, tenant, shown)
 }
 
 // shownBack is the tenant's object with what the copy says of it beside its status; the same object where that is nothing.
 func (s *downSyncer) shownBack(ctx context.Context, k *kinds.Kind, tenant, super client.Object) client.Object {
-	if len(s.identity().Transparent) == 0 && k.Down.Back == nil {
+	if len(s.Identity().Transparent) == 0 && k.Down.Back == nil {
 		return tenant
 	}
 	shown := tenant.DeepCopyObject().(client.Object)
-	s.identity().Up(shown, super)
+	s.Identity().Up(shown, super)
 	if k.Down.Back != nil {
 		k.Down.Back(s.view.in(ctx, tenant.GetNamespace()), shown, super)
 	}
@@ -52,27 +53,27 @@ func (s *downSyncer) shownBack(ctx context.Context, k *kinds.Kind, tenant, super
 }
 
 // bind binds the tenant's object to the node that its copy is on, and returns it as it is then; nil if it is gone.
-func (s *downSyncer) bind(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
+func (s *downSyncer) bind(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	m := k.Down.Mirror
-	if m == nil || m.Node(o.super) == "" || o.tenant.GetDeletionTimestamp() != nil {
-		return o.tenant, nil
+	if m == nil || m.Node(o.Super) == "" || o.Tenant.GetDeletionTimestamp() != nil {
+		return o.Tenant, nil
 	}
-	node := m.Node(o.super)
+	node := m.Node(o.Super)
 	if err := s.nodes.ensureNode(ctx, node); err != nil {
 		return nil, err
 	}
-	if m.Node(o.tenant) != "" {
-		return o.tenant, nil
+	if m.Node(o.Tenant) != "" {
+		return o.Tenant, nil
 	}
 	binding := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: o.key.Name, UID: o.tenant.GetUID()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: o.Key.Name, UID: o.Tenant.GetUID()},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	if err := s.client.SubResource("binding").Create(ctx, o.tenant, binding); err != nil {
+	if err := s.Client.SubResource("binding").Create(ctx, o.Tenant, binding); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	bound := m.Bound(o.tenant, node)
-	s.tenantRecent.Assume(k.Name, bound)
+	bound := m.Bound(o.Tenant, node)
+	s.TenantRecent.Assume(k.Name, bound)
 	return bound, nil
 }
 
@@ -82,13 +83,13 @@ func (s *downSyncer) showHeld(ctx context.Context, k *kinds.Kind, key client.Obj
 		return nil
 	}
 	o, err := s.read(ctx, k, key)
-	if err != nil || o.tenant == nil || o.super != nil {
+	if err != nil || o.Tenant == nil || o.Super != nil {
 		return err
 	}
-	shown := o.tenant.DeepCopyObject().(client.Object)
-	k.Down.Held(shown, why.Reason, s.identity().Text(why.Message, key.Namespace))
-	if k.Down.Same(shown, o.tenant) {
+	shown := o.Tenant.DeepCopyObject().(client.Object)
+	k.Down.Held(shown, why.Reason, s.Identity().Text(why.Message, key.Namespace))
+	if k.Down.Same(shown, o.Tenant) {
 		return nil
 	}
-	return s.patchTenantStatus(ctx, k, o.tenant, shown)
+	return s.PatchTenantStatus(ctx, k, o.Tenant, shown)
 }

@@ -8,28 +8,29 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
 // then, also where a part of that was refused. What the tenant's object has come to refer to goes first.
 func (s *downSyncer) patchSubresource(
-	ctx context.Context, k *kinds.Kind, o objects, sub kinds.Subresource[client.Object],
+	ctx context.Context, k *kinds.Kind, o session.Objects, sub kinds.Subresource[client.Object],
 ) (client.Object, error) {
-	merged := o.super.DeepCopyObject().(client.Object)
-	sub.Merge(s.view.in(ctx, o.key.Namespace), merged, o.tenant)
-	if wire.Equal(merged, o.super) {
-		return o.super, nil
+	merged := o.Super.DeepCopyObject().(client.Object)
+	sub.Merge(s.view.in(ctx, o.Key.Namespace), merged, o.Tenant)
+	if wire.Equal(merged, o.Super) {
+		return o.Super, nil
 	}
-	if ready, err := s.prepare(ctx, k, o.tenant); err != nil || !ready {
-		return o.super, err
+	if ready, err := s.prepare(ctx, k, o.Tenant); err != nil || !ready {
+		return o.Super, err
 	}
-	parts := sub.Parts(o.super, merged)
-	changed, err := s.writeSubresource(ctx, k, sub.Name, merged, o.super)
+	parts := sub.Parts(o.Super, merged)
+	changed, err := s.writeSubresource(ctx, k, sub.Name, merged, o.Super)
 	if len(parts) < 2 || !pending.IsRejection(err) {
 		return changed, err
 	}
-	return s.patchParts(ctx, k, o.super, sub.Name, parts)
+	return s.patchParts(ctx, k, o.Super, sub.Name, parts)
 }
 
 // patchParts writes the parts of what was refused as a whole, each by itself. Each says only what it adds, so that what the ones before
@@ -57,9 +58,9 @@ func (s *downSyncer) patchParts(
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
 func (s *downSyncer) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
-	if err := s.guard.PatchSubresource(ctx, k, name, merged, was); err != nil {
+	if err := s.Guard.PatchSubresource(ctx, k, name, merged, was); err != nil {
 		return was, pending.Classify(err)
 	}
-	s.superRecent.Put(k.Name, merged)
+	s.SuperRecent.Put(k.Name, merged)
 	return merged, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -31,8 +32,8 @@ func TestWhoseACopyIs(t *testing.T) {
 		"another tenant's with the same UID":    {"another", "uid", web, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &downSyncer{session: &session{}}
-			s.tenant.Store(new(kindstest.Blue()))
+			s := &downSyncer{Session: &session.Session{}}
+			s.SetIdentity(kindstest.Blue())
 			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
 			if same, foreign := of(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
 				t.Errorf("same: %t, foreign: %t; want %t, %t", same, foreign, tc.same, tc.foreign)

@@ -12,14 +12,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
-	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // engagement is one engaged tenant: its session, and what syncs its objects.
 type engagement struct {
-	*session
+	*session.Session
 	engine *Engine
 	view   *viewer
 	up     *upSyncer
@@ -41,30 +41,28 @@ type engagement struct {
 }
 
 // newEngagement begins the engagement of a tenant, until ctx ends.
-func newEngagement(ctx context.Context, e *Engine, c TenantCluster) *engagement {
-	counts := pendingCounts{rejected: e.metrics.countRefused, denied: e.metrics.countHeld}
-	return engage(e, newSession(ctx, e.superCluster, c, counts, e.metrics.refusedWrites.Inc))
+func newEngagement(ctx context.Context, e *Engine, c session.TenantCluster) *engagement {
+	counts := session.PendingCounts{Rejected: e.metrics.countRefused, Denied: e.metrics.countHeld}
+	return engage(e, session.New(ctx, e.SuperCluster, c, counts, e.metrics.refusedWrites.Inc))
 }
 
 // engage puts what syncs the objects of a tenant around its session.
-func engage(e *Engine, s *session) *engagement {
-	view := &viewer{session: s}
+func engage(e *Engine, s *session.Session) *engagement {
+	view := newViewer(s)
 	g := &engagement{
-		session: s, engine: e, view: view,
-		tokens: &tokenIssuer{session: s}, own: &ownSyncer{session: s, view: view}, doubts: newDoubts(s),
-		turn: queue.NewTurn(func(r queue.Request) { e.enqueue(r, queue.PriorityHigh) }),
+		Session: s, engine: e, view: view, tokens: newTokenIssuer(s), own: newOwnSyncer(s, view), doubts: newDoubts(s),
+		turn: queue.NewTurn(func(r queue.Request) { e.Enqueue(r, queue.PriorityHigh) }),
 	}
-	g.up = &upSyncer{session: s, view: view, open: func(k *kinds.Kind) error {
+	g.up = newUpSyncer(s, view, func(k *kinds.Kind) error {
 		_, err := g.watchTenant(k)
 		return err
-	}}
-	g.down = &downSyncer{
-		session: s, view: view, nodes: g.up, tokens: g.tokens, own: g.own, doubts: g.doubts,
-		patches: patch.Compile(s.identity().Sync.Patches), usage: e.usage, limits: e.limits,
-	}
+	})
+	g.down = newDownSyncer(s, view, downOptions{
+		nodes: g.up, tokens: g.tokens, own: g.own, doubts: g.doubts, usage: e.usage, limits: e.limits,
+	})
 	g.pace = pace.New(&e.usual, func(slow bool) { e.setSlow(g, slow) })
 	if e.validation != nil {
-		s.guard.Validate = g.validate
+		s.Guard.Validate = g.validate
 	}
 	return g
 }
@@ -74,13 +72,13 @@ func engage(e *Engine, s *session) *engagement {
 func (s *engagement) settle() {
 	s.settling.Lock()
 	defer s.settling.Unlock()
-	t := s.cluster.Tenant()
-	s.setIdentity(t)
-	s.queue.SetWeight(t.Key, t.Weight)
-	if s.begun.Load() && s.cluster.Healthy() {
-		s.queue.Resume(t.Key)
+	t := s.Cluster.Tenant()
+	s.SetIdentity(t)
+	s.Queue.SetWeight(t.Key, t.Weight)
+	if s.Begun.Load() && s.Cluster.Healthy() {
+		s.Queue.Resume(t.Key)
 	} else {
-		s.queue.Pause(t.Key)
+		s.Queue.Pause(t.Key)
 	}
 }
 
@@ -89,16 +87,16 @@ func (s *engagement) conclude(
 	ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64,
 ) (reconcile.Result, error) {
 	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
-		s.refusals.Clear(k.Name, key)
+		s.Rejections.Clear(k.Name, key)
 		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
 	}
-	s.held.Clear(k.Name, key)
+	s.Denials.Clear(k.Name, key)
 	var why pending.RejectionError
 	if !errors.As(err, &why) {
-		s.refusals.Clear(k.Name, key)
+		s.Rejections.Clear(k.Name, key)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.refusals.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
+	return reconcile.Result{RequeueAfter: s.Rejections.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
 }
 
 // sync carries one object.
@@ -111,10 +109,10 @@ func (s *engagement) sync(ctx context.Context, k *kinds.Kind, key client.ObjectK
 
 // report tells the tenant why an object is not synced.
 func (s *engagement) report(ctx context.Context, k *kinds.Kind, key client.ObjectKey, reason string, why error) error {
-	obj, err := s.tenantObject(ctx, k, key)
+	obj, err := s.TenantObject(ctx, k, key)
 	if err != nil || obj == nil {
 		return err
 	}
-	reporter := pending.Reporter{Client: s.client, Reader: s.cluster.GetAPIReader(), Scheme: s.cluster.GetScheme()}
-	return reporter.Report(ctx, obj, reason, s.identity().Text(why.Error(), key.Namespace))
+	reporter := pending.Reporter{Client: s.Client, Reader: s.Cluster.GetAPIReader(), Scheme: s.Cluster.GetScheme()}
+	return reporter.Report(ctx, obj, reason, s.Identity().Text(why.Error(), key.Namespace))
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
-	*superCluster
+	*session.SuperCluster
 	custom     *customKinds
 	nodeLinger time.Duration
 	timeout    time.Duration
@@ -74,14 +75,14 @@ type Engine struct {
 // New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
 func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait
-	super := &superCluster{
-		super:   mgr.GetLocalManager(),
-		caches:  map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
-		builtin: map[string]*kinds.Kind{},
-		queue:   fairqueue.New(queue.Request.Lane, opts.Queue),
+	super := &session.SuperCluster{
+		API:     mgr.GetLocalManager(),
+		Caches:  map[kinds.Source]*caches.Reader{kinds.Copies: caches.NewReader(mgr.GetLocalManager().GetCache())},
+		Builtin: map[string]*kinds.Kind{},
+		Queue:   fairqueue.New(queue.Request.Lane, opts.Queue),
 	}
 	e := &Engine{
-		superCluster: super,
+		SuperCluster: super,
 		nodeLinger:   opts.NodeLinger,
 		timeout:      opts.Timeout,
 		interval:     opts.Patrol,
@@ -96,7 +97,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 	if e.validation != nil {
 		e.validation.Attach(validation.Syncer{Retry: e.retry, Serves: e.serves})
 	}
-	e.metrics.queue.queue.Store(e.queue)
+	e.metrics.queue.queue.Store(e.Queue)
 	if err := e.addKinds(mgr, flows); err != nil {
 		return nil, err
 	}
@@ -117,14 +118,14 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 	for _, k := range flows {
 		spec := k.Erase()
-		if e.builtin[spec.Name] != nil {
+		if e.Builtin[spec.Name] != nil {
 			return fmt.Errorf("kind %s is given twice", spec.Name)
 		}
 		var err error
-		if spec.GVK, err = apiutil.GVKForObject(spec.Object, e.super.GetScheme()); err != nil {
+		if spec.GVK, err = apiutil.GVKForObject(spec.Object, e.API.GetScheme()); err != nil {
 			return fmt.Errorf("kind %s: %w", spec.Name, err)
 		}
-		switch _, err := e.super.GetRESTMapper().RESTMapping(spec.GVK.GroupKind(), spec.GVK.Version); {
+		switch _, err := e.API.GetRESTMapper().RESTMapping(spec.GVK.GroupKind(), spec.GVK.Version); {
 		case meta.IsNoMatchError(err):
 			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not carried", "kind", spec.GVK.String())
 			continue
@@ -132,13 +133,13 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.Name, err)
 		}
 		spec.Resource = kinds.ResourceName(spec.GVK, false)
-		e.builtin[spec.Name] = spec
+		e.Builtin[spec.Name] = spec
 	}
-	if k := e.builtin[namespaceKind]; k == nil || k.Down == nil {
-		return fmt.Errorf("kind %s, flowing down, is missing", namespaceKind)
+	if k := e.Builtin[session.NamespaceKind]; k == nil || k.Down == nil {
+		return fmt.Errorf("kind %s, flowing down, is missing", session.NamespaceKind)
 	}
-	if k := e.builtin[nodeKind]; k == nil || k.Up == nil {
-		return fmt.Errorf("kind %s, flowing up, is missing", nodeKind)
+	if k := e.Builtin[session.NodeKind]; k == nil || k.Up == nil {
+		return fmt.Errorf("kind %s, flowing up, is missing", session.NodeKind)
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 			return mgr.GetLogger().WithName("syncer").WithValues("tenant", r.Cluster, "kind", r.Kind, "object", r.Key)
 		},
 		NewQueue: func(string, workqueue.TypedRateLimiter[queue.Request]) workqueue.TypedRateLimitingInterface[queue.Request] {
-			return e.queue
+			return e.Queue
 		},
 	})
 	if err != nil {
@@ -181,19 +182,19 @@ func (e *Engine) Start(ctx context.Context) error {
 // Engage begins to carry a tenant's objects until ctx ends. It does not wait for the tenant's caches. Engaging the same
 // cluster again takes over what changed in its identity.
 func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cluster.Cluster) error {
-	tc, ok := c.(TenantCluster)
+	tc, ok := c.(session.TenantCluster)
 	if !ok {
 		return fmt.Errorf("cluster %s (%T) is not a tenant's", name, c)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.sessions[name]
-	if s == nil || s.cluster != tc {
+	if s == nil || s.Cluster != tc {
 		release, ok := tc.Hold()
 		if !ok {
 			return fmt.Errorf("tenant %s is being let go of", name)
 		}
-		e.queue.Drop(tc.Tenant().Key)
+		e.Queue.Drop(tc.Tenant().Key)
 		s = newEngagement(ctx, e, tc)
 		e.sessions[name] = s
 		go func() {
@@ -207,13 +208,13 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *engagement) {
-	s.refusals.End()
-	s.held.End()
+	s.Rejections.End()
+	s.Denials.End()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
 		delete(e.sessions, name)
-		e.queue.Drop(s.lane())
+		e.Queue.Drop(s.Lane())
 	}
 }
 
@@ -228,8 +229,8 @@ func (e *Engine) session(name multicluster.ClusterName) *engagement {
 func (e *Engine) setSlow(s *engagement, slow bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if lane := s.lane(); e.sessions[multicluster.ClusterName(lane)] == s {
-		e.queue.SetSlow(lane, slow)
+	if lane := s.Lane(); e.sessions[multicluster.ClusterName(lane)] == s {
+		e.Queue.SetSlow(lane, slow)
 	}
 }
 
@@ -260,23 +261,23 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 		return reconcile.Result{}, nil
 	}
 	defer s.turn.Ended(req)
-	k := s.kind(req.Kind)
+	k := s.Kind(req.Kind)
 	if k == nil {
 		return reconcile.Result{}, nil
 	}
-	release, ok := s.cluster.Hold()
+	release, ok := s.Cluster.Hold()
 	if !ok {
 		return reconcile.Result{}, nil
 	}
 	defer release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(s.Ctx, cancel)()
 	ctx, sent := requests.Tallied(requests.Timed(ctx, s.pace))
 	defer e.charge(req, sent)
 	began, retries := time.Now(), s.retries.Load()
 	err := s.sync(ctx, k, req.Key)
-	if s.ctx.Err() != nil {
+	if s.Ctx.Err() != nil {
 		// The tenant went away meanwhile; what is left of it is not ours any more.
 		return reconcile.Result{}, nil
 	}

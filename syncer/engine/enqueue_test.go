@@ -15,6 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 func TestReferencesOf(t *testing.T) {
@@ -66,15 +67,15 @@ func TestStand(t *testing.T) {
 	deleted.DeletionTimestamp = new(metav1.Now())
 	tests := map[string]struct {
 		obj  client.Object
-		want presence
+		want session.Presence
 	}{
-		"no object":           {nil, absent},
-		"an object":           {kindstest.Named("web"), present},
-		"an object that goes": {deleted, deleting},
+		"no object":           {nil, session.Absent},
+		"an object":           {kindstest.Named("web"), session.Present},
+		"an object that goes": {deleted, session.Deleting},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := stand(tt.obj); got != tt.want {
+			if got := session.Stand(tt.obj); got != tt.want {
 				t.Errorf("it is %s, want %s", presences[got], presences[tt.want])
 			}
 		})
@@ -171,7 +172,7 @@ func TestDiffering(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, differing(tt.was, tt.now)); diff != "" {
+			if diff := cmp.Diff(tt.want, session.Differing(tt.was, tt.now)); diff != "" {
 				t.Errorf("references (-want +got):\n%s", diff)
 			}
 		})
@@ -180,8 +181,8 @@ func TestDiffering(t *testing.T) {
 
 // TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
 func TestNoHandlerWaitsForAnotherKind(*testing.T) {
-	e := &Engine{superCluster: &superCluster{}, watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*engagement{"blue": {}}}
-	node := kinds.Up[*corev1.Node]{Name: nodeKind, Object: &corev1.Node{}, Node: true}.Erase()
+	e := &Engine{SuperCluster: &session.SuperCluster{}, watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*engagement{"blue": {}}}
+	node := kinds.Up[*corev1.Node]{Name: session.NodeKind, Object: &corev1.Node{}, Node: true}.Erase()
 	events := kinds.Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.Erase()
 	// There is nothing that they could read.
 	e.superHandler(node).OnAdd(&corev1.Node{}, true)

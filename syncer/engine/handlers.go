@@ -12,6 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -28,8 +29,8 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	}
 	show := func(obj client.Object) {
 		for s, key := range e.viewers(k, obj) {
-			s.superRecent.Seen(k.Name, obj)
-			s.enqueue(s.request(k, key), queue.PriorityLow)
+			s.SuperRecent.Seen(k.Name, obj)
+			s.Enqueue(s.Request(k, key), queue.PriorityLow)
 		}
 	}
 	return caches.Handler{
@@ -43,8 +44,8 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *engagement) {
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
-			s.enqueueParked(s.refusals.All(), queue.PriorityLow)
+			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			s.EnqueueParked(s.Rejections.All(), queue.PriorityLow)
 		})
 	}
 	return caches.Handler{
@@ -57,13 +58,13 @@ func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 // copyHandler handles events of copies of tenants' objects. Those of tenants that are not engaged are looked at when they are.
 func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object, priority int) *engagement {
-		if e.reviewOwn(k, obj, func(s *engagement) { s.superRecent.Seen(k.Name, obj) }) {
+		if e.reviewOwn(k, obj, func(s *engagement) { s.SuperRecent.Seen(k.Name, obj) }) {
 			return nil
 		}
 		s := e.owner(obj)
 		if s != nil {
-			s.superRecent.Seen(k.Name, obj)
-			s.enqueue(s.request(k, k.Down.TenantKey(obj)), priority)
+			s.SuperRecent.Seen(k.Name, obj)
+			s.Enqueue(s.Request(k, k.Down.TenantKey(obj)), priority)
 			s.affect(k, obj)
 		}
 		return s
@@ -90,19 +91,19 @@ func (e *Engine) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 		},
 		Remove: func(obj client.Object, _ bool) {
 			e.usage.Observe(k, obj, nil)
-			if e.reviewOwn(k, obj, func(s *engagement) { s.superRecent.Ended(k.Name, obj) }) {
+			if e.reviewOwn(k, obj, func(s *engagement) { s.SuperRecent.Ended(k.Name, obj) }) {
 				return
 			}
 			s := e.owner(obj)
 			if s == nil {
 				return
 			}
-			s.superRecent.Ended(k.Name, obj)
+			s.SuperRecent.Ended(k.Name, obj)
 			event(obj, queue.PriorityHigh)
 			s.retarget(k, obj, nil)
 			s.freed(k)
 			if m := k.Down.Mirror; m != nil && m.Node(obj) != "" {
-				s.enqueueLater(s.request(s.builtin[nodeKind], client.ObjectKey{Name: m.Node(obj)}), s.engine.nodeLinger)
+				s.EnqueueLater(s.Request(s.Builtin[session.NodeKind], client.ObjectKey{Name: m.Node(obj)}), s.engine.nodeLinger)
 			}
 		},
 	}
@@ -116,8 +117,8 @@ func (e *Engine) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 		}
 		key := client.ObjectKeyFromObject(obj)
 		e.eachSession(func(s *engagement) {
-			if used, err := s.usesNode(s.ctx, key.Name); used || err != nil {
-				s.enqueue(s.request(k, key), queue.PriorityNormal)
+			if used, err := s.UsesNode(s.Ctx, key.Name); used || err != nil {
+				s.Enqueue(s.Request(k, key), queue.PriorityNormal)
 			}
 		})
 	}
@@ -140,35 +141,35 @@ func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 	}
 	return caches.Handler{
 		Add: func(obj client.Object, initial bool) {
-			s.tenantRecent.Seen(k.Name, obj)
+			s.TenantRecent.Seen(k.Name, obj)
 			if initial {
-				s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
+				s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
-			if s.begun.Load() {
-				s.wake(k, obj)
+			if s.Begun.Load() {
+				s.Wake(k, obj)
 			}
 		},
 		Update: func(was, obj client.Object) {
-			if s.tenantRecent.Seen(k.Name, obj) && onlyStatus(was, obj) {
+			if s.TenantRecent.Seen(k.Name, obj) && onlyStatus(was, obj) {
 				return // it is the one that was shown
 			}
 			if k.Down != nil && graceExpired(k.Down.Mirror, was, obj) {
 				return
 			}
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
+			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Without a new generation, it is the status that changed; not all kinds have generations.
 			if obj.GetGeneration() == 0 || obj.GetGeneration() != was.GetGeneration() {
-				s.review(obj.GetNamespace(), differing(kinds.References(k, was), kinds.References(k, obj)))
+				s.Review(obj.GetNamespace(), session.Differing(kinds.References(k, was), kinds.References(k, obj)))
 			}
 		},
 		Remove: func(obj client.Object, missed bool) {
 			s.doubts.witness(obj, missed)
-			s.tenantRecent.Ended(k.Name, obj)
-			s.enqueue(s.request(k, client.ObjectKeyFromObject(obj)), queue.PriorityHigh)
-			s.review(obj.GetNamespace(), kinds.References(k, obj))
+			s.TenantRecent.Ended(k.Name, obj)
+			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityHigh)
+			s.Review(obj.GetNamespace(), kinds.References(k, obj))
 		},
 	}
 }
@@ -176,7 +177,7 @@ func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 // graceExpired reports whether the grace period of a deleted object has expired. An apiserver drops the object with its next write, whose
 // event leads to the same request.
 func graceExpired(m *kinds.Mirror[client.Object], was, now client.Object) bool {
-	if m == nil || stand(was) != deleting || len(now.GetFinalizers()) > 0 {
+	if m == nil || session.Stand(was) != session.Deleting || len(now.GetFinalizers()) > 0 {
 		return false
 	}
 	given := m.GracePeriodSeconds(now)
@@ -200,25 +201,25 @@ func initialPriority(k *kinds.Kind, obj client.Object) int {
 
 // freed enqueues an object that waits for room, after a copy of its kind has gone.
 func (s *engagement) freed(k *kinds.Kind) {
-	if key, ok := s.held.Any(k.Name); ok {
-		s.enqueue(s.request(k, key), queue.PriorityNormal)
+	if key, ok := s.Denials.Any(k.Name); ok {
+		s.Enqueue(s.Request(k, key), queue.PriorityNormal)
 	}
 }
 
 // affect enqueues the objects whose copies depend on a copy that has come, changed or gone.
 func (s *engagement) affect(k *kinds.Kind, copied client.Object) {
 	namespace := translate.OriginOf(copied).Namespace
-	s.view.digests.forget(digestKey{k.Name, namespace})
-	if !s.begun.Load() {
+	s.view.forget(k.Name, namespace)
+	if !s.Begun.Load() {
 		return // everything is reconciled when the tenant begins
 	}
 	for _, name := range k.Down.Affects {
-		to := s.kind(name)
+		to := s.Kind(name)
 		if to == nil {
 			continue
 		}
-		_ = s.cache.EachKeyBy(s.ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
-			s.enqueue(s.request(to, key), queue.PriorityNormal)
+		_ = s.Cache.EachKeyBy(s.Ctx, to, toolscache.NamespaceIndex, namespace, func(key client.ObjectKey) {
+			s.Enqueue(s.Request(to, key), queue.PriorityNormal)
 		})
 	}
 }
@@ -226,7 +227,7 @@ func (s *engagement) affect(k *kinds.Kind, copied client.Object) {
 // retarget enqueues the tenant's objects that lead to an address which a copy got or lost. was is nil for a new copy, now for a
 // deleted one.
 func (s *engagement) retarget(k *kinds.Kind, was, now client.Object) {
-	if k.Down.Mirror == nil || !s.begun.Load() {
+	if k.Down.Mirror == nil || !s.Begun.Load() {
 		return // everything is reconciled when the tenant begins
 	}
 	before, after := addressesOf(k.Down.Mirror, was), addressesOf(k.Down.Mirror, now)
@@ -256,13 +257,13 @@ func addressesOf(m *kinds.Mirror[client.Object], obj client.Object) map[string]b
 
 // enqueueTargeting enqueues the tenant's objects that lead to an address.
 func (s *engagement) enqueueTargeting(address string) {
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Targets == nil {
 			continue
 		}
 		// Reading a cache that has synced does not fail; were it to, the patrol would find what differs.
-		_ = s.cache.EachKeyBy(s.ctx, k, caches.IndexTargets, caches.AddressValue("", address), func(key client.ObjectKey) {
-			s.enqueue(s.request(k, key), queue.PriorityHigh)
+		_ = s.Cache.EachKeyBy(s.Ctx, k, caches.IndexTargets, caches.AddressValue("", address), func(key client.ObjectKey) {
+			s.Enqueue(s.Request(k, key), queue.PriorityHigh)
 		})
 	}
 }
@@ -276,15 +277,15 @@ func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*engageme
 	if !e.known() {
 		return true // each namespace is looked at when its tenant begins
 	}
-	spaces := e.builtin[namespaceKind]
-	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
+	spaces := e.Builtin[session.NamespaceKind]
+	ns, err := e.CacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})
 	if err != nil || ns == nil {
 		return true
 	}
 	origin := translate.OriginOf(ns)
 	if s := e.session(multicluster.ClusterName(origin.Cluster)); s != nil {
 		note(s)
-		s.enqueue(s.request(spaces, client.ObjectKey{Name: origin.Namespace}), queue.PriorityNormal)
+		s.Enqueue(s.Request(spaces, client.ObjectKey{Name: origin.Namespace}), queue.PriorityNormal)
 	}
 	return true
 }

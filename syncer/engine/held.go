@@ -20,7 +20,7 @@ func (s *engagement) validate(ctx context.Context, obj, was client.Object, write
 		return queue.ErrNotItsTurn
 	}
 	defer s.turn.Give()
-	t := s.identity()
+	t := s.Identity()
 	who := plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
 	return s.engine.validation.Write(ctx, who, obj, was, write)
 }
@@ -29,7 +29,7 @@ func (s *engagement) validate(ctx context.Context, obj, was client.Object, write
 func (e *Engine) retry(tenant string) {
 	if s := e.session(multicluster.ClusterName(tenant)); s != nil {
 		s.retries.Add(1)
-		s.enqueueParked(s.held.All(), queue.PriorityNormal)
+		s.EnqueueParked(s.Denials.All(), queue.PriorityNormal)
 	}
 }
 
@@ -41,9 +41,9 @@ func (e *Engine) serves(tenant string) bool {
 // hold leaves an object as it is until it may go down, and tells the tenant why if that is news. Retries is how often the tenant's
 // held objects had been tried again when the object was asked about: if that has changed, it was not among them.
 func (s *engagement) hold(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError, retries int64) error {
-	told := s.held.Put(k.Name, key)
+	told := s.Denials.Put(k.Name, key)
 	if s.retries.Load() != retries {
-		s.enqueue(s.request(k, key), queue.PriorityNormal)
+		s.Enqueue(s.Request(k, key), queue.PriorityNormal)
 	}
 	if told == why.Message {
 		return nil
@@ -54,6 +54,6 @@ func (s *engagement) hold(ctx context.Context, k *kinds.Kind, key client.ObjectK
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {
 		return err
 	}
-	s.held.Note(k.Name, key, why.Message)
+	s.Denials.Note(k.Name, key, why.Message)
 	return nil
 }

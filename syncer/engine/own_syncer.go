@@ -12,18 +12,24 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // ownSyncer keeps the syncer's own objects in the namespaces of one tenant.
 type ownSyncer struct {
-	*session
+	*session.Session
 	view *viewer
+}
+
+// newOwnSyncer makes the syncer of the own objects in a tenant\'s namespaces.
+func newOwnSyncer(s *session.Session, view *viewer) *ownSyncer {
+	return &ownSyncer{Session: s, view: view}
 }
 
 // isOwn says whether an object of the super cluster is the syncer's own.
 func isOwn(k *kinds.Kind, obj client.Object) bool {
-	return !isCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
+	return !session.IsCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
 }
 
 // ownObject is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
@@ -37,17 +43,17 @@ func (o ownObject) differs() bool {
 	if o.super == nil || o.desired == nil {
 		return o.super != o.desired
 	}
-	return stand(o.super) == present && (isCopy(o.super) || !wire.Equal(mergedSuper(o.kind, o.super, o.desired), o.super))
+	return session.Stand(o.super) == session.Present && (session.IsCopy(o.super) || !wire.Equal(session.MergedSuper(o.kind, o.super, o.desired), o.super))
 }
 
 // ensureOwn makes sure that a namespace of the tenant has the syncer's own objects, and does not look into those that it has.
 func (s *ownSyncer) ensureOwn(ctx context.Context, namespace string) error {
-	for k, own := range s.withOwn() {
-		super, err := s.superObject(ctx, k, s.ownKey(own, namespace))
+	for k, own := range s.WithOwn() {
+		super, err := s.SuperObject(ctx, k, s.ownKey(own, namespace))
 		if err != nil {
 			return err
 		}
-		if stand(super) == present && !isCopy(super) {
+		if session.Stand(super) == session.Present && !session.IsCopy(super) {
 			continue
 		}
 		if err := s.syncOwn(ctx, k, own, namespace); err != nil {
@@ -58,12 +64,12 @@ func (s *ownSyncer) ensureOwn(ctx context.Context, namespace string) error {
 }
 
 // furnish brings the syncer's own objects in the copy of a namespace to what they should be.
-func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o objects) error {
-	if k.Name != namespaceKind {
+func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if k.Name != session.NamespaceKind {
 		return nil
 	}
-	for k, own := range s.withOwn() {
-		if err := s.syncOwn(ctx, k, own, o.key.Name); err != nil {
+	for k, own := range s.WithOwn() {
+		if err := s.syncOwn(ctx, k, own, o.Key.Name); err != nil {
 			return err
 		}
 	}
@@ -71,12 +77,12 @@ func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o objects) error
 }
 
 // unfurnished says whether that would write anything.
-func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
-	if k.Name != namespaceKind {
+func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
+	if k.Name != session.NamespaceKind {
 		return false, nil
 	}
-	for k, own := range s.withOwn() {
-		o, err := s.readOwn(ctx, k, own, o.key.Name)
+	for k, own := range s.WithOwn() {
+		o, err := s.readOwn(ctx, k, own, o.Key.Name)
 		if err != nil || o.differs() {
 			return true, err
 		}
@@ -86,11 +92,11 @@ func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o objects) (
 
 // ownKey is where an object of the syncer's own is for a namespace.
 func (s *ownSyncer) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
-	return s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
+	return s.Identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
 }
 
 func (s *ownSyncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (ownObject, error) {
-	t, key := s.identity(), s.ownKey(own, namespace)
+	t, key := s.Identity(), s.ownKey(own, namespace)
 	o := ownObject{kind: k, desired: own.Desired(s.view.in(ctx, namespace))}
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
@@ -98,13 +104,13 @@ func (s *ownSyncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[cl
 		o.desired.SetLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace})
 	}
 	var err error
-	o.super, err = s.superObject(ctx, k, key)
+	o.super, err = s.SuperObject(ctx, k, key)
 	return o, err
 }
 
 // syncOwn brings one of the syncer's own objects to what it should be.
 func (s *ownSyncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
-	defer s.locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
+	defer s.Locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
 	o, err := s.readOwn(ctx, k, own, namespace)
 	switch {
 	case err != nil || !o.differs():
@@ -112,35 +118,35 @@ func (s *ownSyncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[cl
 	case o.super == nil:
 		return s.createOwn(ctx, o)
 	case o.desired == nil:
-		return s.guard.Delete(ctx, o.kind, o.super, nil)
-	case isCopy(o.super):
+		return s.Guard.Delete(ctx, o.kind, o.super, nil)
+	case session.IsCopy(o.super):
 		// It had the name before the name was ours. Its event leads here again.
-		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.guard.Delete(ctx, o.kind, o.super, nil))
+		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.Guard.Delete(ctx, o.kind, o.super, nil))
 	}
 	return s.changeOwn(ctx, o)
 }
 
 // createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
 func (s *ownSyncer) createOwn(ctx context.Context, o ownObject) error {
-	err := s.guard.CreateOwn(ctx, o.kind, o.desired)
+	err := s.Guard.CreateOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
-		s.superRecent.Put(o.kind.Name, o.desired)
+		s.SuperRecent.Put(o.kind.Name, o.desired)
 		return nil
 	case !apierrors.IsAlreadyExists(err):
 		return pending.Classify(err)
 	}
-	if o.super, err = s.liveCopy(ctx, o.kind, client.ObjectKeyFromObject(o.desired)); err != nil || o.super == nil {
+	if o.super, err = s.LiveCopy(ctx, o.kind, client.ObjectKeyFromObject(o.desired)); err != nil || o.super == nil {
 		return err
 	}
 	return s.changeOwn(ctx, o)
 }
 
 func (s *ownSyncer) changeOwn(ctx context.Context, o ownObject) error {
-	merged := mergedSuper(o.kind, o.super, o.desired)
-	if err := s.guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
+	merged := session.MergedSuper(o.kind, o.super, o.desired)
+	if err := s.Guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return pending.Classify(err)
 	}
-	s.superRecent.Put(o.kind.Name, merged)
+	s.SuperRecent.Put(o.kind.Name, merged)
 	return nil
 }

@@ -27,12 +27,12 @@ func (e *Engine) patrol(ctx context.Context) {
 		began, suspects := time.Now(), map[*engagement]differences{}
 		budget := budgetOf(e.interval, e.engaged())
 		e.eachSession(func(s *engagement) {
-			s.tenantRecent.Sweep()
-			s.superRecent.Sweep()
+			s.TenantRecent.Sweep()
+			s.SuperRecent.Sweep()
 			if found := s.compareAll(ctx, budget); len(found) > 0 {
 				suspects[s] = found
 			}
-			s.enqueueParked(s.held.All(), queue.PriorityNormal)
+			s.EnqueueParked(s.Denials.All(), queue.PriorityNormal)
 			s.tokens.enqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
@@ -69,7 +69,7 @@ func (s *engagement) mend(ctx context.Context, found differences) {
 				continue
 			}
 			s.engine.metrics.patrolFindings.WithLabelValues(k.Name).Inc()
-			s.enqueue(s.request(k, key), queue.PriorityLow)
+			s.Enqueue(s.Request(k, key), queue.PriorityLow)
 		}
 	}
 }
@@ -77,23 +77,23 @@ func (s *engagement) mend(ctx context.Context, found differences) {
 // keys are the tenant's keys of the objects of a kind on both sides.
 func (s *engagement) keys(ctx context.Context, k *kinds.Kind) (sets.Set[client.ObjectKey], error) {
 	keys := sets.New[client.ObjectKey]()
-	if !s.asleep(k) {
-		err := s.cache.EachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
+	if !s.Asleep(k) {
+		err := s.Cache.EachKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return keys, s.eachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
+	return keys, s.EachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 }
 
 // suspect reports whether an object differs. Those that are refused are tried again anyway.
 func (s *engagement) suspect(ctx context.Context, k *kinds.Kind, key client.ObjectKey) bool {
 	differs, err := s.compare(ctx, k, key)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.lane(), "kind", k.Name, "object", key)
+		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.Lane(), "kind", k.Name, "object", key)
 		return false
 	}
-	return differs && !s.refusals.Has(k.Name, key) && !s.held.Has(k.Name, key)
+	return differs && !s.Rejections.Has(k.Name, key) && !s.Denials.Has(k.Name, key)
 }
 
 // compare reports whether a reconcile of an object would write anything.

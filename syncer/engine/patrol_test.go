@@ -18,11 +18,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // still is a tenant's cluster that stands still.
 type still struct {
-	TenantCluster
+	session.TenantCluster
 	ill bool
 }
 
@@ -54,24 +55,22 @@ var (
 // standing is a session whose two sides stand still.
 func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	there := &still{}
-	s := &session{
-		superCluster: &superCluster{caches: map[kinds.Source]*caches.Reader{}}, ctx: context.Background(), cluster: there,
-		tenantRecent: caches.NewRecent(), superRecent: caches.NewRecent(), refusals: pending.NewRejections(func(string, int) {}), held: pending.NewDenials(func(string, int) {}),
+	s := &session.Session{
+		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{}}, Ctx: context.Background(), Cluster: there,
+		TenantRecent: caches.NewRecent(), SuperRecent: caches.NewRecent(), Rejections: pending.NewRejections(func(string, int) {}), Denials: pending.NewDenials(func(string, int) {}),
 	}
-	s.tenant.Store(new(kindstest.Blue()))
+	s.SetIdentity(kindstest.Blue())
 	tenant, super := cachestest.NewReader(), cachestest.NewReader()
-	s.caches[kinds.Copies] = super
-	carried := map[string]*kinds.Kind{}
+	s.Caches[kinds.Copies] = super
 	for _, k := range []kinds.Flow{declared, offered} {
 		spec := kindstest.Typed(k)
 		cachestest.Hold(tenant, spec, tenantHas...)
 		cachestest.Hold(super, spec, superHas...)
-		carried[spec.Name] = spec
+		s.Carry(spec)
 	}
-	s.cache = tenant
-	s.kinds.Store(&carried)
-	s.begun.Store(true)
-	return engage(&Engine{superCluster: s.superCluster, metrics: newUnseenMetrics()}, s), there
+	s.Cache = tenant
+	s.Begun.Store(true)
+	return engage(&Engine{SuperCluster: s.SuperCluster, metrics: newUnseenMetrics()}, s), there
 }
 
 var settingsKey = client.ObjectKey{Namespace: "default", Name: "settings"}
@@ -99,8 +98,8 @@ func class(labels map[string]string) *storagev1.StorageClass {
 
 // shownClass is the class as the tenant should hold it.
 func shownClass(change ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
-	shown := class(mark(nil))
-	shown.Annotations = mark(nil)
+	shown := class(session.Mark(nil))
+	shown.Annotations = session.Mark(nil)
 	for _, f := range change {
 		f(shown)
 	}
@@ -160,7 +159,7 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 				found = append(found, k.Name)
 				for _, key := range keys {
 					// What is refused is tried again anyway, and is no finding.
-					s.refusals.Next(k.Name, key)
+					s.Rejections.Next(k.Name, key)
 				}
 			}
 			want := []string{tc.found}
@@ -186,7 +185,7 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 	s, _ := standing([]client.Object{settings()}, nil)
 	written := copyOf(settings())
 	written.ResourceVersion = "7"
-	s.superRecent.Put("ConfigMap", written)
+	s.SuperRecent.Put("ConfigMap", written)
 	if found := s.compareAll(t.Context(), time.Hour); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
@@ -195,14 +194,14 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 // TestPatrolWaitsForTheTenant: before both sides are known, everything differs.
 func TestPatrolWaitsForTheTenant(t *testing.T) {
 	s, _ := standing([]client.Object{settings()}, nil)
-	s.begun.Store(false)
+	s.Begun.Store(false)
 	if found := s.compareAll(t.Context(), time.Hour); found != nil {
 		t.Errorf("found %v", found)
 	}
-	s.begun.Store(true)
+	s.Begun.Store(true)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.ctx = gone
+	s.Ctx = gone
 	if found := s.compareAll(t.Context(), time.Hour); found != nil {
 		t.Errorf("of a tenant that is gone: %v", found)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // TestWitness: a deletion through the apiserver marks a pod before it goes, even one by force.
@@ -78,7 +79,7 @@ func (l *listed) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 
 // asked is a tenant's cluster that notes what it is asked.
 type asked struct {
-	TenantCluster
+	session.TenantCluster
 	pods     listed // what the apiserver says
 	verified int
 	stranger error // the answer of Verify
@@ -112,12 +113,13 @@ func bereft(pods int, copies ...*corev1.Pod) (*doubts, *asked) {
 		known = append(known, pod)
 	}
 	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
-	s := &session{
-		superCluster: &superCluster{caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, cluster: tenant, cache: cachestest.NewReader(),
+	s := &session.Session{
+		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, Cluster: tenant, Cache: cachestest.NewReader(),
 	}
-	cachestest.Hold(s.cache, k, known...)
-	s.tenant.Store(new(kindstest.Blue()))
-	s.kinds.Store(&map[string]*kinds.Kind{k.Name: k, up.Name: up})
+	cachestest.Hold(s.Cache, k, known...)
+	s.SetIdentity(kindstest.Blue())
+	s.Carry(k)
+	s.Carry(up)
 	return newDoubts(s), tenant
 }
 
@@ -161,7 +163,7 @@ func TestAbandoned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, tenant := bereft(tc.pods, tc.copies...)
 			s.deleted.Add(tc.seen, time.Now())
-			got, err := s.abandoned(t.Context(), s.kind("Pod"))
+			got, err := s.abandoned(t.Context(), s.Kind("Pod"))
 			if err != nil || got != tc.want {
 				t.Errorf("%d are abandoned, %v; want %d", got, err, tc.want)
 			}
@@ -220,18 +222,18 @@ func TestAllowRemoval(t *testing.T) {
 		want               error
 		verified, counting bool
 	}{
-		"the tenant deletes its pod":        {pair: pair{tenant: deleting, same: true, wanted: true, mirrored: true}},
-		"a kind is off":                     {pair: pair{tenant: present, same: true}},
-		"nothing refers to it":              {pair: pair{tenant: present, same: true}, onDemand: true, want: errInDoubt, counting: true},
+		"the tenant deletes its pod":        {pair: pair{tenant: session.Deleting, same: true, wanted: true, mirrored: true}},
+		"a kind is off":                     {pair: pair{tenant: session.Present, same: true}},
+		"nothing refers to it":              {pair: pair{tenant: session.Present, same: true}, onDemand: true, want: errInDoubt, counting: true},
 		"gone, and seen to be deleted":      {pair: pair{}, seen: "uid-of-web", verified: true},
 		"gone, unseen":                      {pair: pair{}, verified: true, want: errInDoubt, counting: true},
 		"gone, in another cluster":          {pair: pair{}, stranger: stranger, verified: true, want: stranger},
 		"gone and seen, in another cluster": {pair: pair{}, stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
 		"another one, and the first's deletion was seen": {
-			pair: pair{tenant: present, wanted: true}, seen: "uid-of-web", verified: true,
+			pair: pair{tenant: session.Present, wanted: true}, seen: "uid-of-web", verified: true,
 		},
 		"another one, and nobody saw what became of the first": {
-			pair: pair{tenant: present, wanted: true}, verified: true, want: errInDoubt, counting: true,
+			pair: pair{tenant: session.Present, wanted: true}, verified: true, want: errInDoubt, counting: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +242,7 @@ func TestAllowRemoval(t *testing.T) {
 			s.deleted.Add(tc.seen, time.Now())
 			k := kindstest.Rich()
 			k.OnDemand = tc.onDemand
-			err := (&downSyncer{session: s.session, doubts: s}).allowRetract(t.Context(), k.Erase(), objects{super: super}, tc.pair)
+			err := (&downSyncer{Session: s.Session, downOptions: downOptions{doubts: s}}).allowRetract(t.Context(), k.Erase(), session.Objects{Super: super}, tc.pair)
 			if !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
@@ -273,10 +275,10 @@ func TestANamespaceThatVanishes(t *testing.T) {
 			s, _ := bereft(tc.pods)
 			if tc.seen != "" {
 				s.deleted.Add(tc.seen, time.Now())
-				s.cache = nil // nobody asks for pods
+				s.Cache = nil // nobody asks for pods
 			}
-			k := kinds.Down[*corev1.Namespace]{Name: namespaceKind, Object: &corev1.Namespace{}}.Erase()
-			o := objects{key: client.ObjectKey{Name: "web"}, tenant: tc.tenant, super: super}
+			k := kinds.Down[*corev1.Namespace]{Name: session.NamespaceKind, Object: &corev1.Namespace{}}.Erase()
+			o := session.Objects{Key: client.ObjectKey{Name: "web"}, Tenant: tc.tenant, Super: super}
 			if err := s.allowRemoval(t.Context(), k, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}

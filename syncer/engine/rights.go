@@ -18,7 +18,7 @@ func (c *carriage) checkRights(ctx context.Context, r kinds.CustomResource) erro
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: c.of.Resource},
 		}}
-		if err := c.super.GetClient().Create(ctx, review); err != nil {
+		if err := c.API.GetClient().Create(ctx, review); err != nil {
 			return fmt.Errorf("asking the super cluster for the syncer's rights: %w", err)
 		}
 		if !review.Status.Allowed {

@@ -21,11 +21,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // tokenIssuer keeps the tokens of one tenant's objects beside their copies.
-type tokenIssuer struct{ *session }
+type tokenIssuer struct{ *session.Session }
+
+// newTokenIssuer makes the issuer of a tenant's tokens.
+func newTokenIssuer(s *session.Session) *tokenIssuer { return &tokenIssuer{s} }
 
 // tokensType is what an apiserver knows Secrets as.
 var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
@@ -37,12 +41,12 @@ const (
 )
 
 // ensureTokens makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
-func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	due, err := s.tokensDue(ctx, k, o)
 	if err != nil || !due {
 		return err
 	}
-	wanted := k.Down.Tokens(o.tenant)
+	wanted := k.Down.Tokens(o.Tenant)
 	issued, renewal := map[string][]byte{}, time.Time{}
 	for _, key := range slices.Sorted(maps.Keys(wanted.Wanted)) {
 		token, at, err := s.issue(ctx, k, o, wanted.ServiceAccount, wanted.Wanted[key])
@@ -58,52 +62,52 @@ func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o objects
 }
 
 // tokensDue says whether tokens have to be issued for a tenant's object, because it has none or because their time has come.
-func (s *tokenIssuer) tokensDue(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+func (s *tokenIssuer) tokensDue(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
 	kept, wanting, err := s.compareTokens(ctx, k, o)
 	return wanting || kept != nil && isPast(kept.GetAnnotations()[names.TokensRenewal]), err
 }
 
 // compareTokens is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
 // about to, has no need of any.
-func (s *tokenIssuer) compareTokens(ctx context.Context, k *kinds.Kind, o objects) (kept client.Object, wanting bool, err error) {
-	if k.Down.Tokens == nil || o.super != nil && (stand(o.super) != present || k.Down.Mirror.Ended(o.super)) {
+func (s *tokenIssuer) compareTokens(ctx context.Context, k *kinds.Kind, o session.Objects) (kept client.Object, wanting bool, err error) {
+	if k.Down.Tokens == nil || o.Super != nil && (session.Stand(o.Super) != session.Present || k.Down.Mirror.Ended(o.Super)) {
 		return nil, false, nil
 	}
 	kept, err = s.keptTokens(ctx, o)
-	if err != nil || kept != nil && of(translate.OriginOf(kept), o.tenant) {
+	if err != nil || kept != nil && of(translate.OriginOf(kept), o.Tenant) {
 		return kept, false, err
 	}
-	return nil, len(k.Down.Tokens(o.tenant).Wanted) > 0, nil
+	return nil, len(k.Down.Tokens(o.Tenant).Wanted) > 0, nil
 }
 
 // keptTokens is what is known of the Secret with an object's tokens; nil if there is none.
-func (s *tokenIssuer) keptTokens(ctx context.Context, o objects) (client.Object, error) {
-	key := client.ObjectKey{Namespace: o.superKey.Namespace, Name: names.TokenSecret(o.superKey.Name)}
-	return s.superObject(ctx, s.tokenKinds.secrets, key)
+func (s *tokenIssuer) keptTokens(ctx context.Context, o session.Objects) (client.Object, error) {
+	key := client.ObjectKey{Namespace: o.SuperKey.Namespace, Name: names.TokenSecret(o.SuperKey.Name)}
+	return s.SuperObject(ctx, s.TokenKinds.Secrets, key)
 }
 
 // enqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
 func (s *tokenIssuer) enqueueRenewals(ctx context.Context) {
-	if s.tokenKinds.of == nil || s.kind(s.tokenKinds.of.Name) == nil || !s.begun.Load() {
+	if s.TokenKinds.Of == nil || s.Kind(s.TokenKinds.Of.Name) == nil || !s.Begun.Load() {
 		return
 	}
-	err := s.eachKeptTokens(ctx, func(kept client.Object) {
+	err := s.EachKeptTokens(ctx, func(kept client.Object) {
 		if isPast(kept.GetAnnotations()[names.TokensRenewal]) {
-			s.enqueue(s.request(s.tokenKinds.of, tokensKey(kept)), queue.PriorityLow)
+			s.Enqueue(s.Request(s.TokenKinds.Of, session.TokensKey(kept)), queue.PriorityLow)
 		}
 	})
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot look for tokens to renew", "tenant", s.lane())
+		log.FromContext(ctx).Error(err, "Cannot look for tokens to renew", "tenant", s.Lane())
 	}
 }
 
 // issue has the tenant's apiserver issue a token, and says when it is to be renewed.
 func (s *tokenIssuer) issue(
-	ctx context.Context, k *kinds.Kind, o objects, account string, want kinds.Token,
+	ctx context.Context, k *kinds.Kind, o session.Objects, account string, want kinds.Token,
 ) (token string, renewal time.Time, err error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{
-			APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: o.key.Name, UID: o.tenant.GetUID(),
+			APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: o.Key.Name, UID: o.Tenant.GetUID(),
 		},
 	}}
 	if want.ExpirationSeconds != nil {
@@ -112,9 +116,9 @@ func (s *tokenIssuer) issue(
 	if want.Audience != "" {
 		request.Spec.Audiences = []string{want.Audience}
 	}
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.key.Namespace, Name: account}}
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: account}}
 	now := time.Now()
-	if err := s.client.SubResource("token").Create(ctx, of, request); err != nil {
+	if err := s.Client.SubResource("token").Create(ctx, of, request); err != nil {
 		err = fmt.Errorf("issuing a token of service account %s: %w", account, err)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 			err = pending.Reject(err)
@@ -129,39 +133,39 @@ func (s *tokenIssuer) issue(
 }
 
 // keepTokens writes tokens into the Secret beside the copy, whether there is one or not.
-func (s *tokenIssuer) keepTokens(ctx context.Context, o objects, issued map[string][]byte, renewal time.Time) error {
-	t := s.identity()
-	annotations := t.Stamp(o.tenant)
-	annotations[names.TokensOf] = o.key.Name
+func (s *tokenIssuer) keepTokens(ctx context.Context, o session.Objects, issued map[string][]byte, renewal time.Time) error {
+	t := s.Identity()
+	annotations := t.Stamp(o.Tenant)
+	annotations[names.TokensOf] = o.Key.Name
 	annotations[names.TokensRenewal] = renewal.Format(time.RFC3339)
-	secret := corev1ac.Secret(names.TokenSecret(o.key.Name), o.superKey.Namespace).
-		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: set}).
+	secret := corev1ac.Secret(names.TokenSecret(o.Key.Name), o.SuperKey.Namespace).
+		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: session.True}).
 		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
-	if err := s.guard.Apply(ctx, o.superKey.Namespace, secret); err != nil {
+	if err := s.Guard.Apply(ctx, o.SuperKey.Namespace, secret); err != nil {
 		return pending.Classify(err)
 	}
-	s.superRecent.Put(s.tokenKinds.secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+	s.SuperRecent.Put(s.TokenKinds.Secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
 		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
 	}})
 	return nil
 }
 
 // dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
-func (s *tokenIssuer) dropTokens(ctx context.Context, k *kinds.Kind, o objects) error {
+func (s *tokenIssuer) dropTokens(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	kept, err := s.leftTokens(ctx, k, o)
 	if err != nil || kept == nil {
 		return err
 	}
-	if err := s.guard.Delete(ctx, s.tokenKinds.secrets, kept, nil); err != nil {
+	if err := s.Guard.Delete(ctx, s.TokenKinds.Secrets, kept, nil); err != nil {
 		return err
 	}
-	s.superRecent.Remove(s.tokenKinds.secrets.Name, kept)
+	s.SuperRecent.Remove(s.TokenKinds.Secrets.Name, kept)
 	return nil
 }
 
 // leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
-func (s *tokenIssuer) leftTokens(ctx context.Context, k *kinds.Kind, o objects) (client.Object, error) {
-	if k.Down.Tokens == nil || o.tenant != nil || o.super != nil {
+func (s *tokenIssuer) leftTokens(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+	if k.Down.Tokens == nil || o.Tenant != nil || o.Super != nil {
 		return nil, nil
 	}
 	return s.keptTokens(ctx, o)

@@ -17,31 +17,32 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // addTokens prepares for the kind that has tokens.
 func (e *Engine) addTokens(mgr mcmanager.Manager) error {
-	for _, k := range e.builtin {
+	for _, k := range e.Builtin {
 		if k.Down != nil && k.Down.Tokens != nil {
-			e.tokenKinds.of = k
+			e.TokenKinds.Of = k
 		}
 	}
-	if e.tokenKinds.of == nil {
+	if e.TokenKinds.Of == nil {
 		return nil
 	}
-	kept, err := cache.New(e.super.GetConfig(), cache.Options{
-		HTTPClient:           e.super.GetHTTPClient(),
-		Scheme:               e.super.GetScheme(),
-		Mapper:               e.super.GetRESTMapper(),
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.Tokens: set}),
+	kept, err := cache.New(e.API.GetConfig(), cache.Options{
+		HTTPClient:           e.API.GetHTTPClient(),
+		Scheme:               e.API.GetScheme(),
+		Mapper:               e.API.GetRESTMapper(),
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.Tokens: session.True}),
 		DefaultTransform:     stripTokens,
 		NewInformer:          informer.New,
 	})
 	if err != nil {
 		return fmt.Errorf("making the cache of tokens: %w", err)
 	}
-	e.caches[kinds.TokenSecrets] = caches.NewReader(kept)
-	e.tokenKinds.secrets = &kinds.Kind{
+	e.Caches[kinds.TokenSecrets] = caches.NewReader(kept)
+	e.TokenKinds.Secrets = &kinds.Kind{
 		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
 		Object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, Source: kinds.TokenSecrets,
 	}
@@ -59,16 +60,16 @@ func stripTokens(obj any) (any, error) {
 // watchTokens has a Secret with tokens lead to the object that needs it when it vanishes, and when it comes without having been asked
 // for, as after a write whose answer was lost: the object may be gone.
 func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error) {
-	secrets := e.tokenKinds.secrets
-	opened, err := e.cacheOf(secrets).Open(ctx, secrets, toolscache.Indexers{caches.IndexCluster: caches.ByTenant()})
+	secrets := e.TokenKinds.Secrets
+	opened, err := e.CacheOf(secrets).Open(ctx, secrets, toolscache.Indexers{caches.IndexCluster: caches.ByTenant()})
 	if err != nil {
 		return nil, fmt.Errorf("watching tokens: %w", err)
 	}
 	review := func(s *engagement, obj client.Object) {
-		s.enqueue(s.request(e.tokenKinds.of, tokensKey(obj)), queue.PriorityLow)
+		s.Enqueue(s.Request(e.TokenKinds.Of, session.TokensKey(obj)), queue.PriorityLow)
 	}
 	come := func(obj client.Object) {
-		if s := e.owner(obj); s != nil && !s.superRecent.Seen(secrets.Name, obj) {
+		if s := e.owner(obj); s != nil && !s.SuperRecent.Seen(secrets.Name, obj) {
 			review(s, obj)
 		}
 	}
@@ -77,7 +78,7 @@ func (e *Engine) watchTokens(ctx context.Context) (toolscache.DoneChecker, error
 		Update: func(_, obj client.Object) { come(obj) },
 		Remove: func(obj client.Object, _ bool) {
 			if s := e.owner(obj); s != nil {
-				s.superRecent.Ended(secrets.Name, obj)
+				s.SuperRecent.Ended(secrets.Name, obj)
 				review(s, obj)
 			}
 		},

@@ -15,7 +15,7 @@ import (
 func (s *upSyncer) awaken(k *kinds.Kind) error {
 	s.awakening.Lock()
 	defer s.awakening.Unlock()
-	if !s.asleep(k) {
+	if !s.Asleep(k) {
 		return nil
 	}
 	return s.open(k)
@@ -24,7 +24,7 @@ func (s *upSyncer) awaken(k *kinds.Kind) error {
 // readAwake reads both sides from the caches, that of the tenant too if there is something to show.
 func (s *upSyncer) readAwake(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (upObjects, error) {
 	o, err := s.readUp(ctx, k, key)
-	if err != nil || o.shown == nil || !s.asleep(k) {
+	if err != nil || o.shown == nil || !s.Asleep(k) {
 		return o, err
 	}
 	if err := s.awaken(k); err != nil {

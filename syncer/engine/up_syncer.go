@@ -14,18 +14,24 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // upSyncer syncs the objects of one tenant that the super cluster shows to it.
 type upSyncer struct {
-	*session
+	*session.Session
 	view *viewer
 	// open watches the tenant's objects of a kind.
 	open func(*kinds.Kind) error
 	// awakening keeps a kind from being watched twice.
 	awakening sync.Mutex
+}
+
+// newUpSyncer makes what syncs up to a tenant. It calls open to watch the tenant\'s objects of a kind that is shown for the first time.
+func newUpSyncer(s *session.Session, view *viewer, open func(*kinds.Kind) error) *upSyncer {
+	return &upSyncer{Session: s, view: view, open: open}
 }
 
 // errOwn is why a tenant does not see an object of the super cluster.
@@ -34,12 +40,12 @@ var errOwn = errors.New("the super cluster offers an object of this name, which 
 
 // syncUp brings the tenant's copy of one object of the super cluster to what it should be.
 func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	defer s.locks.Lock(k.Name, key)()
+	defer s.Locks.Lock(k.Name, key)()
 	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
 		return err
 	}
-	own := o.tenant != nil && !fromSuper(o.tenant)
+	own := o.tenant != nil && !session.FromSuper(o.tenant)
 	switch {
 	case own && o.shown != nil:
 		return pending.Reject(errOwn)
@@ -60,10 +66,10 @@ func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectK
 
 // readUp reads both sides from the caches.
 func (s *upSyncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o upObjects, err error) {
-	if o.tenant, err = s.tenantObject(ctx, k, key); err != nil {
+	if o.tenant, err = s.TenantObject(ctx, k, key); err != nil {
 		return o, err
 	}
-	if o.super, err = s.superObject(ctx, k, s.identity().SuperKey(key)); err != nil || o.super == nil {
+	if o.super, err = s.SuperObject(ctx, k, s.Identity().SuperKey(key)); err != nil || o.super == nil {
 		return o, err
 	}
 	o.shown, err = s.shown(ctx, k, o.super)
@@ -85,26 +91,26 @@ func (s *upSyncer) shown(ctx context.Context, k *kinds.Kind, super client.Object
 	if desired == nil {
 		return nil, nil
 	}
-	desired.SetLabels(mark(desired.GetLabels()))
+	desired.SetLabels(session.Mark(desired.GetLabels()))
 	if !k.Up.Expires {
-		desired.SetAnnotations(mark(desired.GetAnnotations()))
+		desired.SetAnnotations(session.Mark(desired.GetAnnotations()))
 	}
 	return desired, nil
 }
 
 // sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
 func (s *upSyncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
-	t := s.identity()
+	t := s.Identity()
 	switch {
 	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
 		return "", false, nil
 	case k.Up.Node:
-		visible, err = s.usesNode(ctx, super.GetName())
+		visible, err = s.UsesNode(ctx, super.GetName())
 		return "", visible, err
 	case k.Up.Class:
 		return "", t.Offers(k.Name, super), nil
 	}
-	ns, err := s.superNamespace(ctx, k.Up.Namespace(super))
+	ns, err := s.SuperNamespace(ctx, k.Up.Namespace(super))
 	if err != nil || ns == nil || ns.Annotations[names.VCUID] != string(t.UID) {
 		return "", false, err
 	}
@@ -124,30 +130,30 @@ func (s *upSyncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Ob
 // would protect is the super cluster's.
 func (s *upSyncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant.GetDeletionTimestamp() == nil {
-		return guard.DeleteObject(ctx, s.client, tenant, nil)
+		return guard.DeleteObject(ctx, s.Client, tenant, nil)
 	}
 	if len(tenant.GetFinalizers()) == 0 {
 		return nil
 	}
 	free := tenant.DeepCopyObject().(client.Object)
 	free.SetFinalizers(nil)
-	if err := s.client.Patch(ctx, free, guard.SameObject(tenant, client.MergeFrom(tenant))); err != nil {
+	if err := s.Client.Patch(ctx, free, guard.SameObject(tenant, client.MergeFrom(tenant))); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.tenantRecent.Remove(k.Name, tenant)
+	s.TenantRecent.Remove(k.Name, tenant)
 	return nil
 }
 
 // publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
 func (s *upSyncer) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
-	err := s.client.Create(ctx, desired)
+	err := s.Client.Create(ctx, desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil
 	case err != nil:
 		return err
 	}
-	s.tenantRecent.Put(k.Name, desired)
+	s.TenantRecent.Put(k.Name, desired)
 	return nil
 }
 
@@ -157,29 +163,29 @@ func (s *upSyncer) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (b
 	if merged == nil {
 		return false, nil
 	}
-	if err := s.guard.PatchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
+	if err := s.Guard.PatchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
 		return false, pending.Classify(err)
 	}
-	s.superRecent.Put(k.Name, merged)
+	s.SuperRecent.Put(k.Name, merged)
 	return true, nil
 }
 
 // refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
 func (s *upSyncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
-	tenant, err := s.patchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
+	tenant, err := s.PatchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
 	if err != nil || tenant == nil || k.Up.Status == nil {
 		return err
 	}
 	merged := tenant.DeepCopyObject().(client.Object)
 	k.Up.Status(merged, desired)
-	return s.patchTenantStatus(ctx, k, tenant, merged)
+	return s.PatchTenantStatus(ctx, k, tenant, merged)
 }
 
 // ensureNode makes sure that the tenant has the virtual node.
 func (s *upSyncer) ensureNode(ctx context.Context, name string) error {
 	key := client.ObjectKey{Name: name}
-	k := s.builtin[nodeKind]
-	if node, err := s.tenantObject(ctx, k, key); err != nil || node != nil {
+	k := s.Builtin[session.NodeKind]
+	if node, err := s.TenantObject(ctx, k, key); err != nil || node != nil {
 		return err
 	}
 	return s.syncUp(ctx, k, key)
@@ -203,8 +209,8 @@ func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 	merged := tenant.DeepCopyObject().(client.Object)
 	k.Up.Merge(merged, desired)
 	if !k.Up.Expires {
-		merged.SetLabels(mark(maps.Clone(merged.GetLabels())))
-		merged.SetAnnotations(mark(maps.Clone(merged.GetAnnotations())))
+		merged.SetLabels(session.Mark(maps.Clone(merged.GetLabels())))
+		merged.SetAnnotations(session.Mark(maps.Clone(merged.GetAnnotations())))
 	}
 	return merged
 }
@@ -218,8 +224,8 @@ func (s *upSyncer) differsUp(ctx context.Context, k *kinds.Kind, key client.Obje
 	case o.tenant == nil:
 		return o.shown != nil, nil
 	case o.shown == nil:
-		return fromSuper(o.tenant) && stand(o.tenant) == present, nil
-	case !fromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view.in(ctx, ""), o) != nil:
+		return session.FromSuper(o.tenant) && session.Stand(o.tenant) == session.Present, nil
+	case !session.FromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view.in(ctx, ""), o) != nil:
 		return true, nil
 	}
 	merged := mergedUp(k, o.tenant, o.shown)

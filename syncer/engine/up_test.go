@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // shownNode is a kind that flows up.
@@ -33,7 +34,7 @@ func TestFromSuper(t *testing.T) {
 		"robbed of its label":      {node(nil, marked), true},
 		"robbed of its annotation": {node(marked, nil), true},
 	} {
-		if got := fromSuper(tc.obj); got != tc.want {
+		if got := session.FromSuper(tc.obj); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -41,11 +42,11 @@ func TestFromSuper(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	want := map[string]string{names.FromSuper: "true"}
-	if diff := cmp.Diff(want, mark(nil)); diff != "" {
+	if diff := cmp.Diff(want, session.Mark(nil)); diff != "" {
 		t.Errorf("of nothing (-want +got):\n%s", diff)
 	}
 	want["a"] = "1"
-	if diff := cmp.Diff(want, mark(map[string]string{"a": "1", names.FromSuper: "no"})); diff != "" {
+	if diff := cmp.Diff(want, session.Mark(map[string]string{"a": "1", names.FromSuper: "no"})); diff != "" {
 		t.Errorf("of others (-want +got):\n%s", diff)
 	}
 }

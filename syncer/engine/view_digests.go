@@ -6,6 +6,8 @@ import (
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // digests hold what other kinds need to know of a tenant's copies of a kind in a namespace, until one of these copies changes. The
@@ -53,15 +55,15 @@ func (d *digests) forget(key digestKey) {
 // tenant's; nil for a kind without.
 func (s *viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
 	return func(name string) any {
-		k := s.builtin[name]
+		k := s.Builtin[name]
 		if k == nil || k.Down == nil || k.Down.Digest == nil {
 			return nil
 		}
 		return s.digests.get(digestKey{name, namespace}, func() any {
 			var copies []client.Object
 			// Reading a cache that has synced does not fail; were it to, the next event of a copy, or the patrol, would do it again.
-			_ = s.cacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, s.identity().SuperNamespace(namespace), func(obj client.Object) {
-				if isCopy(obj) {
+			_ = s.CacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, s.Identity().SuperNamespace(namespace), func(obj client.Object) {
+				if session.IsCopy(obj) {
 					copies = append(copies, obj)
 				}
 			})
@@ -69,3 +71,6 @@ func (s *viewer) digestsIn(ctx context.Context, namespace string) func(kind stri
 		})
 	}
 }
+
+// forget drops the digest of a kind in a namespace of the tenant, because a copy has changed.
+func (s *viewer) forget(kind, namespace string) { s.digests.forget(digestKey{kind, namespace}) }

@@ -11,19 +11,23 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // viewer makes the views by which the functions of kinds look at what is beside an object of a tenant.
 type viewer struct {
-	*session
+	*session.Session
 	digests digests
 }
+
+// newViewer makes the viewer of a tenant.
+func newViewer(s *session.Session) *viewer { return &viewer{Session: s} }
 
 // in returns what the functions of a kind may look at.
 func (s *viewer) in(ctx context.Context, namespace string) kinds.View {
 	return kinds.View{
-		Tenant: s.identity(), Namespace: namespace,
+		Tenant: s.Identity(), Namespace: namespace,
 		Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace),
 		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), RunsAt: s.runsAt(ctx),
 	}
@@ -32,24 +36,24 @@ func (s *viewer) in(ctx context.Context, namespace string) kinds.View {
 // offers says whether the tenant is offered the class of a kind and name.
 func (s *viewer) offers(ctx context.Context) func(kind, name string) bool {
 	return func(kind, name string) bool {
-		k := s.kind(kind)
-		if k == nil || k.Up == nil || s.identity().Mode(kind) == tenancyv1alpha1.SyncOff {
+		k := s.Kind(kind)
+		if k == nil || k.Up == nil || s.Identity().Mode(kind) == tenancyv1alpha1.SyncOff {
 			return false
 		}
-		super, err := s.superObject(ctx, k, client.ObjectKey{Name: name})
-		return err == nil && super != nil && s.identity().Offers(kind, super)
+		super, err := s.SuperObject(ctx, k, client.ObjectKey{Name: name})
+		return err == nil && super != nil && s.Identity().Offers(kind, super)
 	}
 }
 
 // copyIn finds the tenant's copy of a name in the super cluster's namespace of one of the tenant's.
 func (s *viewer) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
 	return func(kind, name string) client.Object {
-		k := s.builtin[kind]
+		k := s.Builtin[kind]
 		if k == nil {
 			return nil
 		}
-		found, err := s.superObject(ctx, k, s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: name}))
-		if err != nil || found == nil || translate.OriginOf(found).Cluster != s.identity().Key {
+		found, err := s.SuperObject(ctx, k, s.Identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: name}))
+		if err != nil || found == nil || translate.OriginOf(found).Cluster != s.Identity().Key {
 			return nil
 		}
 		return found
@@ -59,19 +63,19 @@ func (s *viewer) copyIn(ctx context.Context, namespace string) func(kind, name s
 // rivals finds the super cluster's objects that have a claim and are in none of the tenant's namespaces.
 func (s *viewer) rivals(ctx context.Context) func(kind, claim string) []client.Object {
 	return func(name, claim string) []client.Object {
-		k := s.builtin[name]
+		k := s.Builtin[name]
 		if k == nil {
 			return nil
 		}
 		var keys []client.ObjectKey
 		// Reading a cache that has synced does not fail; were it to, the patrol would find the difference.
-		_ = s.cacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
+		_ = s.CacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
 		for _, key := range keys {
 			if s.ownsNamespace(ctx, key.Namespace) {
 				continue
 			}
-			if obj, err := s.cacheOf(k).Get(ctx, k, key); err == nil && obj != nil {
+			if obj, err := s.CacheOf(k).Get(ctx, k, key); err == nil && obj != nil {
 				found = append(found, obj)
 			}
 		}
@@ -81,22 +85,22 @@ func (s *viewer) rivals(ctx context.Context) func(kind, claim string) []client.O
 
 // ownsNamespace reports whether a namespace of the super cluster is known to be the tenant's.
 func (s *viewer) ownsNamespace(ctx context.Context, name string) bool {
-	ns, err := s.superNamespace(ctx, name)
-	return err == nil && ns != nil && ns.Annotations[names.VCUID] == string(s.identity().UID)
+	ns, err := s.SuperNamespace(ctx, name)
+	return err == nil && ns != nil && ns.Annotations[names.VCUID] == string(s.Identity().UID)
 }
 
 // behind finds the tenant's object behind a super object.
 func (s *viewer) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
 	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
-		k := s.kindOf(gk)
+		k := s.KindOf(gk)
 		if k == nil || k.Down == nil {
 			return nil
 		}
-		super, err := s.superObject(ctx, k, superKey)
+		super, err := s.SuperObject(ctx, k, superKey)
 		if err != nil || super == nil || (uid != "" && uid != super.GetUID()) {
 			return nil
 		}
-		tenant, err := s.tenantObject(ctx, k, k.Down.TenantKey(super))
+		tenant, err := s.TenantObject(ctx, k, k.Down.TenantKey(super))
 		if err != nil || tenant == nil || tenant.GetUID() != translate.OriginOf(super).UID {
 			return nil
 		}
@@ -107,11 +111,11 @@ func (s *viewer) behind(ctx context.Context) func(schema.GroupKind, client.Objec
 // runsAt returns a function that reports whether a copy of the tenant has an address to itself.
 func (s *viewer) runsAt(ctx context.Context) func(address string) bool {
 	return func(address string) bool {
-		for _, k := range s.builtin {
+		for _, k := range s.Builtin {
 			if k.Down == nil || k.Down.Mirror == nil {
 				continue
 			}
-			if found, err := s.cacheOf(k).Has(ctx, k, caches.IndexAddresses, caches.AddressValue(s.lane(), address)); found && err == nil {
+			if found, err := s.CacheOf(k).Has(ctx, k, caches.IndexAddresses, caches.AddressValue(s.Lane(), address)); found && err == nil {
 				return true
 			}
 		}

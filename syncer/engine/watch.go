@@ -12,20 +12,21 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // watchBuiltin watches the super cluster's objects of all kinds that are built in, and waits until they are known.
 func (e *Engine) watchBuiltin(ctx context.Context) error {
 	var known []toolscache.DoneChecker
-	for _, k := range e.builtin {
+	for _, k := range e.Builtin {
 		synced, err := e.watchSuper(ctx, k)
 		if err != nil {
 			return err
 		}
 		known = append(known, synced)
 	}
-	if e.tokenKinds.of != nil {
+	if e.TokenKinds.Of != nil {
 		synced, err := e.watchTokens(ctx)
 		if err != nil {
 			return err
@@ -45,7 +46,7 @@ func (e *Engine) owner(obj client.Object) *engagement {
 
 // watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
 func (e *Engine) watchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
-	informer, err := e.cacheOf(k).Open(ctx, k, caches.SuperIndexes(k))
+	informer, err := e.CacheOf(k).Open(ctx, k, caches.SuperIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
 	}
@@ -83,10 +84,10 @@ func (e *Engine) viewers(k *kinds.Kind, obj client.Object) map[*engagement]clien
 	key := client.ObjectKeyFromObject(obj)
 	e.eachSession(func(s *engagement) {
 		// A cache that is not full yet would be waited for. What it turns out to hold is looked at then.
-		if !s.begun.Load() || s.kind(k.Name) == nil {
+		if !s.Begun.Load() || s.Kind(k.Name) == nil {
 			return
 		}
-		if held, err := s.tenantObject(s.ctx, k, key); held != nil || err != nil {
+		if held, err := s.TenantObject(s.Ctx, k, key); held != nil || err != nil {
 			viewers[s] = key
 		}
 	})
@@ -99,13 +100,13 @@ func (e *Engine) viewer(k *kinds.Kind, obj client.Object) (*engagement, client.O
 	if namespace == "" {
 		return nil, client.ObjectKey{}
 	}
-	spaces := e.builtin[namespaceKind]
-	ns, err := e.cacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: namespace})
+	spaces := e.Builtin[session.NamespaceKind]
+	ns, err := e.CacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: namespace})
 	if err != nil || ns == nil {
 		return nil, client.ObjectKey{}
 	}
 	origin := translate.OriginOf(ns)
-	return e.session(multicluster.ClusterName(origin.Cluster)), tenantKeyIn(origin.Namespace, client.ObjectKeyFromObject(obj))
+	return e.session(multicluster.ClusterName(origin.Cluster)), session.TenantKeyIn(origin.Namespace, client.ObjectKeyFromObject(obj))
 }
 
 // run watches the tenant, hands out its requests once both sides are known, and ends with the engagement.
@@ -113,21 +114,21 @@ func (s *engagement) run(name multicluster.ClusterName) {
 	defer s.engine.disengage(name, s)
 	logger := log.Log.WithName("syncer").WithValues("tenant", name)
 	if err := s.begin(); err != nil {
-		if s.ctx.Err() == nil {
+		if s.Ctx.Err() == nil {
 			logger.Error(err, "The tenant cannot be watched; it is engaged again when its VirtualCluster changes")
 		}
 		return
 	}
-	s.begun.Store(true)
+	s.Begun.Store(true)
 	s.settle()
-	s.cluster.Synced()
+	s.Cluster.Synced()
 	logger.Info("Carrying the tenant's objects")
 	var custom sync.WaitGroup
-	for _, r := range s.identity().Sync.CustomResources {
+	for _, r := range s.Identity().Sync.CustomResources {
 		custom.Go(func() { s.carryCustom(r) })
 	}
 	custom.Wait()
-	<-s.ctx.Done()
+	<-s.Ctx.Done()
 }
 
 // begin opens the tenant's watches, waits until all is known, and enqueues what the super cluster has of the tenant, by which
@@ -139,8 +140,8 @@ func (s *engagement) begin() error {
 	// The super cluster's caches fill at the same time.
 	select {
 	case <-s.engine.watching:
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-s.Ctx.Done():
+		return s.Ctx.Err()
 	}
 	if err := s.catchUp(); err != nil {
 		return err
@@ -150,13 +151,13 @@ func (s *engagement) begin() error {
 
 // open opens the tenant's watches, in its turn, and waits until its objects are known.
 func (s *engagement) open() error {
-	giveBack, err := s.engine.beginning.take(s.ctx)
+	giveBack, err := s.engine.beginning.take(s.Ctx)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
 	var known []toolscache.DoneChecker
-	for k := range s.carried() {
+	for k := range s.Carried() {
 		if k.Up != nil && k.Up.Class {
 			continue
 		}
@@ -170,15 +171,15 @@ func (s *engagement) open() error {
 	if err != nil {
 		return err
 	}
-	if !toolscache.WaitFor(s.ctx, "", append(known, used...)...) {
-		return s.ctx.Err()
+	if !toolscache.WaitFor(s.Ctx, "", append(known, used...)...) {
+		return s.Ctx.Err()
 	}
 	return nil
 }
 
 // watchTenant has the tenant's events of one kind lead to requests.
 func (s *engagement) watchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
-	informer, err := s.cache.Open(s.ctx, k, caches.TenantIndexes(k))
+	informer, err := s.Cache.Open(s.Ctx, k, caches.TenantIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.Name, err)
 	}

@@ -74,10 +74,10 @@ func TestIsUp(t *testing.T) {
 func TestOrder(t *testing.T) {
 	begun := settings()
 	s, _ := standing([]client.Object{begun}, nil)
-	s.queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
-	defer s.queue.ShutDown()
+	s.Queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
+	defer s.Queue.ShutDown()
 	s.engine.sessions = map[multicluster.ClusterName]*engagement{multicluster.ClusterName(kindstest.Blue().Key): s}
-	k := s.kind("ConfigMap")
+	k := s.Kind("ConfigMap")
 	other := func(name string) *corev1.ConfigMap {
 		obj := settings()
 		obj.Name, obj.UID = name, types.UID(name)
@@ -94,9 +94,9 @@ func TestOrder(t *testing.T) {
 	tenant.OnDelete(other("gone"))
 
 	var got []string
-	for range s.queue.Len() {
-		r, _ := s.queue.Get()
-		s.queue.Done(r)
+	for range s.Queue.Len() {
+		r, _ := s.Queue.Get()
+		s.Queue.Done(r)
 		got = append(got, r.Key.Name)
 	}
 	if want := []string{begun.Name, "gone", "new", "changed", "going"}; !slices.Equal(got, want) {

@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// namespaceKind is the kind that all other objects live in.
-const namespaceKind = "Namespace"
+// NamespaceKind is the kind that all other objects live in.
+const NamespaceKind = "Namespace"
 
-// nodeKind is the kind of the nodes that mirrored objects sit on.
-const nodeKind = "Node"
+// NodeKind is the kind of the nodes that mirrored objects sit on.
+const NodeKind = "Node"
 
 // TenantCluster is the cluster of a tenant as a provider engages it.
 type TenantCluster interface {
@@ -51,33 +51,33 @@ type TenantCluster interface {
 // tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is
 // watched and no token: nobody needs those but the kubelets.
 type tokenKinds struct {
-	of, secrets *kinds.Kind
+	Of, Secrets *kinds.Kind
 }
 
-// superCluster is the super cluster as all sessions share it.
-type superCluster struct {
-	super      cluster.Cluster
-	caches     map[kinds.Source]*caches.Reader // of the super cluster's objects
-	builtin    map[string]*kinds.Kind
-	tokenKinds tokenKinds
-	queue      *fairqueue.Queue[queue.Request]
+// SuperCluster is the super cluster as all sessions share it.
+type SuperCluster struct {
+	API        cluster.Cluster
+	Caches     map[kinds.Source]*caches.Reader // of the super cluster's objects
+	Builtin    map[string]*kinds.Kind
+	TokenKinds tokenKinds
+	Queue      *fairqueue.Queue[queue.Request]
 }
 
-// cacheOf returns the cache that holds the super cluster's objects of a kind.
-func (e *superCluster) cacheOf(k *kinds.Kind) *caches.Reader { return e.caches[k.Source] }
+// CacheOf returns the cache that holds the super cluster's objects of a kind.
+func (e *SuperCluster) CacheOf(k *kinds.Kind) *caches.Reader { return e.Caches[k.Source] }
 
-func (e *superCluster) enqueue(r queue.Request, priority int) {
-	e.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
+func (e *SuperCluster) Enqueue(r queue.Request, priority int) {
+	e.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
 }
 
-func (e *superCluster) enqueueLater(r queue.Request, after time.Duration) {
-	e.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(queue.PriorityLow), After: after}, r)
+func (e *SuperCluster) EnqueueLater(r queue.Request, after time.Duration) {
+	e.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(queue.PriorityLow), After: after}, r)
 }
 
-// withOwn are the kinds of which the syncer has objects of its own, whether the tenant's apiserver serves them or not.
-func (e *superCluster) withOwn() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
+// WithOwn are the kinds of which the syncer has objects of its own, whether the tenant's apiserver serves them or not.
+func (e *SuperCluster) WithOwn() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
 	return func(yield func(*kinds.Kind, kinds.Own[client.Object]) bool) {
-		for _, k := range e.builtin {
+		for _, k := range e.Builtin {
 			if k.Down == nil {
 				continue
 			}
