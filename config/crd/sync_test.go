@@ -159,7 +159,7 @@ func TestSyncPatches(t *testing.T) {
 	}
 }
 
-// TestSyncAndPolicyCanChange: what is immutable of a spec stays that, and what is carried does not become it.
+// TestSyncAndPolicyCanChange: immutable fields of a spec stay immutable, and spec.sync and spec.policy can change.
 func TestSyncAndPolicyCanChange(t *testing.T) {
 	const (
 		kinds   = `sync: {kinds: [{kind: Secret, mode: All}, {kind: Ingress, mode: "Off"}]}`

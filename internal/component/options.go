@@ -37,8 +37,8 @@ type Options struct {
 	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at
 	// all.
 	HealthProbeBindAddress string
-	// PprofBindAddress serves profiles of the process under /debug/pprof/ to
-	// whoever reaches it; empty or 0 for not at all.
+	// PprofBindAddress serves profiles of the process under /debug/pprof/ without
+	// authentication; empty or 0 disables it.
 	PprofBindAddress string
 	// Logger is where the program logs to.
 	Logger logr.Logger
@@ -66,8 +66,7 @@ func (o *Options) AddEndpointFlags(flags *pflag.FlagSet) {
 		"address that serves profiles under /debug/pprof/ without authentication, such as 127.0.0.1:6060; 0 turns it off")
 }
 
-// Manager makes controller-runtime's options of ours, for the program of that
-// name.
+// Manager returns controller-runtime's options for the program of that name.
 func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 	return manager.Options{
 		Scheme:                        scheme,
@@ -94,8 +93,8 @@ func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 func ClientConfig(superCluster *rest.Config, name string) *rest.Config {
 	c := rest.AddUserAgent(rest.CopyConfig(superCluster), name+"/"+version.String())
 	c.QPS = -1
-	// What tenants declare is theirs: that something in it is deprecated is
-	// nothing that the reader of this log can change.
+	// Warnings about deprecated fields of tenants' objects do not help the
+	// readers of this log, who cannot change them.
 	c.WarningHandler = rest.NoWarnings{}
 	return c
 }

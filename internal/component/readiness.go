@@ -20,7 +20,7 @@ import (
 const (
 	// leaseTimeout bounds the request of a readiness check.
 	leaseTimeout = 2 * time.Second
-	// watchAgain is after how long a watch that could not be started is tried again.
+	// watchAgain is the delay after which a watch that could not be started is retried.
 	watchAgain = time.Second
 	// ownNamespace is the file with the namespace of a pod's service account.
 	ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"

@@ -21,7 +21,7 @@ func TestReadiness(t *testing.T) {
 		"works, and its caches have synced":    {readiness{elected: done, synced: done}, nil},
 		"stands by for another":                {readiness{elected: open, synced: open, held: held(nil)}, nil},
 		"stands by for none":                   {readiness{elected: open, synced: open, held: held(errNoHolder)}, errNoHolder},
-		"cannot tell whether it stands by":     {readiness{elected: open, synced: open, held: held(forbidden)}, forbidden},
+		"cannot read the Lease":                {readiness{elected: open, synced: open, held: held(forbidden)}, forbidden},
 		"is the leader, which asks for none":   {readiness{elected: done, synced: done, held: held(forbidden)}, nil},
 		"is the leader, and has still to sync": {readiness{elected: done, synced: open, held: held(nil)}, errNotSynced},
 	}

@@ -23,7 +23,7 @@ func CompileCondition(env *cel.Env, source string) (*Condition, error) {
 	return &Condition{e}, nil
 }
 
-// Holds says whether the condition is true for these values of the variables.
+// Holds reports whether the condition is true for these values of the variables.
 func (c *Condition) Holds(ctx context.Context, variables map[string]any, budget *Budget) (bool, error) {
 	value, err := c.expression.Evaluate(ctx, variables, budget)
 	if err != nil {

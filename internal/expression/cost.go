@@ -142,7 +142,7 @@ func (s *scale) put(value any) {
 			s.put(value.GetValue())
 		}
 	case traits.MutableLister, traits.MutableMapper:
-		// What a loop gathers is weighed when it is added.
+		// The elements that a loop collects are weighed when they are added.
 	case traits.Mapper:
 		s.putMap(value)
 	case traits.Lister:

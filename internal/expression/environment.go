@@ -1,5 +1,5 @@
-// Package expression compiles and evaluates CEL expressions of admins, over objects of tenants. It bounds what any of them takes,
-// whoever wrote it.
+// Package expression compiles and evaluates CEL expressions of admins, over objects of tenants. It bounds the cost
+// of each of them.
 package expression
 
 import (

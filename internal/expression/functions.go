@@ -19,7 +19,7 @@ import (
 // since those were paid for. It is too late for functions whose work grows with the product of their arguments, or with a number
 // among them. Those are bounded before they begin.
 
-// priced are these functions, but for matches.
+// priced are these functions except matches.
 var priced = []string{
 	"indexOf", "lastIndexOf", "replace", "join", "format", "sets.contains", "sets.equivalent", "sets.intersects", distinct, numbers,
 }

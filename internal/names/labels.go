@@ -13,7 +13,7 @@ const labelDomain = "labels." + Domain
 const maxKeyName = validation.LabelValueMaxLength
 
 // Label returns the key under which a copy has a label whose own key could mean something to the super cluster. The domain and the
-// slash become the beginning of a name in a domain of ours: example.com/tier is labels.tenancy.x-k8s.io/example.com_tier. Different
+// slash become the beginning of a name in the project's domain: example.com/tier is labels.tenancy.x-k8s.io/example.com_tier. Different
 // keys stay different: a domain has no underscore, and a name that is too long, or that has an underscore where none may be, ends in a
 // hash and is exactly as long as a name may be, which no other is.
 func Label(key string) string {
@@ -46,7 +46,7 @@ func TenantLabel(key string) (tenant string, known bool) {
 	return whole, true
 }
 
-// Reserved reports whether the key of a label or annotation is in a domain of ours.
+// Reserved reports whether the key of a label or annotation is in one of the project's domains.
 func Reserved(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == Domain || strings.HasSuffix(domain, "."+Domain)

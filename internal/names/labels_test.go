@@ -13,7 +13,7 @@ func TestLabel(t *testing.T) {
 		"of a domain":             {"example.com/tier", "labels.tenancy.x-k8s.io/example.com_tier"},
 		"with an underscore":      {"example.com/a_b", "labels.tenancy.x-k8s.io/example.com_a_b"},
 		"without a domain":        {"istio-injection", "labels.tenancy.x-k8s.io/istio-injection"},
-		"of ours":                 {"tenancy.x-k8s.io/vcname", "labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname"},
+		"of this project":         {"tenancy.x-k8s.io/vcname", "labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname"},
 		"62 characters, kept":     {"example.com/" + long, "labels.tenancy.x-k8s.io/example.com_" + long},
 		"63 characters, hashed":   {"example.com/" + long + "n", "labels.tenancy.x-k8s.io/example.com_" + long[:40] + "-" + digest(10, "example.com/"+long+"n")},
 		"an underscore elsewhere": {"a_b", "labels.tenancy.x-k8s.io/a_b-" + digest(59, "a_b")},

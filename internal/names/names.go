@@ -1,5 +1,5 @@
-// Package names makes the names by which a tenant and its namespaces are known in the super cluster, and the keys of the
-// labels and annotations that carry them. Both the manager and the syncer build on it.
+// Package names builds the names by which a tenant and its namespaces are known in the super cluster, and has the keys of
+// the labels and annotations that hold them. Both the manager and the syncer build on it.
 package names
 
 import (
@@ -42,7 +42,7 @@ const (
 	// Values holds the values that came from the tenant's object in a field where the super cluster may have added its own,
 	// separated by commas.
 	Values = Domain + "/values"
-	// Tokens is a label on Secrets that hold the tokens of one of the tenant's pods. They are nobody's copies.
+	// Tokens is a label on Secrets that hold the tokens of one of the tenant's pods. They are not copies.
 	Tokens = Domain + "/tokens"
 	// TokensOf holds the name of that pod, TokensRenewal the time after which the tokens are to be renewed (RFC 3339).
 	TokensOf      = Domain + "/tokens-of"
@@ -73,8 +73,8 @@ const (
 	RestartedAt = Domain + "/restartedAt"
 )
 
-// The NetworkPolicies that are in each namespace of a tenant in the super cluster: one lets nobody in, the other lets in who is no
-// other tenant's pod, where the tenant's own policies say nothing.
+// The NetworkPolicies that are in each namespace of a tenant in the super cluster: one admits nothing, the other admits all
+// peers except other tenants' pods, to pods that the tenant's own policies do not select.
 const (
 	IsolationPolicy = "tenant-isolation." + Domain
 	DefaultPolicy   = "tenant-default." + Domain
@@ -178,8 +178,8 @@ func TenantText(text, clusterKey, virtualCluster, namespace string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name. What it cuts is exactly as
-// long as a label may be and what it leaves alone is shorter, so that nobody can choose a name that meets one that was cut.
+// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name. A shortened name is
+// exactly as long as a label may be, and an unchanged name is shorter, so no tenant can choose a name that equals a shortened one.
 func shorten(name string) string {
 	if len(name) < maxLabel {
 		return name

@@ -1,5 +1,5 @@
-// Package pki makes the certificates and keys of a tenant's control plane. It has no state: what it makes is kept by whoever
-// runs the control plane, and is made once. A new authority or signing key would end every credential of the tenant.
+// Package pki creates the certificates and keys of a tenant's control plane. It has no state: the provisioner stores what it
+// creates, once. A new authority or signing key would end every credential of the tenant.
 package pki
 
 import (
@@ -57,7 +57,7 @@ func (a Authority) Server(
 	})
 }
 
-// NeedsRenewal says whether less than a third of a certificate's life is left. A certificate that cannot be read needs it too.
+// NeedsRenewal reports whether less than a third of a certificate's life is left. A certificate that cannot be read needs it too.
 func NeedsRenewal(certPEM []byte, now time.Time) bool {
 	cert, err := parseCertificate(certPEM)
 	if err != nil {
@@ -67,8 +67,8 @@ func NeedsRenewal(certPEM []byte, now time.Time) bool {
 	return cert.NotAfter.Sub(now) < life/3
 }
 
-// issue makes a leaf certificate, which never outlives the authority: clients would see a chain that is expired, and
-// nobody would know from the leaf that it is time to renew.
+// issue makes a leaf certificate, which never outlives the authority: clients would see an expired chain, and
+// the leaf would not show that it is time to renew.
 func (a Authority) issue(validity time.Duration, now time.Time, describe func(*x509.Certificate)) (KeyPair, error) {
 	caCert, caKey, err := a.parse()
 	if err != nil {

@@ -39,7 +39,7 @@ func DefaultLimits() Limits {
 
 // ExceededError says that an answer is more than may be read.
 type ExceededError struct {
-	// What is the kind of request, such as a list, and Path its path.
+	// Path is the path of the request, and What its kind, such as a list.
 	What, Path string
 	// Limit names the limit that was exceeded.
 	Limit string

@@ -34,7 +34,7 @@ func (l *TenantLimits) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.Storage, "tenant-storage", "how much each tenant's control plane stores at most; 0 is no limit")
 	flags.Int64Var(&l.Objects, "tenant-objects", l.Objects,
 		"how many objects of all kinds each tenant's control plane has at most; 0 is no limit")
-	flags.Var(&l.Writes, "tenant-writes", "how much each tenant's control plane writes in a second at most, but for bursts; 0 is no limit")
+	flags.Var(&l.Writes, "tenant-writes", "how much each tenant's control plane writes in a second at most, except in bursts; 0 is no limit")
 }
 
 func (l *TenantLimits) validate() error {

@@ -31,7 +31,7 @@ type Options struct {
 	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
 	Listen string
 	Port   int
-	// Manager, Syncer and Agent say whether vc-manager, vc-syncer and vn-agent run in this process.
+	// Manager, Syncer and Agent enable vc-manager, vc-syncer and vn-agent in this process.
 	Manager, Syncer, Agent bool
 	// AgentPort is where the agent serves on the address that the apiservers do; 0 picks a free one.
 	AgentPort int

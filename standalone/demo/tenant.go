@@ -30,7 +30,7 @@ const (
 //go:embed shop.yaml
 var shopManifest []byte
 
-// Tenant is one who has a cluster of its own, and knows no more than the kubeconfig.
+// Tenant is a user of a tenant cluster, who has its kubeconfig only.
 type Tenant struct {
 	// Name is the VirtualCluster's.
 	Name string

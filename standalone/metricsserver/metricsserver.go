@@ -34,7 +34,7 @@ func Install(ctx context.Context, super *rest.Config) error {
 	return nil
 }
 
-// Remove removes what no namespace could be deleted with: an API of the super cluster that nobody serves.
+// Remove deletes the APIService, because no namespace can be deleted while an aggregated API does not answer.
 func Remove(ctx context.Context, super *rest.Config) error {
 	client, err := dynamic.NewForConfig(super)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// deletion is one that goes on, or whose outcome nobody has asked for yet.
+// deletion is one that is running, or whose outcome was not read yet.
 type deletion struct {
 	done chan struct{}
 	err  error // set before done is closed

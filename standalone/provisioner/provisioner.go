@@ -137,7 +137,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		ClusterDomain: vc.Spec.ClusterDomain,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
-		// What answers in the kubelets' place serves many tenants, and each tenant's own authority signs for the tenant's users.
+		// vn-agent serves many tenants, and each tenant's own authority signs for the tenant's users.
 		SeparateKubeletClientCA: true,
 		Limits:                  h.limits,
 		KubeletCA:               h.kubeletCA,

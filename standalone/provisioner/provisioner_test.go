@@ -76,7 +76,7 @@ func TestLife(t *testing.T) {
 		g.Expect(filepath.Join(dir, "controlplanes", vc.Status.ClusterNamespace)).NotTo(BeAnExistingFile())
 		g.Expect(ways.Delete(t.Context(), vc)).To(BeTrue(), "deleting again is no error")
 	})
-	t.Run("one made anew has no data of the old", func(t *testing.T) {
+	t.Run("a recreated one has no data of the old", func(t *testing.T) {
 		g := NewWithT(t)
 		anew := untilReady(t, ways, vc)
 		g.Expect(clusterUID(t, anew.Kubeconfig)).NotTo(Equal(uid))
@@ -96,7 +96,7 @@ func TestRefusesWhatItCannotDo(t *testing.T) {
 	NewWithT(t).Expect(failure.Reason).To(Equal(tenancyv1alpha1.ReasonUnsupportedVersion))
 }
 
-// start makes a provisioner on a host of its own. At the end nothing of it may go on.
+// start creates a provisioner on a host of its own, and checks at the end that both have stopped.
 func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	t.Helper()
 	g := NewWithT(t)

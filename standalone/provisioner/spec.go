@@ -23,7 +23,7 @@ func checkSpec(spec tenancyv1alpha1.VirtualClusterSpec, have string) error {
 	return checkServiceCIDR(spec.ServiceCIDR)
 }
 
-// satisfies says whether the version we have is the one that is wanted: the same release, or any of the same minor version
+// satisfies reports whether the version we have is the one that is wanted: the same release, or any of the same minor version
 // if no more is said. The "v" is optional.
 func satisfies(have, want string) bool {
 	have, want = strings.TrimPrefix(have, "v"), strings.TrimPrefix(want, "v")

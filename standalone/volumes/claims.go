@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What the scheduler and the binder of volumes write on a claim, and what a provisioner writes on a volume.
+// Annotations that the scheduler and the binder of volumes write on a claim, and a provisioner on a volume.
 const (
 	selectedNode  = "volume.kubernetes.io/selected-node"
 	provisioner   = "volume.kubernetes.io/storage-provisioner"
@@ -45,7 +45,7 @@ func (c *claims) Reconcile(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return ctrl.Result{}, nil
 }
 
-// waits says whether a claim is for us, and its first pod has been scheduled.
+// waits reports whether a claim is for this provisioner, and its first pod has been scheduled.
 func (c *claims) waits(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil &&
 		claim.Annotations[provisioner] == provisionerName && claim.Annotations[selectedNode] == c.dir.Node

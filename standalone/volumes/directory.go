@@ -24,13 +24,13 @@ func (d Directory) make() error {
 	return nil
 }
 
-// add makes the directory of a volume. What is in it stays if there is one.
+// add ensures the directory of a volume, and keeps its contents.
 func (d Directory) add(volume string) error {
 	path := filepath.Join(d.Here, volume)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("make the directory of a volume: %w", err)
 	}
-	// The containers' user is not known here. Who is no container of the claim's does not get as far as here.
+	// The containers' user is not known here. Only containers of the claim can reach the directory.
 	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // see above
 		return fmt.Errorf("open the directory of a volume: %w", err)
 	}

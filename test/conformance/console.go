@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// console is what the one who waits reads.
+// console is the progress that a developer reads.
 type console struct{ io.Writer }
 
 // sayf writes a line. That it cannot be written is nothing to stop for.

@@ -75,7 +75,7 @@ func (r *results) missing(specs []spec, failed bool) []spec {
 	})
 }
 
-// passed says whether a spec ran, and whether it passed.
+// passed reports whether a spec passed, and whether it ran.
 func (r *results) passed(name string) (passed, ran bool) {
 	result, ran := r.bySpec[name]
 	return ran && result.State.Is(types.SpecStatePassed), ran

@@ -30,7 +30,7 @@ func listSpecs(ctx context.Context, binary string) ([]spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is the system's directory for what nobody needs
+	defer func() { _ = os.RemoveAll(dir) }() // it is in the system's directory for temporary files
 	file := filepath.Join(dir, "specs.json")
 	command := exec.CommandContext(ctx, binary, "--ginkgo.dry-run", "--ginkgo.silence-skips", "--ginkgo.focus", conformanceLabel,
 		"--ginkgo.json-report", file, "--provider", "skeleton", "--kubeconfig", os.DevNull)

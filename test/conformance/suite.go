@@ -31,7 +31,7 @@ func (s suite) run(ctx context.Context, specs []spec, out console) (report types
 	if err != nil {
 		return types.Report{}, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is the system's directory for what nobody needs
+	defer func() { _ = os.RemoveAll(dir) }() // it is in the system's directory for temporary files
 	log, err := os.OpenFile(filepath.Join(s.opts.results, s.side+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return types.Report{}, err

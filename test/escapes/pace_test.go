@@ -18,7 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// The syncer has few workers, so that a tenant that holds them keeps them from the others. What is asserted is how far others get
+// The syncer has few workers, so that a tenant that holds them keeps them from the others. The specs assert how far others get
 // meanwhile, and not how long that takes.
 var _ = Describe("The workers of the syncer", Ordered, func() {
 	const (

@@ -123,7 +123,7 @@ func TestKubernetesVersionsAgree(t *testing.T) {
 }
 
 // TestModulesAreNamedByTheirFolders: a module of the project has the path of
-// its folder. The example is somebody else's module by intent.
+// its folder. The example is deliberately a module outside of the project.
 func TestModulesAreNamedByTheirFolders(t *testing.T) {
 	for _, dir := range nested(t) {
 		if dir == "test/plugins/example" {

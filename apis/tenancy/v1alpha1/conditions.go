@@ -2,13 +2,13 @@ package v1alpha1
 
 // Types of the conditions of a VirtualCluster.
 const (
-	// ConditionControlPlaneReady says whether the tenant's apiserver serves. Written by the manager.
+	// ConditionControlPlaneReady reports whether the tenant's apiserver serves. Written by the manager.
 	ConditionControlPlaneReady = "ControlPlaneReady"
-	// ConditionSyncing says whether the syncer carries the tenant's objects. Written by the syncer.
+	// ConditionSyncing reports whether the syncer syncs the tenant's objects. Written by the syncer.
 	ConditionSyncing = "Syncing"
-	// ConditionRulesValid says whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
+	// ConditionRulesValid reports whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
 	ConditionRulesValid = "RulesValid"
-	// ConditionQuotaEnforced says whether the syncer enforces spec.quota; there is none without a quota. Written by the syncer.
+	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota; there is none without a quota. Written by the syncer.
 	ConditionQuotaEnforced = "QuotaEnforced"
 	// ConditionReady is true when the tenant can work: the control plane is ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -20,7 +20,7 @@ const (
 	ReasonReady = "Ready"
 	// ReasonStarting: the control plane is being made or is starting.
 	ReasonStarting = "Starting"
-	// ReasonStartFailed: the control plane could not be started; it is tried again.
+	// ReasonStartFailed: the control plane could not be started; the start is retried.
 	ReasonStartFailed = "StartFailed"
 	// ReasonNameTooLong: the cluster key would be too long for a namespace.
 	ReasonNameTooLong = "NameTooLong"
@@ -46,8 +46,8 @@ const (
 	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
 	ReasonIdentityChanged = "IdentityChanged"
-	// ReasonRemovalUnconfirmed: the tenant's pods are gone though nobody deleted them; an admin has to confirm that what runs is
-	// removed.
+	// ReasonRemovalUnconfirmed: the tenant's pods are gone, and no deletion was observed; an admin has to confirm that their
+	// copies are deleted.
 	ReasonRemovalUnconfirmed = "RemovalUnconfirmed"
 	// ReasonValid: what was written can be used.
 	ReasonValid = "Valid"

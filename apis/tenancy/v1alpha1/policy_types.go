@@ -104,7 +104,7 @@ type TenantPolicy struct {
 	// +optional
 	AllowNodeProfiles bool `json:"allowNodeProfiles,omitempty"`
 
-	// allowExternalNames lets Services of type ExternalName and EndpointSlices of names go down, which an Ingress controller or a
+	// allowExternalNames syncs down Services of type ExternalName and EndpointSlices of names, which an Ingress controller or a
 	// gateway of the super cluster resolves in its own network. Default: they stay in the tenant, whose DNS serves them.
 	// +optional
 	AllowExternalNames bool `json:"allowExternalNames,omitempty"`

@@ -31,7 +31,7 @@ type Limits map[corev1.ResourceName]Limit
 type PodLimits map[corev1.ResourceName]Limit
 
 // QuotaSpec limits what a tenant has in the super cluster, over all its namespaces. It is enforced by a syncer that runs with
-// --enable-quota-validation; the condition QuotaEnforced says whether it is. What exists when a limit is lowered stays.
+// --enable-quota-validation; the condition QuotaEnforced reports whether it is. Lowering a limit deletes nothing.
 type QuotaSpec struct {
 	// hard are the limits over all.
 	// +optional

@@ -1,32 +1,32 @@
 package v1alpha1
 
-// OptionalKind is a kind that a tenant can do without, or that can be carried in more than one way.
+// OptionalKind is a kind that a tenant can do without, or that can be synced in more than one way.
 //
 // +kubebuilder:validation:Enum=ConfigMap;Secret;Event;Endpoints;EndpointSlice;Ingress;NetworkPolicy;PodDisruptionBudget;PersistentVolumeClaim;PersistentVolume;ResourceClaim;ResourceClaimTemplate;StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
 type OptionalKind string
 
-// ClassKind is a kind that the super cluster shows to tenants to choose from.
+// ClassKind is a kind of classes that the super cluster offers to tenants.
 //
 // +kubebuilder:validation:Enum=StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
 type ClassKind string
 
-// SyncMode is which objects of a kind are carried.
+// SyncMode selects which objects of a kind are synced.
 //
 // +kubebuilder:validation:Enum=Off;Referenced;All
 type SyncMode string
 
 const (
-	// SyncOff carries none; copies that exist are removed.
+	// SyncOff syncs none; existing copies are deleted.
 	SyncOff SyncMode = "Off"
-	// SyncReferenced carries the objects that another one refers to that is carried.
+	// SyncReferenced syncs the objects to which a synced object refers.
 	SyncReferenced SyncMode = "Referenced"
-	// SyncAll carries every object.
+	// SyncAll syncs every object.
 	SyncAll SyncMode = "All"
 )
 
-// SyncSpec is what the syncer carries for a tenant, where it differs from the default.
+// SyncSpec is what the syncer syncs for a tenant, where it differs from the default.
 type SyncSpec struct {
-	// kinds says which objects of a kind are carried. Default: of ConfigMap, Secret, ResourceClaim and
+	// kinds selects which objects of a kind are synced. Default: of ConfigMap, Secret, ResourceClaim and
 	// ResourceClaimTemplate the referenced ones, of other kinds all.
 	// +optional
 	// +listType=map
@@ -35,15 +35,15 @@ type SyncSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.kind == 'PersistentVolume' && k.mode == 'Off') || self.exists(k, k.kind == 'PersistentVolumeClaim' && k.mode == 'Off')",message="PersistentVolume can be off only where PersistentVolumeClaim is, since a claim is bound to a volume that the tenant sees"
 	Kinds []KindSync `json:"kinds,omitempty"`
 
-	// publish names classes of the super cluster that this tenant is shown, beside those that are labelled
-	// tenancy.x-k8s.io/super.public=true and shown to all.
+	// publish names classes of the super cluster that this tenant is offered, in addition to those labelled
+	// tenancy.x-k8s.io/super.public=true, which all tenants are offered.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=16
 	Publish []PublishedClasses `json:"publish,omitempty"`
 
-	// customResources are carried like built-in kinds. Their definitions are copied from the super cluster to the tenant.
+	// customResources are synced like built-in kinds. Their definitions are copied from the super cluster to the tenant.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -51,15 +51,15 @@ type SyncSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	CustomResources []CustomResourceSync `json:"customResources,omitempty"`
 
-	// metadata are labels and annotations that go down beside those that do by default. A pattern allows a label or an
+	// metadata are labels and annotations that are synced down in addition to the default ones. A pattern allows a label or an
 	// annotation to act in the super cluster, on its controllers, webhooks and nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Metadata []MetadataSync `json:"metadata,omitempty"`
 
-	// patches change the copies of the tenant's objects on the way down, one after the other. An object to which a patch
-	// cannot be applied is not carried, and has an event that says why.
+	// patches change the copies of the tenant's objects before they are written, one after the other. An object to which
+	// a patch cannot be applied is not synced, and has an event that says why.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -67,7 +67,7 @@ type SyncSpec struct {
 	Patches []SyncPatch `json:"patches,omitempty"`
 }
 
-// KindSync is which objects of a kind are carried.
+// KindSync selects which objects of a kind are synced.
 //
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Referenced' || self.kind in ['ConfigMap', 'Secret', 'ResourceClaim', 'ResourceClaimTemplate']",message="mode Referenced is for ConfigMap, Secret, ResourceClaim and ResourceClaimTemplate"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Off' || !(self.kind in ['ConfigMap', 'Secret'])",message="ConfigMap and Secret cannot be off, since pods refer to them"
@@ -75,12 +75,12 @@ type KindSync struct {
 	// kind is the kind.
 	// +required
 	Kind OptionalKind `json:"kind"`
-	// mode is which of its objects are carried.
+	// mode selects which of its objects are synced.
 	// +required
 	Mode SyncMode `json:"mode"`
 }
 
-// PublishedClasses are classes of one kind that a tenant is shown.
+// PublishedClasses are classes of one kind that a tenant is offered.
 type PublishedClasses struct {
 	// kind is the kind.
 	// +required
@@ -108,7 +108,7 @@ const (
 	SyncUp SyncDirection = "Up"
 )
 
-// CustomResourceSync is a custom resource that is carried.
+// CustomResourceSync is a custom resource that is synced.
 type CustomResourceSync struct {
 	// group is the API group.
 	// +required
@@ -133,9 +133,9 @@ type CustomResourceSync struct {
 	Direction SyncDirection `json:"direction"`
 }
 
-// MetadataSync allows labels and annotations of kinds to go down under their own keys. A pattern is a key, or the beginning
+// MetadataSync allows copies of kinds to have labels and annotations under their own keys. A pattern is a key, or a prefix
 // of keys: a domain with its slash, such as example.com/, or a text before a *, such as example.com/team-*. Keys of
-// tenancy.x-k8s.io, those of Pod Security admission and those that tell how far a volume is stay in the tenant all the same.
+// tenancy.x-k8s.io, of Pod Security admission and of volume controllers always stay in the tenant.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.labels) || has(self.annotations)",message="labels or annotations must be given"
 type MetadataSync struct {
@@ -168,8 +168,8 @@ type MetadataSync struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// SyncPatch is a change that is made to copies on the way down. It cannot change their names, what says whose they are, or
-// a field that cannot be changed in a copy that exists.
+// SyncPatch is a change to copies before they are written. It cannot change their names, their owner, or a field that is
+// immutable in an existing copy.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.set) != has(self.jsonPatch)",message="one of set and jsonPatch must be given"
 type SyncPatch struct {
@@ -190,7 +190,7 @@ type SyncPatch struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	Kinds []string `json:"kinds"`
 
-	// when is a CEL expression that says whether a copy is patched. It can read object, the copy; self, the tenant's
+	// when is a CEL expression that selects the copies that are patched. It can read object, the copy; self, the tenant's
 	// object; and tenant, with the fields name, namespace and key. Default: every copy is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -214,7 +214,7 @@ type SyncPatch struct {
 
 // FieldExpression is a field with the expression of its value.
 type FieldExpression struct {
-	// path is a JSON Pointer (RFC 6901) to the field, such as /spec/nodeSelector/pool. Objects on the way to it are made.
+	// path is a JSON Pointer (RFC 6901) to the field, such as /spec/nodeSelector/pool. Missing objects on the path are created.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/`

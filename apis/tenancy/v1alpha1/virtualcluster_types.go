@@ -29,7 +29,7 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseRunning means that the control plane serves its tenant.
 	PhaseRunning Phase = "Running"
-	// PhaseError means that somebody has to act; the conditions tell what to do.
+	// PhaseError means that an admin has to act; the conditions say what to do.
 	PhaseError Phase = "Error"
 	// PhaseTerminating means that the tenant and all that belongs to it is being removed.
 	PhaseTerminating Phase = "Terminating"
@@ -112,7 +112,7 @@ type VirtualClusterSpec struct {
 	// +optional
 	External *ExternalControlPlane `json:"external,omitempty"`
 
-	// sync is what the syncer carries for the tenant, where it differs from the default.
+	// sync is what the syncer syncs for the tenant, where it differs from the default.
 	// +optional
 	Sync *SyncSpec `json:"sync,omitempty"`
 
