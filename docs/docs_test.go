@@ -153,6 +153,38 @@ func TestReasonsExist(t *testing.T) {
 	}
 }
 
+// TestMessagesAreQuoted checks that the messages which the troubleshooting page quotes are those of the sources.
+func TestMessagesAreQuoted(t *testing.T) {
+	var sources strings.Builder
+	for _, file := range slices.Concat(under(t, "../controllers", ".go"), under(t, "../syncer", ".go"), under(t, "../plugins", ".go")) {
+		if !strings.HasSuffix(file, "_test.go") {
+			sources.WriteString(read(t, file))
+		}
+	}
+	page := read(t, "troubleshooting.md")
+	for _, message := range []string{
+		"pods may not mount directories of their node",
+		"no port of their node",
+		"pods may not mount volumes of this type; use a PersistentVolumeClaim",
+		"the scheduler chooses the node; say which ones will do with spec.nodeSelector or spec.affinity",
+		"the super cluster does not offer",
+		"names no class",
+		"the name belongs to an object that is not this cluster's; use another name",
+		"due to exceeding quota limit",
+		"is not allowed, since it could draw the traffic of others",
+		"is not allowed; the load balancer chooses its address",
+		"are none of theirs, nor in spec.policy.endpointCIDRs",
+		"does not exist: create it with the kubeconfig under the key",
+	} {
+		if !strings.Contains(page, message) {
+			t.Errorf("troubleshooting.md does not quote %q", message)
+		}
+		if !strings.Contains(sources.String(), message) {
+			t.Errorf("troubleshooting.md quotes %q, which the sources do not have", message)
+		}
+	}
+}
+
 // TestReadmeNamesEveryKind checks that the README says of each built-in kind how it is synced.
 func TestReadmeNamesEveryKind(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, "../README.md"), "## What is synced\n")
