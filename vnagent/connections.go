@@ -13,7 +13,7 @@ import (
 const connectionsPerStream = 2
 
 // connections bounds how many connections each tenant's apiserver keeps open, so that none takes the agent's from the others. One that
-// carries a stream of its own protocol counts as that stream instead.
+// has become a stream of its own protocol counts as that stream instead.
 type connections struct {
 	tenants tenants
 	limit   *limit

@@ -19,7 +19,7 @@ const upgradePatience = 30 * time.Second
 
 var errPatience = errors.New("the super cluster did not begin the stream in time")
 
-// Headers that belong to a stream and are handed on. All others are dropped: on the way down, a tenant could claim to be somebody else
+// Headers that belong to a stream and are handed on. All others are dropped: on the way down, a tenant could impersonate another user
 // by them; on the way up, they are the super cluster's own.
 var (
 	headersDown = []string{
@@ -43,7 +43,7 @@ func only(all http.Header, wanted []string) http.Header {
 	return kept
 }
 
-// forward has the super cluster carry out an order, and hands its answer on as it comes.
+// forward sends an order to the super cluster, and forwards the answer as it arrives.
 func (h *handler) forward(w http.ResponseWriter, r *http.Request, o order) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -73,7 +73,7 @@ func (h *handler) forward(w http.ResponseWriter, r *http.Request, o order) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() != nil {
-				return // nobody is there to be told
+				return // the client is gone
 			}
 			h.refuse(w, o.target, errors.Join(context.Cause(ctx), err))
 		},

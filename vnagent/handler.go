@@ -27,7 +27,7 @@ type handler struct {
 	log     logr.Logger
 }
 
-// order is a request that may be carried out.
+// order is a request that is permitted.
 type order struct {
 	target target
 	tenant tenant
@@ -64,7 +64,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer carries out an order within the tenant's limit.
+// answer executes an order within the tenant's limit.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, o order) {
 	done, ok := h.admit(w, o.target, o.tenant)
 	if !ok {
@@ -97,7 +97,7 @@ func (h *handler) measure(w http.ResponseWriter, r *http.Request, t target, who 
 	h.count(t.call, code)
 }
 
-// admit counts a request that is being answered, unless its tenant has too many. What it returns ends it.
+// admit counts a request that is being answered, unless its tenant has too many. The function that it returns ends the request.
 func (h *handler) admit(w http.ResponseWriter, t target, who tenant) (done func(), ok bool) {
 	giveBack, ok := h.limit.take(who.uid)
 	if !ok {
@@ -110,7 +110,7 @@ func (h *handler) admit(w http.ResponseWriter, t target, who tenant) (done func(
 	return func() { open.Dec(); giveBack() }, true
 }
 
-// refuse says to a tenant why there is no answer. What is not meant for a tenant is logged.
+// refuse tells a tenant why there is no answer. Errors that are not for tenants are logged.
 func (h *handler) refuse(w http.ResponseWriter, t target, err error) {
 	r := asRefusal(err)
 	if r.message != err.Error() {
@@ -135,7 +135,7 @@ func (h *handler) identify(r *http.Request) (tenant, error) {
 	return who, nil
 }
 
-// verify ends a handshake with somebody who is no tenant's apiserver, before anything is read of a request.
+// verify ends a handshake with a client that is not a tenant's apiserver, before anything is read of a request.
 func (h *handler) verify(ctx context.Context, state tls.ConnectionState) error {
 	_, err := h.tenants.identify(ctx, state.PeerCertificates[0], time.Now())
 	if err != nil {

@@ -16,7 +16,7 @@ type limit struct {
 
 func newLimit(most int) *limit { return &limit{most: most, have: map[types.UID]int{}} }
 
-// take counts a stream of a tenant, unless that has too many. What it returns gives it back.
+// take counts a stream of a tenant, unless that has too many. The function that it returns releases the stream.
 func (l *limit) take(tenant types.UID) (giveBack func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Directions of what streams carry.
+// Directions of streams.
 const (
 	toPod   = "to_pod"
 	fromPod = "from_pod"

@@ -20,7 +20,7 @@ type pods struct {
 	super client.Reader
 }
 
-// find returns the key of the copy of the pod that a request is about. It makes sure that the namespace carries the tenant's UID and
+// find returns the key of the copy of the pod that a request is about. It ensures that the namespace has the tenant's UID and
 // that the pod is a copy made for the tenant: a name alone proves nothing.
 func (p pods) find(ctx context.Context, of tenant, t target) (types.NamespacedName, error) {
 	missing := refusef(http.StatusNotFound, "pod %q does not exist", t.pod)

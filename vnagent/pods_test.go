@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 		"gone":                        {func(c *copies) { c.pod.Name = "web-1" }, false},
 		"its namespace is gone":       {func(c *copies) { c.namespace.Name = "tenants-c0ffee-red-other" }, false},
 		"the namespace of another":    {func(c *copies) { c.namespace.Annotations[names.VCUID] = "uid-of-blue" }, false},
-		"the namespace of nobody":     {func(c *copies) { c.namespace.Annotations = nil }, false},
+		"the namespace of no tenant":  {func(c *copies) { c.namespace.Annotations = nil }, false},
 		"a pod of the super cluster":  {func(c *copies) { c.pod.Annotations = nil }, false},
 		"a pod of another":            {func(c *copies) { c.pod.Annotations[names.Cluster] = "tenants-decade-blue" }, false},
 		"a pod of another namespace":  {func(c *copies) { c.pod.Annotations[names.Namespace] = "other" }, false},

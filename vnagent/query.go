@@ -14,7 +14,7 @@ import (
 // tenant's to say.
 var logParameters = []string{"follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes", "stream"}
 
-// query turns the kubelet's parameters of a call into those of the pod's subresource. What is not known is left out.
+// query turns the kubelet's parameters of a call into those of the pod's subresource. Unknown parameters are left out.
 func (t target) query(asked url.Values) (url.Values, error) {
 	on := func(parameter string) bool { return asked.Get(parameter) == "1" }
 	switch t.call {

@@ -35,7 +35,7 @@ func (c call) subresource() string {
 	return strings.ToLower(string(c))
 }
 
-// allows says whether the call can be made by a method. Streams begin with the method that the client's protocol wants.
+// allows reports whether the call can be made by a method. Streams begin with the method that the client's protocol wants.
 func (c call) allows(method string) bool {
 	return method == http.MethodGet || method == http.MethodPost && c != callLogs
 }
@@ -89,7 +89,7 @@ func fieldsOf(t *target, count int) []*string {
 	}
 }
 
-// isNamed says whether all parts of the target can be what they stand for.
+// isNamed reports whether all parts of the target can be what they stand for.
 func (t target) isNamed() bool {
 	return isLabel(t.namespace) && len(validation.IsDNS1123Subdomain(t.pod)) == 0 &&
 		(t.container == "" || isLabel(t.container)) && (t.uid == "" || isLabel(string(t.uid)))

@@ -34,8 +34,8 @@ type tenant struct {
 	uid                  types.UID
 }
 
-// tenants knows tenants' apiservers by the authority that has signed their certificate, and by nothing else: what a certificate says
-// of its owner is the word of whoever asked for it.
+// tenants knows tenants' apiservers by the authority that has signed their certificate, and by nothing else: the name
+// in a certificate is chosen by its requester.
 type tenants struct {
 	// cache holds the VirtualClusters and the published authorities, with the index.
 	cache client.Reader
@@ -58,7 +58,7 @@ func subjectsOf(obj client.Object) []string {
 
 func subjectKey(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
 
-// authoritiesIn reads the authorities that are published in a ConfigMap. What is none is left out.
+// authoritiesIn reads the authorities that are published in a ConfigMap. Other data is left out.
 func authoritiesIn(obj client.Object) []*x509.Certificate {
 	published, ok := obj.(*corev1.ConfigMap)
 	if !ok {
@@ -75,7 +75,7 @@ func authoritiesIn(obj client.Object) []*x509.Certificate {
 // certificate that has expired, are of no use any more to a connection that is open.
 func (t tenants) identify(ctx context.Context, certificate *x509.Certificate, now time.Time) (tenant, error) {
 	if certificate.IsCA {
-		return tenant{}, errUnknown // an authority signs, and shows itself to nobody
+		return tenant{}, errUnknown // an authority signs, and is not a client
 	}
 	published := &corev1.ConfigMapList{}
 	if err := t.cache.List(ctx, published, client.MatchingFields{bySubject: subjectKey(certificate.RawIssuer)}); err != nil {

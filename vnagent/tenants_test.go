@@ -89,7 +89,7 @@ func certificateIn(t *testing.T, data []byte) *x509.Certificate {
 func TestIdentify(t *testing.T) {
 	// The same name for all, as if each had been made by the same script.
 	red, blue, renewed := authority(t, "kubelet-client-ca"), authority(t, "kubelet-client-ca"), authority(t, "kubelet-client-ca:red")
-	// What a tenant's own authority signs, by way of its CSR API too, as the same user.
+	// Certificates of a tenant's own authority, also by its CSR API, for the same user.
 	own := authority(t, "kubernetes")
 	w := &world{t: t}
 	tenantRed := w.tenant("red", append(red.CertPEM, renewed.CertPEM...))
@@ -194,7 +194,7 @@ func TestIdentifyWhoseCA(t *testing.T) {
 	})
 }
 
-// TestIdentifyTakesAuthoritiesAlone: a certificate that is published by mistake makes nobody known who shows it.
+// TestIdentifyTakesAuthoritiesAlone: a certificate that is published by mistake identifies no tenant.
 func TestIdentifyTakesAuthoritiesAlone(t *testing.T) {
 	certificate := shown(t, authority(t, "kubernetes"))
 	w := &world{t: t}

@@ -39,10 +39,10 @@ func TestIsTenants(t *testing.T) {
 		kind, applied string
 		want          bool
 	}{
-		"a ConfigMap":              {"ConfigMap", "1", true},
-		"an APIService of its own": {"APIService", "", true},
-		"an APIService of ours":    {"APIService", "1", false},
-		"a Deployment":             {"Deployment", "", false},
+		"a ConfigMap":                {"ConfigMap", "1", true},
+		"an APIService of its own":   {"APIService", "", true},
+		"an APIService of the addon": {"APIService", "1", false},
+		"a Deployment":               {"Deployment", "", false},
 	} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"kind": tc.kind}}
 		if tc.applied != "" {

@@ -33,8 +33,8 @@ const (
 	fieldOwner = "vc-manager"
 	// interval is how often a tenant's addons are reconciled: they are not watched.
 	interval = 30 * time.Second
-	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is tried
-	// again after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
+	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is retried
+	// after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
 	workers = 32
 	// timeout bounds a reconcile of one tenant. Objects that it has applied are not applied again by the next.
 	timeout = 10 * time.Second
@@ -48,7 +48,7 @@ type Addon struct {
 	OptOut string
 	// Objects are those that a tenant is to have, in the order in which they are made; none if it has no such addon.
 	Objects func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error)
-	// Retired: the objects are kept in place no more, and those that were made before are taken away. Of these, only the names matter.
+	// Retired: the objects are not ensured any more, and existing ones are deleted. Of these, only the names matter.
 	Retired bool
 }
 
@@ -114,7 +114,7 @@ func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled
 	return wanted, err
 }
 
-// ensure brings a tenant's addons to what they should be, but for those that the tenant takes care of.
+// ensure applies a tenant's addons, except those that the tenant manages itself.
 func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, wanted []filled) error {
 	tenant, closeTenant, err := r.connect(ctx, vc)
 	if err != nil {

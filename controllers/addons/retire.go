@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// retire takes away what was made of an addon. Whether anything was, the last of its objects tells: it is made last, and goes last.
+// retire deletes the objects of an addon. The last object, which is created last and deleted last, tells if there are any.
 func retire(ctx context.Context, tenant dynamic.Interface, addon filled) error {
 	last := addon.objects[len(addon.objects)-1]
 	if made, err := madeHere(ctx, tenant, last); err != nil || made == nil {

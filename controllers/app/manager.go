@@ -32,7 +32,7 @@ const name = "vc-manager"
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
 
-// Provisioners makes the ways to run control planes that a manager has. What has to run beside them is added to the manager.
+// Provisioners makes the ways to run control planes that a manager has. They add their runnables to the manager.
 type Provisioners func(manager.Manager) (provisioner.Registry, error)
 
 // New makes a manager for the super cluster that config leads to. It does nothing until it is started.
@@ -102,7 +102,7 @@ func addAddons(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// manager makes controller-runtime's options of ours.
+// manager returns controller-runtime's options.
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, tenancyv1alpha1.AddToScheme} {

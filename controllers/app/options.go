@@ -1,5 +1,5 @@
-// Package app is the vc-manager as a command and as a manager inside another process. Whoever composes it brings the
-// provisioners.
+// Package app is the vc-manager as a command and as a manager inside another process. The program that composes it
+// provides the provisioners.
 package app
 
 import (

@@ -16,10 +16,10 @@ import (
 // triggered, safe to repeat, and never wait for a control plane.
 type Provisioner interface {
 	// Ensure brings the control plane to what the spec says and tells where it stands. The root namespace named by
-	// status.clusterNamespace exists. An error is tried again with backoff; Failure says that the spec has to change.
+	// status.clusterNamespace exists. An error is retried with backoff; Failure says that the spec has to change.
 	Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (ControlPlane, error)
 
-	// Delete takes the control plane and its data away, and says whether nothing is left.
+	// Delete deletes the control plane and its data, and reports whether nothing is left.
 	Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error)
 }
 
@@ -32,7 +32,7 @@ type Notifier interface {
 
 // ControlPlane is where a control plane stands.
 type ControlPlane struct {
-	// Ready says that the apiserver serves; the other fields, but for Message, are set when it is true.
+	// Ready says that the apiserver serves; the other fields except Message are set when it is true.
 	Ready bool
 	// Endpoint is the URL of the apiserver.
 	Endpoint string
@@ -52,7 +52,7 @@ type ControlPlane struct {
 	RecheckAfter time.Duration
 }
 
-// Failure is an error that a person has to mend: its reason and message go into the VirtualCluster's conditions as they are.
+// Failure is an error that an admin has to correct: its reason and message go into the VirtualCluster's conditions as they are.
 //
 //nolint:errname // provisioner.Failure says what it is; it is no error of the program
 type Failure struct {

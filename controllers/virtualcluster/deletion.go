@@ -114,7 +114,7 @@ func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev
 	return r.deleteNamespace(ctx, namespace)
 }
 
-// listTenantNamespaces lists the tenant's namespaces but for the root. Labels find them; the UID says whose they are.
+// listTenantNamespaces lists the tenant's namespaces except the root. Labels find them; the UID says whose they are.
 func listTenantNamespaces(
 	ctx context.Context, reader client.Reader, vc *tenancyv1alpha1.VirtualCluster, key string,
 ) ([]corev1.Namespace, error) {

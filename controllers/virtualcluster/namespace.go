@@ -48,7 +48,7 @@ func (r *Reconciler) findRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 	return root, checkOwner(vc, root)
 }
 
-// owns says whether the namespace carries the VirtualCluster's UID.
+// owns reports whether the namespace has the VirtualCluster's UID.
 func owns(vc *tenancyv1alpha1.VirtualCluster, namespace *corev1.Namespace) bool {
 	return namespace.Annotations[names.VCUID] == string(vc.UID)
 }
@@ -64,7 +64,7 @@ func checkOwner(vc *tenancyv1alpha1.VirtualCluster, namespace *corev1.Namespace)
 		namespace.Name, names.VCUID, namespace.Annotations[names.VCUID])
 }
 
-// ensureRoot makes the root namespace or mends its metadata. root is what the cache has of it, or nil.
+// ensureRoot creates the root namespace or corrects its metadata. root is what the cache has of it, or nil.
 func (r *Reconciler) ensureRoot(
 	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, key string, kind tenancyv1alpha1.ProvisionerType,
 ) error {
@@ -80,12 +80,12 @@ func (r *Reconciler) ensureRoot(
 	}
 	apply := corev1ac.Namespace(key).WithLabels(want.Labels).WithAnnotations(want.Annotations)
 	if err := r.Client.Apply(ctx, apply, fieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("mend root namespace %s: %w", key, err)
+		return fmt.Errorf("update root namespace %s: %w", key, err)
 	}
 	return nil
 }
 
-// createRoot says whether it created the root namespace. If one exists that the cache does not show, it has lost its label
+// createRoot reports whether it created the root namespace. If one exists that the cache does not show, it has lost its label
 // or belongs to something else; only in the first case may it be touched.
 func (r *Reconciler) createRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, want metav1.ObjectMeta) (bool, error) {
 	err := r.Client.Create(ctx, &corev1.Namespace{ObjectMeta: want}, fieldOwner)
@@ -103,7 +103,7 @@ func (r *Reconciler) createRoot(ctx context.Context, vc *tenancyv1alpha1.Virtual
 	return false, checkOwner(vc, existing)
 }
 
-// rootMetadata is what the root namespace carries.
+// rootMetadata is the metadata of the root namespace.
 func rootMetadata(vc *tenancyv1alpha1.VirtualCluster, key string, kind tenancyv1alpha1.ProvisionerType) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:   key,
@@ -123,7 +123,7 @@ func ownerLabels(vc *tenancyv1alpha1.VirtualCluster) map[string]string {
 	return map[string]string{names.VCName: vc.Name, names.VCNamespace: vc.Namespace}
 }
 
-// holds says whether have holds all of want.
+// holds reports whether have holds all of want.
 func holds(have, want map[string]string) bool {
 	for key, value := range want {
 		if got, ok := have[key]; !ok || got != value {

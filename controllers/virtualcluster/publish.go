@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// ensurePublished brings an object in the root namespace to what is wanted. It reads it into existing; holds says whether its data are
+// ensurePublished brings an object in the root namespace to what is wanted. It reads it into existing; holds reports whether its data are
 // right.
 func (r *Reconciler) ensurePublished(
 	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, existing client.Object, want runtime.ApplyConfiguration, holdsData func() bool,
@@ -32,7 +32,7 @@ func (r *Reconciler) ensurePublished(
 	return nil
 }
 
-// isPublishedFor says whether an object leads to the VirtualCluster and carries its UID.
+// isPublishedFor reports whether an object leads to the VirtualCluster and has its UID.
 func isPublishedFor(obj client.Object, vc *tenancyv1alpha1.VirtualCluster) bool {
 	return holds(obj.GetLabels(), ownerLabels(vc)) && holds(obj.GetAnnotations(), ownerAnnotations(vc))
 }

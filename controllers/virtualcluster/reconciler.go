@@ -30,7 +30,7 @@ const fieldOwner = client.FieldOwner("vc-manager")
 const (
 	// conflictRetry is when to look again after the cache turned out to be behind.
 	conflictRetry = 50 * time.Millisecond
-	// failureRetry is when to look again at what a person has to mend. A changed spec is acted on at once.
+	// failureRetry is the delay after a failure that an admin has to correct. A changed spec is acted on at once.
 	failureRetry = 15 * time.Second
 	// progressRetry is when to look again at what goes on by itself, in case that its end is not heard of.
 	progressRetry = 10 * time.Second
@@ -60,7 +60,7 @@ type outcome struct {
 	controlPlane provisioner.ControlPlane
 	// waitingFor says what a deletion waits for.
 	waitingFor string
-	// err is why it went no further; a provisioner.Failure is for a person to mend.
+	// err is why it went no further; a provisioner.Failure is for an admin to correct.
 	err error
 }
 

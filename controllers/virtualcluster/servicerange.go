@@ -39,12 +39,12 @@ func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.
 	return nil
 }
 
-// choosesRange says whether the control plane gets the addresses that it is told; an external one has its own.
+// choosesRange reports whether the control plane gets the addresses that it is told; an external one has its own.
 func (r *Reconciler) choosesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
 	return chooseProvisioner(vc, nil, r.Default) != tenancyv1alpha1.ProvisionerExternal
 }
 
-// chooseRange is the part that a tenant gets: the one that it names, or one that nobody has or names.
+// chooseRange is the part that a tenant gets: the one that it names, or one that no tenant has or names.
 func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Prefix, error) {
 	others := &tenancyv1alpha1.VirtualClusterList{}
 	// The cache may not show what another tenant was given just now.

@@ -99,7 +99,7 @@ func ownerOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// concerns says whether an update is more than the echo of our own status.
+// concerns reports whether an update is more than the echo of the controller's own status.
 func concerns(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*tenancyv1alpha1.VirtualCluster)
 	after, ok2 := e.ObjectNew.(*tenancyv1alpha1.VirtualCluster)

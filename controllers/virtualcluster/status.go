@@ -22,7 +22,7 @@ const maxMessage = 1024
 // report writes the status if it changed, records what is new, and says when to look again.
 //
 // The patch holds under optimistic lock: conditions are one list to a merge patch, and the condition Syncing in it is the
-// syncer's. A conflict is tried again at once.
+// syncer's. A conflict is retried at once.
 func (r *Reconciler) report(ctx context.Context, before, vc *tenancyv1alpha1.VirtualCluster, o outcome) (reconcile.Result, error) {
 	vc.Status = statusOf(vc, o)
 	if equality.Semantic.DeepEqual(before.Status, vc.Status) {
@@ -51,7 +51,7 @@ func nextLook(o outcome) (reconcile.Result, error) {
 	}
 }
 
-// statusOf is the status that answers an outcome. What it does not own, such as the condition Syncing, stays as it is.
+// statusOf is the status that answers an outcome. Fields that it does not own, such as the condition Syncing, stay as they are.
 func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.VirtualClusterStatus {
 	status := *vc.Status.DeepCopy()
 	control := judge(vc, o)

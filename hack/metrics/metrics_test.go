@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestMetricsFollowTheConventions: those of Prometheus, and a few of ours.
+// TestMetricsFollowTheConventions: those of Prometheus, and a few of this project.
 func TestMetricsFollowTheConventions(t *testing.T) {
 	for _, p := range programs() {
 		families, err := describe(p.register)

@@ -17,7 +17,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// What a tenant's apiserver would never ask for is asked here directly, with certificates that are in the data directory.
+// Requests that a tenant's apiserver would never send are sent here directly, with certificates that are in the data directory.
 var _ = Describe("What answers for the node of a tenant's pods", Ordered, func() {
 	const line = "red's own\n"
 	var (
@@ -63,7 +63,7 @@ var _ = Describe("What answers for the node of a tenant's pods", Ordered, func()
 		}
 	})
 
-	It("ends the handshake with whoever is no tenant's apiserver", func(ctx SpecContext) {
+	It("ends the handshake with clients other than tenants' apiservers", func(ctx SpecContext) {
 		for what, file := range map[string]string{
 			"a user of the tenant": super.PKIFile(red.Key(), "admin.pem"),
 			"the super cluster's":  super.PKIFile("super", "kubelet-client.pem"),

@@ -93,7 +93,7 @@ func kubeletDir(pod types.UID) string {
 	return filepath.Join(super.Dir, "node", "var", "lib", "kubelet", "pods", string(pod))
 }
 
-// mentions are the objects of the super cluster in which a text is found, but for the events, which say for an hour what was.
+// mentions are the objects of the super cluster in which a text is found, except events, which stay for an hour.
 func mentions(ctx context.Context, text string) ([]string, error) {
 	var found []string
 	err := local.EachObject(ctx, super.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {

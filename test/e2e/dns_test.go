@@ -20,7 +20,7 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		ns    string
 		as    *kubectl
 		front *corev1.Service
-		// first has a name in a domain, second one that it chose as its host's, and own asks nobody but whom it says.
+		// first has a name in a domain, second one that it chose as its host's, and own uses only the DNS server that it names.
 		first, second, own *corev1.Pod
 	)
 
@@ -102,7 +102,7 @@ var _ = Describe("A tenant's DNS", func() {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}}
 	}
 
-	It("is there again after somebody deleted it", func(ctx SpecContext) {
+	It("is there again after it was deleted", func(ctx SpecContext) {
 		dns := dnsOf()
 		Eventually(get).WithContext(ctx).WithArguments(red, dns).Should(Succeed())
 		was := dns.UID

@@ -97,7 +97,7 @@ func issuerOf(ctx context.Context, t *local.Tenant) string {
 	return about.Issuer
 }
 
-// knows says whether an apiserver takes a token for one that is meant for the vault.
+// knows reports whether an apiserver takes a token for one that is meant for the vault.
 func knows(ctx context.Context, c client.Client, token string) bool {
 	GinkgoHelper()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"vault"}}}

@@ -98,7 +98,7 @@ func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
 	return k
 }
 
-// run returns what a command writes. What it says beside that is in its error.
+// run returns the output of a command. Its error has the error output.
 func (k *kubectl) run(ctx context.Context, input string, args ...string) (string, error) {
 	command := k.command(ctx, args...)
 	command.Stdin = strings.NewReader(input)

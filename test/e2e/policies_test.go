@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("A tenant's NetworkPolicy", func() {
-	It("lets in whom it names, and nobody else", Label(smoke), func(ctx SpecContext) {
+	It("admits the peers that it names, and no others", Label(smoke), func(ctx SpecContext) {
 		ns, elsewhere := newNamespace(ctx, red), newNamespace(ctx, red)
 		web, front := server(ns, "web"), service(ns, "web")
 		friend, stranger, outsider := idle(ns, "friend"), idle(ns, "stranger"), idle(elsewhere, "friend")

@@ -31,7 +31,7 @@ var _ = Describe("A tenant's Service", func() {
 	It("does not lead to a pod that is not ready", func(ctx SpecContext) {
 		ns := newNamespace(ctx, red)
 		p := server(ns, "web")
-		p.Spec.Containers[0].ReadinessProbe.HTTPGet.Port = intstr.FromInt32(port + 1) // where nobody answers
+		p.Spec.Containers[0].ReadinessProbe.HTTPGet.Port = intstr.FromInt32(port + 1) // where no server answers
 		front := service(ns, "web")
 		create(ctx, red, p, front)
 		Eventually(read(red, p)).WithContext(ctx).Should(HaveField("Status.Phase", corev1.PodRunning))
@@ -50,7 +50,7 @@ var _ = Describe("A tenant's Service", func() {
 		url := fmt.Sprintf("http://%s/hostname", net.JoinHostPort(nodeAddress(ctx), fmt.Sprint(byNode.Spec.Ports[0].NodePort)))
 		Eventually(page).WithContext(ctx).WithArguments(url).Should(Equal("web"))
 
-		const address = "198.51.100.7" // where nobody is but a load balancer
+		const address = "198.51.100.7" // the address of a load balancer only
 		down := &corev1.Service{}
 		Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: red.Super(ns), Name: balanced.Name}, down)).To(Succeed())
 		down.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address, IPMode: new(corev1.LoadBalancerIPModeVIP)}}

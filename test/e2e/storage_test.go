@@ -39,7 +39,7 @@ var _ = Describe("A tenant's StatefulSet", func() {
 	})
 })
 
-// readyBeside says whether another pod of the name is ready than the one with a UID.
+// readyBeside reports whether another pod of the name is ready than the one with a UID.
 func readyBeside(p *corev1.Pod, before types.UID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		now, err := read(red, p)(ctx)

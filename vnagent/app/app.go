@@ -27,7 +27,7 @@ import (
 // name is the program's, in user agents.
 const name = "vn-agent"
 
-// What it reads, it reads one by one, but for what says who the tenants are, and for what their pods use.
+// It reads objects one by one, except those that identify tenants, and the usage of their pods.
 //
 // +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=kubelet-client-ca,verbs=list;watch

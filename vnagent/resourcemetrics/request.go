@@ -32,7 +32,7 @@ type request struct {
 	namespace, name string
 }
 
-// Serves says whether a path is one of the API's.
+// Serves reports whether a path is one of the API's.
 func Serves(u *url.URL) bool {
 	_, ok := parseRequest(u)
 	return ok || descriptions[u.EscapedPath()] != ""
@@ -60,7 +60,7 @@ func parseRequest(u *url.URL) (request, bool) {
 	return r, len(elements) == 0 && r.exists()
 }
 
-// exists says whether the API has such a path, and its names can be names.
+// exists reports whether the API has such a path, and its names are valid.
 func (r request) exists() bool {
 	switch r.resource {
 	case pods:

@@ -43,7 +43,7 @@ func selectionOf(r request, query url.Values) (selection, error) {
 	return s, nil
 }
 
-// matches says whether an object is one of them.
+// matches reports whether an object is selected.
 func (s selection) matches(obj metav1.ObjectMeta) bool {
 	return (s.name == "" || s.name == obj.Name) && s.labels.Matches(labels.Set(obj.Labels)) &&
 		s.fields.Matches(fields.Set{nameField: obj.Name, namespaceField: obj.Namespace})

@@ -51,7 +51,7 @@ func (s source) read(ctx context.Context, withNodes bool) (copies, []metricsv1be
 	return found, measured.Items, err
 }
 
-// namespaces are the tenant's namespaces that are asked for, by the super cluster's names. A name alone proves nothing: they have to carry
+// namespaces are the tenant's namespaces that are asked for, by the super cluster's names. A name alone proves nothing: they have to have
 // the tenant's UID.
 func (s source) namespaces(ctx context.Context) (map[string]string, error) {
 	list := metadataOf("Namespace")

@@ -57,7 +57,7 @@ func TestAddon(t *testing.T) {
 	}
 }
 
-// TestRetired: what is taken away has the names of what was made, and the API itself is the last of it.
+// TestRetired: the deleted objects have the names of the created ones, and the APIService is the last.
 func TestRetired(t *testing.T) {
 	_, file := authority(t)
 	made, err := Addon("agent.example:10550", file)

@@ -132,7 +132,7 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	}
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress is one on which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -143,7 +143,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestExplain holds what a local server cannot show, and that no message tells ports of ours or times.
+// TestExplain holds what a local server cannot show, and that no message contains local ports or times.
 func TestExplain(t *testing.T) {
 	dial := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://red/version", Err: &net.OpError{

@@ -1,5 +1,5 @@
 // Package external is the provisioner of control planes that run elsewhere: an admin puts a kubeconfig into a Secret beside the
-// VirtualCluster, and that is the tenant's control plane. Nothing of it is made here, and nothing is removed.
+// VirtualCluster, and that is the tenant's control plane. The provisioner neither creates nor deletes it.
 package external
 
 import (
@@ -40,7 +40,7 @@ const maxEndpoint = 2048
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Provisioner follows control planes that run elsewhere. It is a manager's Runnable: Start has to run for apiservers to be
-// asked, apart from the reconciles, so that those that hang hold up nobody.
+// asked, apart from the reconciles, so that those that hang delay no reconcile.
 type Provisioner struct {
 	secrets client.Reader
 	prober  *prober

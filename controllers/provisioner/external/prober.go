@@ -34,7 +34,7 @@ type answer struct {
 	failure *provisioner.Failure
 }
 
-// same says whether two answers tell the same, to the same question.
+// same reports whether two answers to the same request are equal.
 func (a *answer) same(b *answer) bool {
 	if a == nil || b == nil || (a.failure == nil) != (b.failure == nil) {
 		return a == b
@@ -167,7 +167,7 @@ func (p *prober) settle(ctx context.Context, j job, a *answer) {
 	}
 }
 
-// remember says whether the answer is another than before.
+// remember reports whether the answer is another than before.
 func (p *prober) remember(j job, a *answer) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	shared   = 0o1777
 	// e2e is where the images of Kubernetes' own tests come from.
 	e2e = "registry.k8s.io/e2e-test-images/"
-	// What several images are made of is named as in Kubernetes 1.36 and its tests.
+	// Images from which several others are built, by their names in Kubernetes 1.36 and its tests.
 	agnhostImage = e2e + "agnhost:2.63.0"
 	busyboxImage = e2e + "busybox:1.37.0-1"
 )

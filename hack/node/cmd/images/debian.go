@@ -21,7 +21,7 @@ func debian(ctx context.Context, packages ...string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is the system's directory for what nobody needs
+	defer func() { _ = os.RemoveAll(dir) }() // it is in the system's directory for temporary files
 	if err := download(ctx, dir, packages); err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", strings.Join(packages, ", "), err)
 	}

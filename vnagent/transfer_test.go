@@ -58,7 +58,7 @@ func TestStreamBreaksOff(t *testing.T) {
 	broken := errors.New("gone")
 	reader, writer := io.Pipe()
 	_ = reader.CloseWithError(broken)
-	if _, err := carry(writer, strings.NewReader("x"), prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total", Help: "of a test"})); !errors.Is(err, broken) {
+	if _, err := transfer(writer, strings.NewReader("x"), prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total", Help: "of a test"})); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

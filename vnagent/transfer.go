@@ -29,25 +29,25 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedStream is the super cluster's end of a stream. It copies with buffers of its own and counts what it carries.
+// countedStream is the super cluster's end of a stream. It copies with buffers of its own and counts the bytes.
 type countedStream struct {
 	io.ReadWriteCloser
 
 	up, down prometheus.Counter
 }
 
-// WriteTo carries what comes from the pod.
+// WriteTo copies the bytes from the pod.
 func (s *countedStream) WriteTo(tenant io.Writer) (int64, error) {
-	return carry(tenant, s.ReadWriteCloser, s.up)
+	return transfer(tenant, s.ReadWriteCloser, s.up)
 }
 
-// ReadFrom carries what goes to the pod.
+// ReadFrom copies the bytes to the pod.
 func (s *countedStream) ReadFrom(tenant io.Reader) (int64, error) {
-	return carry(s.ReadWriteCloser, tenant, s.down)
+	return transfer(s.ReadWriteCloser, tenant, s.down)
 }
 
-// carry copies what comes as it comes, until the source ends.
-func carry(to io.Writer, from io.Reader, count prometheus.Counter) (sum int64, err error) {
+// transfer copies bytes as they arrive, until the source ends.
+func transfer(to io.Writer, from io.Reader, count prometheus.Counter) (sum int64, err error) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := from.Read(buffer)
