@@ -1,0 +1,97 @@
+package childprocess
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain plays vc-standalone in the child: its first argument says how.
+func TestMain(m *testing.M) {
+	RunIfChild(child)
+	os.Exit(m.Run())
+}
+
+func child() {
+	switch how := os.Args[1]; how {
+	case "serve":
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
+		fmt.Println("starting")
+		fmt.Println("ready: after all")
+		<-stop
+		fmt.Println("stopped")
+		os.Exit(0)
+	case "fail":
+		fmt.Println("starting")
+		fmt.Fprintln(os.Stderr, "no port is free")
+		os.Exit(3)
+	default:
+		os.Exit(99)
+	}
+}
+
+func start(t *testing.T, how string) *Process {
+	t.Helper()
+	p, err := Start(t.Context(), how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestProcess: a child is started, becomes ready, and ends when it is told to.
+func TestProcess(t *testing.T) {
+	p := start(t, "serve")
+	if err := p.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p.PID() == os.Getpid() || p.PID() <= 0 {
+		t.Errorf("the child is process %d", p.PID())
+	}
+	if code, err := p.Stop(t.Context(), syscall.SIGTERM); err != nil || code != 0 {
+		t.Errorf("it ended with code %d (%v): %s", code, err, p.Stderr())
+	}
+	if want := "starting\nready: after all\nstopped"; p.Output() != want {
+		t.Errorf("it said %q, want %q", p.Output(), want)
+	}
+	if _, err := p.Stop(t.Context(), syscall.SIGTERM); err != nil {
+		t.Errorf("a process that has ended cannot be stopped: %v", err)
+	}
+}
+
+// TestProcessThatFails: whoever waits for it is told the code and why.
+func TestProcessThatFails(t *testing.T) {
+	p := start(t, "fail")
+	err := p.AwaitReady(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "code 3: no port is free") {
+		t.Errorf("got %v", err)
+	}
+	if code, err := p.AwaitEnd(t.Context()); err != nil || code != 3 {
+		t.Errorf("code %d (%v), want 3", code, err)
+	}
+	if p.Stderr() != "no port is free" {
+		t.Errorf("it said %q on standard error", p.Stderr())
+	}
+}
+
+// TestWaitingEnds: with its context, and what the child said so far is told.
+func TestWaitingEnds(t *testing.T) {
+	p := start(t, "serve")
+	if err := p.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.AwaitEnd(soon); err == nil || !strings.Contains(err.Error(), "still runs") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := p.Stop(t.Context(), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
