@@ -65,7 +65,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcessThatFails: whoever waits for it is told the code and why.
+// TestProcessThatFails: a caller that waits for it gets the code and the reason.
 func TestProcessThatFails(t *testing.T) {
 	p := start(t, "fail")
 	err := p.AwaitReady(t.Context())
@@ -80,7 +80,7 @@ func TestProcessThatFails(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: with its context, and what the child said so far is told.
+// TestWaitingEnds: waiting ends with its context.
 func TestWaitingEnds(t *testing.T) {
 	p := start(t, "serve")
 	if err := p.AwaitReady(t.Context()); err != nil {
