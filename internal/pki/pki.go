@@ -1,5 +1,7 @@
-// Package pki creates the certificates and keys of a tenant's control plane. It has no state: the provisioner stores what it
-// creates, once. A new authority or signing key would end every credential of the tenant.
+// Package pki creates the certificates and keys of a tenant's control plane. It
+// has no state: the program that runs the control plane stores them and creates
+// them once. A new authority or signing key would invalidate every credential
+// of the tenant.
 package pki
 
 import (
