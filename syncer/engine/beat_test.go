@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 func TestBudget(t *testing.T) {
@@ -32,7 +34,7 @@ func TestPatrolGoesOnWhereItEnded(t *testing.T) {
 	const objects = 20
 	var tenant []client.Object
 	for i := range objects {
-		one := settings()
+		one := kindstest.Settings()
 		one.Name = fmt.Sprint("settings-", i)
 		tenant = append(tenant, one)
 	}

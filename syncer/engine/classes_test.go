@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -13,6 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/syncup"
 )
 
 // sleeping is a session whose tenant's classes are not watched, and how they would be.
@@ -33,14 +36,14 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	if !s.Asleep(k) || s.Asleep(s.Kind("ConfigMap")) {
 		t.Error("only classes sleep")
 	}
-	if err := s.up.syncUp(t.Context(), k, fastKey); err != nil {
+	if err := s.up.Sync(t.Context(), k, fastKey); err != nil {
 		t.Error(err)
 	}
 	keys, err := s.keys(t.Context(), k)
 	if err != nil || !keys.Has(fastKey) {
 		t.Errorf("the patrol looks at %v, %v", keys, err)
 	}
-	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || differs {
+	if differs, err := s.up.Differs(t.Context(), k, fastKey); err != nil || differs {
 		t.Errorf("it differs: %t, %v", differs, err)
 	}
 	if over.Opened > 0 || !s.Asleep(k) {
@@ -51,13 +54,13 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 func TestClassesThatAreShownAreWatched(t *testing.T) {
 	s, there, over := sleeping(class(map[string]string{names.Public: "true"}))
 	k := s.Kind("StorageClass")
-	if differs, err := s.up.differsUp(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
+	if differs, err := s.up.Differs(t.Context(), k, fastKey); err != nil || !differs || over.Opened > 0 {
 		t.Errorf("the patrol finds it: %t, %v, and %d watches were opened", differs, err, over.Opened)
 	}
 	_ = there.Index.Add(class(nil)) // the tenant's own
 	for range 2 {
-		if err := s.up.syncUp(t.Context(), k, fastKey); !errors.Is(err, errOwn) {
-			t.Errorf("got %v, want %v", err, errOwn)
+		if err := s.up.Sync(t.Context(), k, fastKey); !errors.Is(err, syncup.ErrOwn) {
+			t.Errorf("got %v, want %v", err, syncup.ErrOwn)
 		}
 	}
 	if s.Asleep(k) || over.Opened != 1 || there.Handlers != 1 {
@@ -68,18 +71,34 @@ func TestClassesThatAreShownAreWatched(t *testing.T) {
 func TestClassesThatCannotBeWatched(t *testing.T) {
 	s, _, over := sleeping(class(map[string]string{names.Public: "true"}))
 	over.Err = errors.New("no such kind")
-	if err := s.up.syncUp(t.Context(), s.Kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
+	if err := s.up.Sync(t.Context(), s.Kind("StorageClass"), fastKey); !errors.Is(err, over.Err) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// earlier are the objects that an apiserver lists.
+type earlier struct {
+	client.Reader
+	objects []runtime.Object
+	err     error
+	asked   int
+}
+
+func (l *earlier) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	l.asked++
+	if l.err != nil {
+		return l.err
+	}
+	return meta.SetList(list, l.objects)
 }
 
 // remembering is a tenant whose apiserver has classes from an earlier time.
 type remembering struct {
 	still
-	listed
+	earlier
 }
 
-func (r *remembering) GetAPIReader() client.Reader { return &r.listed }
+func (r *remembering) GetAPIReader() client.Reader { return &r.earlier }
 func (r *remembering) GetCache() cache.Cache       { return nil }
 
 // TestClassesOfAnEarlierTime: what was shown once has to go if it is not any more, so it is watched from the beginning.
@@ -100,7 +119,7 @@ func TestClassesOfAnEarlierTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, over := sleeping()
-			s.Cluster = &remembering{listed: listed{objects: tc.held, err: tc.err}}
+			s.Cluster = &remembering{earlier: earlier{objects: tc.held, err: tc.err}}
 			known, err := s.awakenUsed()
 			if err != nil || len(known) != tc.want || over.Opened != tc.want {
 				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.Opened, err, tc.want)

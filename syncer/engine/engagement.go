@@ -10,23 +10,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/syncdown"
+	"github.com/virtualcluster/virtualcluster/syncer/syncup"
+	"github.com/virtualcluster/virtualcluster/syncer/tokens"
+	"github.com/virtualcluster/virtualcluster/syncer/views"
 )
 
 // engagement is one engaged tenant: its session, and what syncs its objects.
 type engagement struct {
 	*session.Session
 	engine *Engine
-	view   *viewer
-	up     *upSyncer
-	down   *downSyncer
-	tokens *tokenIssuer
-	own    *ownSyncer
-	doubts *doubts
+	view   *views.Viewer
+	up     *syncup.Syncer
+	down   *syncdown.Syncer
+	tokens *tokens.Issuer
+	own    *own.Syncer
+	doubts *deletion.Doubts
 
 	// turn is whose copy validators are asked about.
 	turn *queue.Turn
@@ -48,17 +54,17 @@ func newEngagement(ctx context.Context, e *Engine, c session.TenantCluster) *eng
 
 // engage puts what syncs the objects of a tenant around its session.
 func engage(e *Engine, s *session.Session) *engagement {
-	view := newViewer(s)
+	view := views.NewViewer(s)
 	g := &engagement{
-		Session: s, engine: e, view: view, tokens: newTokenIssuer(s), own: newOwnSyncer(s, view), doubts: newDoubts(s),
+		Session: s, engine: e, view: view, tokens: tokens.NewIssuer(s), own: own.NewSyncer(s, view), doubts: deletion.NewDoubts(s),
 		turn: queue.NewTurn(func(r queue.Request) { e.Enqueue(r, queue.PriorityHigh) }),
 	}
-	g.up = newUpSyncer(s, view, func(k *kinds.Kind) error {
+	g.up = syncup.NewSyncer(s, view, func(k *kinds.Kind) error {
 		_, err := g.watchTenant(k)
 		return err
 	})
-	g.down = newDownSyncer(s, view, downOptions{
-		nodes: g.up, tokens: g.tokens, own: g.own, doubts: g.doubts, usage: e.usage, limits: e.limits,
+	g.down = syncdown.NewSyncer(s, view, syncdown.Options{
+		Nodes: g.up, Tokens: g.tokens, Own: g.own, Removals: g.doubts, Usage: e.usage, Limits: e.limits,
 	})
 	g.pace = pace.New(&e.usual, func(slow bool) { e.setSlow(g, slow) })
 	if e.validation != nil {
@@ -102,9 +108,9 @@ func (s *engagement) conclude(
 // sync carries one object.
 func (s *engagement) sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
 	if k.Up != nil {
-		return s.up.syncUp(ctx, k, key)
+		return s.up.Sync(ctx, k, key)
 	}
-	return s.down.syncDown(ctx, k, key)
+	return s.down.Sync(ctx, k, key)
 }
 
 // report tells the tenant why an object is not synced.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
@@ -283,8 +284,8 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 	}
 	e.metrics.observeSync(k.Name, sent, began, err)
 	switch {
-	case errors.Is(err, errInDoubt):
-		return reconcile.Result{RequeueAfter: inDoubt}, nil
+	case errors.Is(err, deletion.ErrInDoubt):
+		return reconcile.Result{RequeueAfter: deletion.RetryInDoubt}, nil
 	case errors.Is(err, queue.ErrNotItsTurn):
 		s.turn.Wait(req)
 		return reconcile.Result{}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -166,7 +167,7 @@ func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 			}
 		},
 		Remove: func(obj client.Object, missed bool) {
-			s.doubts.witness(obj, missed)
+			s.doubts.Witness(obj, missed)
 			s.TenantRecent.Ended(k.Name, obj)
 			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityHigh)
 			s.Review(obj.GetNamespace(), kinds.References(k, obj))
@@ -209,7 +210,7 @@ func (s *engagement) freed(k *kinds.Kind) {
 // affect enqueues the objects whose copies depend on a copy that has come, changed or gone.
 func (s *engagement) affect(k *kinds.Kind, copied client.Object) {
 	namespace := translate.OriginOf(copied).Namespace
-	s.view.forget(k.Name, namespace)
+	s.view.Forget(k.Name, namespace)
 	if !s.Begun.Load() {
 		return // everything is reconciled when the tenant begins
 	}
@@ -271,7 +272,7 @@ func (s *engagement) enqueueTargeting(address string) {
 // reviewOwn has the namespace looked at in which something of the syncer's own has changed, and says whether it is that. The tenant
 // takes note of it first.
 func (e *Engine) reviewOwn(k *kinds.Kind, obj client.Object, note func(*engagement)) bool {
-	if !isOwn(k, obj) {
+	if !own.IsOwn(k, obj) {
 		return false
 	}
 	if !e.known() {

@@ -48,7 +48,7 @@ func (s *engagement) hold(ctx context.Context, k *kinds.Kind, key client.ObjectK
 	if told == why.Message {
 		return nil
 	}
-	if err := s.down.showHeld(ctx, k, key, why); err != nil {
+	if err := s.down.ShowHeld(ctx, k, key, why); err != nil {
 		return err
 	}
 	if err := s.report(ctx, k, key, why.Reason, why); err != nil {

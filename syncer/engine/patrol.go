@@ -33,7 +33,7 @@ func (e *Engine) patrol(ctx context.Context) {
 				suspects[s] = found
 			}
 			s.EnqueueParked(s.Denials.All(), queue.PriorityNormal)
-			s.tokens.enqueueRenewals(ctx)
+			s.tokens.EnqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
 		if len(suspects) == 0 {
@@ -99,7 +99,7 @@ func (s *engagement) suspect(ctx context.Context, k *kinds.Kind, key client.Obje
 // compare reports whether a reconcile of an object would write anything.
 func (s *engagement) compare(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
 	if k.Up != nil {
-		return s.up.differsUp(ctx, k, key)
+		return s.up.Differs(ctx, k, key)
 	}
-	return s.down.differs(ctx, k, key)
+	return s.down.Differs(ctx, k, key)
 }

@@ -73,25 +73,6 @@ func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	return engage(&Engine{SuperCluster: s.SuperCluster, metrics: newUnseenMetrics()}, s), there
 }
 
-var settingsKey = client.ObjectKey{Namespace: "default", Name: "settings"}
-
-func settings() *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: settingsKey.Namespace, Name: settingsKey.Name, UID: "tenant-uid", Labels: map[string]string{"app": "web"}},
-		Data:       map[string]string{"color": "blue"},
-	}
-}
-
-// copyOf is the copy that the syncer would make.
-func copyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
-	copied := &corev1.ConfigMap{ObjectMeta: kindstest.Blue().Down("ConfigMap", tenant, kindstest.Blue().SuperKey(settingsKey)), Data: tenant.DeepCopy().Data}
-	copied.UID = "super-uid"
-	for _, f := range change {
-		f(copied)
-	}
-	return copied
-}
-
 func class(labels map[string]string) *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Labels: labels}, Provisioner: "example.com/fast"}
 }
@@ -120,25 +101,25 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 		found         string // the kind of what is found
 	}{
 		"nothing is there":           {none, none, ""},
-		"both sides are equal":       {[]client.Object{settings()}, []client.Object{copyOf(settings())}, ""},
-		"a copy is missing":          {[]client.Object{settings()}, none, "ConfigMap"},
-		"a copy is left over":        {none, []client.Object{copyOf(settings())}, "ConfigMap"},
-		"a copy is going":            {none, []client.Object{copyOf(settings(), deletingNow)}, ""},
-		"a copy was edited":          {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Data["color"] = "red" })}, "ConfigMap"},
-		"a copy lost a label":        {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Labels, "app") })}, "ConfigMap"},
-		"a copy lost our label":      {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Labels, names.VCName) })}, "ConfigMap"},
-		"a copy lost whose it is":    {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { delete(c.Annotations, names.Cluster) })}, "ConfigMap"},
-		"a copy is of an older one":  {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Annotations[names.UID] = "older" })}, "ConfigMap"},
-		"a copy has to be made anew": {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Data["fixed"] = "1" })}, "ConfigMap"},
-		"a copy has more labels":     {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Labels["audit"] = "1" })}, ""},
-		"a copy says something new":  {[]client.Object{settings()}, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"a": nil} })}, "ConfigMap"},
+		"both sides are equal":       {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings())}, ""},
+		"a copy is missing":          {[]client.Object{kindstest.Settings()}, none, "ConfigMap"},
+		"a copy is left over":        {none, []client.Object{kindstest.CopyOf(kindstest.Settings())}, "ConfigMap"},
+		"a copy is going":            {none, []client.Object{kindstest.CopyOf(kindstest.Settings(), deletingNow)}, ""},
+		"a copy was edited":          {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["color"] = "red" })}, "ConfigMap"},
+		"a copy lost a label":        {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, "app") })}, "ConfigMap"},
+		"a copy lost our label":      {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, names.VCName) })}, "ConfigMap"},
+		"a copy lost whose it is":    {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Annotations, names.Cluster) })}, "ConfigMap"},
+		"a copy is of an older one":  {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Annotations[names.UID] = "older" })}, "ConfigMap"},
+		"a copy has to be made anew": {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["fixed"] = "1" })}, "ConfigMap"},
+		"a copy has more labels":     {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Labels["audit"] = "1" })}, ""},
+		"a copy says something new":  {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"a": nil} })}, "ConfigMap"},
 		"somebody else's has the name": {
-			[]client.Object{settings()},
+			[]client.Object{kindstest.Settings()},
 			[]client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team-71a1c3-blue-default", Name: "settings"}}},
 			"ConfigMap",
 		},
 		"another tenant's copy": {
-			none, []client.Object{copyOf(settings(), func(c *corev1.ConfigMap) { c.Annotations[names.Cluster] = "another" })}, "",
+			none, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Annotations[names.Cluster] = "another" })}, "",
 		},
 
 		"a class is shown":                          {[]client.Object{shownClass()}, []client.Object{class(public)}, ""},
@@ -182,8 +163,8 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 
 // TestPatrolReadsItsOwnWrites: what was written and has not come back through a cache is no difference.
 func TestPatrolReadsItsOwnWrites(t *testing.T) {
-	s, _ := standing([]client.Object{settings()}, nil)
-	written := copyOf(settings())
+	s, _ := standing([]client.Object{kindstest.Settings()}, nil)
+	written := kindstest.CopyOf(kindstest.Settings())
 	written.ResourceVersion = "7"
 	s.SuperRecent.Put("ConfigMap", written)
 	if found := s.compareAll(t.Context(), time.Hour); len(found) > 0 {
@@ -193,7 +174,7 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 
 // TestPatrolWaitsForTheTenant: before both sides are known, everything differs.
 func TestPatrolWaitsForTheTenant(t *testing.T) {
-	s, _ := standing([]client.Object{settings()}, nil)
+	s, _ := standing([]client.Object{kindstest.Settings()}, nil)
 	s.Begun.Store(false)
 	if found := s.compareAll(t.Context(), time.Hour); found != nil {
 		t.Errorf("found %v", found)

@@ -18,6 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/tokens"
 )
 
 // addTokens prepares for the kind that has tokens.
@@ -43,8 +44,8 @@ func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	}
 	e.Caches[kinds.TokenSecrets] = caches.NewReader(kept)
 	e.TokenKinds.Secrets = &kinds.Kind{
-		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokensType.Kind),
-		Object: &metav1.PartialObjectMetadata{TypeMeta: tokensType}, Source: kinds.TokenSecrets,
+		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokens.SecretType.Kind),
+		Object: &metav1.PartialObjectMetadata{TypeMeta: tokens.SecretType}, Source: kinds.TokenSecrets,
 	}
 	return mgr.GetLocalManager().Add(kept)
 }

@@ -72,14 +72,14 @@ func TestIsUp(t *testing.T) {
 
 // TestOrder: what is under way comes before what begins, whichever the tenant or the super cluster told of first.
 func TestOrder(t *testing.T) {
-	begun := settings()
+	begun := kindstest.Settings()
 	s, _ := standing([]client.Object{begun}, nil)
 	s.Queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
 	defer s.Queue.ShutDown()
 	s.engine.sessions = map[multicluster.ClusterName]*engagement{multicluster.ClusterName(kindstest.Blue().Key): s}
 	k := s.Kind("ConfigMap")
 	other := func(name string) *corev1.ConfigMap {
-		obj := settings()
+		obj := kindstest.Settings()
 		obj.Name, obj.UID = name, types.UID(name)
 		return obj
 	}
@@ -90,7 +90,7 @@ func TestOrder(t *testing.T) {
 	tenant.OnAdd(other("new"), false)
 	tenant.OnUpdate(other("changed"), other("changed"))
 	tenant.OnUpdate(other("going"), leaving)
-	super.OnUpdate(copyOf(begun), copyOf(begun))
+	super.OnUpdate(kindstest.CopyOf(begun), kindstest.CopyOf(begun))
 	tenant.OnDelete(other("gone"))
 
 	var got []string

@@ -118,3 +118,28 @@ func Version(resourceVersion string) *corev1.Pod {
 	pod.ResourceVersion = resourceVersion
 	return pod
 }
+
+// SettingsKey returns the key of a ConfigMap.
+func SettingsKey() client.ObjectKey { return client.ObjectKey{Namespace: "default", Name: "settings"} }
+
+// Settings returns the ConfigMap of [SettingsKey], which a tenant has.
+func Settings() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: SettingsKey().Namespace, Name: SettingsKey().Name, UID: "tenant-uid", Labels: map[string]string{"app": "web"},
+		},
+		Data: map[string]string{"color": "blue"},
+	}
+}
+
+// CopyOf returns the copy of a ConfigMap of [Blue] that the syncer would make, with changes.
+func CopyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	copied := &corev1.ConfigMap{
+		ObjectMeta: Blue().Down("ConfigMap", tenant, Blue().SuperKey(SettingsKey())), Data: tenant.DeepCopy().Data,
+	}
+	copied.UID = "super-uid"
+	for _, f := range change {
+		f(copied)
+	}
+	return copied
+}

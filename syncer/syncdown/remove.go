@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // retract takes away a copy that should not be there. An object that is to have none any more says nothing of the one that it
 // had.
-func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
+func (s *Syncer) retract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
 	if err := s.allowRetract(ctx, k, o, p); err != nil {
 		return err
 	}
@@ -25,18 +25,18 @@ func (s *downSyncer) retract(ctx context.Context, k *kinds.Kind, o session.Objec
 }
 
 // allowRetract says whether a copy may be taken away.
-func (s *downSyncer) allowRetract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
+func (s *Syncer) allowRetract(ctx context.Context, k *kinds.Kind, o session.Objects, p pair) error {
 	switch {
 	case !p.same:
-		return s.doubts.allowRemoval(ctx, k, o)
+		return s.Removals.AllowRemoval(ctx, k, o)
 	case !p.wanted && k.Down.OnDemand:
-		return s.doubts.allowRelease(ctx)
+		return s.Removals.AllowRelease(ctx)
 	}
 	return nil
 }
 
 // remove deletes the copy, a mirrored one in the time that the tenant gives it.
-func (s *downSyncer) remove(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) remove(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	var grace *int64
 	if m := k.Down.Mirror; m != nil {
 		grace = s.timeToEnd(m, o)
@@ -46,7 +46,7 @@ func (s *downSyncer) remove(ctx context.Context, k *kinds.Kind, o session.Object
 
 // finish ends the tenant's object, whose copy is gone. Where the tenant did not ask for that, the super cluster has the last
 // word: its cache shows only what carries our labels, and somebody may have taken them away.
-func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) finish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if o.Tenant.GetDeletionTimestamp() == nil {
 		found, err := s.LiveCopy(ctx, k, o.SuperKey)
 		if err != nil {
@@ -61,11 +61,11 @@ func (s *downSyncer) finish(ctx context.Context, k *kinds.Kind, o session.Object
 	}
 	s.TenantRecent.Remove(k.Name, o.Tenant)
 	// Its last event may have come already.
-	return s.tokens.dropTokens(ctx, k, session.Objects{Key: o.Key, SuperKey: o.SuperKey})
+	return s.Tokens.Drop(ctx, k, session.Objects{Key: o.Key, SuperKey: o.SuperKey})
 }
 
 // reclaim gives a copy its labels back.
-func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) reclaim(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	desired, err := s.desired(ctx, k, o)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *downSyncer) reclaim(ctx context.Context, k *kinds.Kind, o session.Objec
 }
 
 // evict deletes a copy and clears the status of the tenant's object.
-func (s *downSyncer) evict(ctx context.Context, k *kinds.Kind, o session.Objects, why error) error {
+func (s *Syncer) evict(ctx context.Context, k *kinds.Kind, o session.Objects, why error) error {
 	if err := s.showStatus(ctx, k, o.Tenant, k.Fresh()); err != nil {
 		return err
 	}

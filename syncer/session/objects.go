@@ -26,8 +26,11 @@ type Objects struct {
 type Presence int
 
 const (
+	// Absent is a side without the object.
 	Absent Presence = iota
+	// Present is a side that has it.
 	Present
+	// Deleting is a side on which it is being deleted.
 	Deleting
 )
 
@@ -136,4 +139,9 @@ func (s *Session) PatchTenantStatus(ctx context.Context, k *kinds.Kind, was, now
 	}
 	s.TenantRecent.Put(k.Name, now)
 	return nil
+}
+
+// IsCopyOf reports whether a copy of this origin is that of this tenant's object, and not of an earlier one of the name.
+func IsCopyOf(origin translate.Origin, tenant client.Object) bool {
+	return tenant != nil && origin.UID == tenant.GetUID()
 }

@@ -66,10 +66,12 @@ type SuperCluster struct {
 // CacheOf returns the cache that holds the super cluster's objects of a kind.
 func (e *SuperCluster) CacheOf(k *kinds.Kind) *caches.Reader { return e.Caches[k.Source] }
 
+// Enqueue adds a request to the queue.
 func (e *SuperCluster) Enqueue(r queue.Request, priority int) {
 	e.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, r)
 }
 
+// EnqueueLater adds a request to the queue after some time, at low priority.
 func (e *SuperCluster) EnqueueLater(r queue.Request, after time.Duration) {
 	e.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(queue.PriorityLow), After: after}, r)
 }

@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func rejectReference(r kinds.Reference, why error) error {
 
 // ensure makes sure that the copy of an object exists and is current, and reports whether it exists. One that is being deleted does not
 // count. An object of the super cluster that is not the tenant's is an error.
-func (s *downSyncer) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
+func (s *Syncer) ensure(ctx context.Context, name string, key client.ObjectKey) (bool, error) {
 	k := s.Kind(name)
 	if k == nil {
 		return false, nil
@@ -38,7 +38,7 @@ func (s *downSyncer) ensure(ctx context.Context, name string, key client.ObjectK
 	if super, err := s.SuperObject(ctx, k, superKey); err != nil || super != nil && s.IsOurs(super) && s.isCurrent(k, super) {
 		return session.Stand(super) == session.Present, err
 	}
-	if err := s.syncDown(ctx, k, key); err != nil {
+	if err := s.Sync(ctx, k, key); err != nil {
 		return false, err
 	}
 	super, err := s.SuperObject(ctx, k, superKey)
@@ -49,14 +49,14 @@ func (s *downSyncer) ensure(ctx context.Context, name string, key client.ObjectK
 }
 
 // isCurrent reports whether a copy has what others rely on. One that is being deleted is left as it is.
-func (s *downSyncer) isCurrent(k *kinds.Kind, super client.Object) bool {
+func (s *Syncer) isCurrent(k *kinds.Kind, super client.Object) bool {
 	return session.Stand(super) != session.Present || k.Down.Current(s.Identity(), super)
 }
 
 // resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
 // only copies of its own tenant: any other object of such a name in the super cluster is the platform's, and the tenant may not
 // read it.
-func (s *downSyncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (ready bool, err error) {
+func (s *Syncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (ready bool, err error) {
 	ready = true
 	for _, ref := range kinds.References(k, obj) {
 		there, err := s.resolveReference(ctx, k, ref, ref.KeyFor(obj.GetNamespace()))
@@ -69,7 +69,7 @@ func (s *downSyncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Obje
 }
 
 // resolveReference ensures the copy of one object that another of kind k refers to, and reports whether it exists.
-func (s *downSyncer) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds.Reference, key client.ObjectKey) (bool, error) {
+func (s *Syncer) resolveReference(ctx context.Context, k *kinds.Kind, ref kinds.Reference, key client.ObjectKey) (bool, error) {
 	to := s.Kind(ref.Kind)
 	if to == nil {
 		to = s.Builtin[ref.Kind]
@@ -102,7 +102,7 @@ func (s *downSyncer) resolveReference(ctx context.Context, k *kinds.Kind, ref ki
 
 // ensureReferred ensures the copy of what an object refers to. What is of the object's own kind is only looked up: objects that refer
 // to each other would wait for each other's locks.
-func (s *downSyncer) ensureReferred(ctx context.Context, k, to *kinds.Kind, key client.ObjectKey) (bool, error) {
+func (s *Syncer) ensureReferred(ctx context.Context, k, to *kinds.Kind, key client.ObjectKey) (bool, error) {
 	if to != k {
 		return s.ensure(ctx, to.Name, key)
 	}
@@ -112,7 +112,7 @@ func (s *downSyncer) ensureReferred(ctx context.Context, k, to *kinds.Kind, key 
 
 // checkFree rejects a reference to a name that an object in the super cluster has which is not the tenant's copy. It reads live:
 // the cache holds only copies.
-func (s *downSyncer) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Reference, key client.ObjectKey) error {
+func (s *Syncer) checkFree(ctx context.Context, to *kinds.Kind, ref kinds.Reference, key client.ObjectKey) error {
 	found, err := s.LiveCopy(ctx, to, to.Down.SuperKey(s.Identity(), key))
 	if err != nil {
 		return fmt.Errorf("look for %s %s in the super cluster: %w", ref.Kind, ref.Name, err)

@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 )
 
 // create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
-func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) create(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	var err error
 	if o.Tenant, err = s.tenantContents(ctx, k, o); err != nil || o.Tenant == nil {
 		return err
@@ -38,16 +38,16 @@ func (s *downSyncer) create(ctx context.Context, k *kinds.Kind, o session.Object
 	if !k.Down.OnDemand {
 		s.Wake(k, o.Tenant)
 	}
-	return cmp.Or(s.own.furnish(ctx, k, o), s.omitted(ctx, k, o))
+	return cmp.Or(s.Own.Furnish(ctx, k, o), s.omitted(ctx, k, o))
 }
 
 // createCopy creates the copy with its tokens, if there is room for it, or takes over the object that has its name.
-func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
+func (s *Syncer) createCopy(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
 	release, err := s.reserve(k, desired, nil)
 	if err != nil {
 		return err
 	}
-	if err := s.tokens.ensureTokens(ctx, k, o); err != nil {
+	if err := s.Tokens.Ensure(ctx, k, o); err != nil {
 		release()
 		return err
 	}
@@ -64,13 +64,13 @@ func (s *downSyncer) createCopy(ctx context.Context, k *kinds.Kind, o session.Ob
 }
 
 // reserve rejects a new or changed copy that would exceed a limit of the tenant, as [limits.Usage] does.
-func (s *downSyncer) reserve(k *kinds.Kind, copied, was client.Object) (release func(), err error) {
-	return s.usage.Reserve(s.Lane(), k, copied, was, s.Identity().Policy.Limits, s.limits)
+func (s *Syncer) reserve(k *kinds.Kind, copied, was client.Object) (release func(), err error) {
+	return s.Usage.Reserve(s.Lane(), k, copied, was, s.Identity().Policy.Limits, s.Limits)
 }
 
 // omitted rejects the part of a tenant's object that its copy does not have.
-func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o session.Objects) error {
-	if err := k.Down.Omitted(s.view.in(ctx, o.Key.Namespace), o.Tenant); err != nil {
+func (s *Syncer) omitted(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	if err := k.Down.Omitted(s.view.In(ctx, o.Key.Namespace), o.Tenant); err != nil {
 		return pending.Reject(err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (s *downSyncer) omitted(ctx context.Context, k *kinds.Kind, o session.Objec
 
 // isTaken says whether a copy could not be made because its name is taken. An apiserver allocates what a copy asks for, such as an address,
 // before it looks at the name; so a copy that is there already can look like one that asks for what another one has.
-func (s *downSyncer) isTaken(ctx context.Context, k *kinds.Kind, o session.Objects, err error) bool {
+func (s *Syncer) isTaken(ctx context.Context, k *kinds.Kind, o session.Objects, err error) bool {
 	if !apierrors.IsInvalid(err) {
 		return apierrors.IsAlreadyExists(err)
 	}
@@ -87,21 +87,21 @@ func (s *downSyncer) isTaken(ctx context.Context, k *kinds.Kind, o session.Objec
 }
 
 // admit says why no copy may be made of a tenant's object.
-func (s *downSyncer) admit(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) admit(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.Down.Reserved(o.Key.Name) {
 		return pending.Reject(errReservedName)
 	}
 	if k.Down.Admit == nil {
 		return nil
 	}
-	if err := k.Down.Admit(s.view.in(ctx, o.Key.Namespace), o.Tenant); err != nil {
+	if err := k.Down.Admit(s.view.In(ctx, o.Key.Namespace), o.Tenant); err != nil {
 		return pending.Reject(err)
 	}
 	return nil
 }
 
 // prepare ensures the namespace of an object and what it refers to, and reports whether what is required exists.
-func (s *downSyncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
+func (s *Syncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
 	if obj.GetNamespace() == "" {
 		return true, nil
 	}
@@ -109,15 +109,15 @@ func (s *downSyncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Obje
 	if err != nil || !ready {
 		return false, err
 	}
-	if err := s.own.ensureOwn(ctx, obj.GetNamespace()); err != nil {
+	if err := s.Own.Ensure(ctx, obj.GetNamespace()); err != nil {
 		return false, err
 	}
 	return s.resolve(ctx, k, obj)
 }
 
 // desired is the copy that the super cluster should hold.
-func (s *downSyncer) desired(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
-	v := s.view.in(ctx, o.Key.Namespace)
+func (s *Syncer) desired(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+	v := s.view.In(ctx, o.Key.Namespace)
 	desired, err := k.Down.Desired(v, o.Tenant)
 	if err != nil {
 		return nil, pending.Reject(err)
@@ -133,7 +133,7 @@ func (s *downSyncer) desired(ctx context.Context, k *kinds.Kind, o session.Objec
 }
 
 // patch rewrites what the admin has rewritten of a copy.
-func (s *downSyncer) patch(ctx context.Context, k *kinds.Kind, desired, tenant client.Object) error {
+func (s *Syncer) patch(ctx context.Context, k *kinds.Kind, desired, tenant client.Object) error {
 	err := s.patches.Apply(ctx, k.Name, desired, tenant, s.Identity())
 	switch {
 	case err == nil:
@@ -150,7 +150,7 @@ var errVanished = errors.New("the object of this name in the super cluster is go
 
 // takeOver looks at the object that has the name of a copy and that the cache does not show. It may be our own, just made or
 // robbed of its labels; one that the super cluster made by itself, which is adopted if the kind allows; or somebody else's.
-func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
+func (s *Syncer) takeOver(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) error {
 	found, err := s.LiveCopy(ctx, k, o.SuperKey)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (s *downSyncer) takeOver(ctx context.Context, k *kinds.Kind, o session.Obje
 	switch origin := translate.OriginOf(found); {
 	case !s.foreign(origin, o.Tenant):
 		s.SuperRecent.Put(k.Name, k.CachedSuper(found))
-		if !of(origin, o.Tenant) {
+		if !session.IsCopyOf(origin, o.Tenant) {
 			return nil
 		}
 	case origin.Cluster != "" || !k.Down.Adopt(found):

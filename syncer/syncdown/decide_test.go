@@ -1,16 +1,19 @@
-package engine
+package syncdown
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -317,12 +320,51 @@ func TestHurried(t *testing.T) {
 		"a new one has less time":                         {going(0), copyOf("another", going(30)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &downSyncer{Session: &session.Session{}, downOptions: downOptions{doubts: &doubts{}}}
+			s := &Syncer{Session: &session.Session{}, Options: Options{Removals: removals{forced: "forced"}}}
 			s.SetIdentity(translate.Tenant{})
-			s.doubts.forced.Add("forced", time.Now())
 			if got := s.hurried(m, session.Objects{Tenant: tc.tenant, Super: tc.super}); got != tc.want {
 				t.Errorf("hurried: %t, want %t", got, tc.want)
 			}
 		})
 	}
+}
+
+// removals is a gate that stays closed, and knows of one object that was deleted by force.
+type removals struct {
+	forced types.UID
+}
+
+var errMissing, errUnreferred = errors.New("missing"), errors.New("not referred to")
+
+func (removals) AllowRemoval(context.Context, *kinds.Kind, session.Objects) error { return errMissing }
+func (removals) AllowRelease(context.Context) error                               { return errUnreferred }
+func (r removals) WasForced(uid types.UID) bool                                   { return uid == r.forced }
+
+func TestAllowRetract(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pair     pair
+		onDemand bool
+		want     error
+	}{
+		"the tenant deletes its pod": {pair{tenant: session.Deleting, same: true, wanted: true, mirrored: true}, false, nil},
+		"a kind is off":              {pair{tenant: session.Present, same: true}, false, nil},
+		"nothing refers to it":       {pair{tenant: session.Present, same: true}, true, errUnreferred},
+		"it is gone":                 {pair{}, false, errMissing},
+		"it is another one":          {pair{tenant: session.Present, wanted: true}, false, errMissing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kindstest.Rich()
+			k.OnDemand = tc.onDemand
+			s := &Syncer{Session: &session.Session{}, Options: Options{Removals: removals{}}}
+			if err := s.allowRetract(t.Context(), k.Erase(), session.Objects{}, tc.pair); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func withGrace(pod *corev1.Pod, seconds int64) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.DeletionGracePeriodSeconds = &seconds
+	return pod
 }

@@ -1,4 +1,4 @@
-package engine
+package syncup
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // are used, and together they would be a third of all watches of a tenant. What a tenant makes of its own is nobody's concern.
 
 // awaken watches the tenant's objects of a kind, if they are not.
-func (s *upSyncer) awaken(k *kinds.Kind) error {
+func (s *Syncer) awaken(k *kinds.Kind) error {
 	s.awakening.Lock()
 	defer s.awakening.Unlock()
 	if !s.Asleep(k) {
@@ -22,7 +22,7 @@ func (s *upSyncer) awaken(k *kinds.Kind) error {
 }
 
 // readAwake reads both sides from the caches, that of the tenant too if there is something to show.
-func (s *upSyncer) readAwake(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (upObjects, error) {
+func (s *Syncer) readAwake(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (objects, error) {
 	o, err := s.readUp(ctx, k, key)
 	if err != nil || o.shown == nil || !s.Asleep(k) {
 		return o, err

@@ -1,4 +1,4 @@
-package engine
+package deletion
 
 import (
 	"context"
@@ -42,9 +42,9 @@ func TestWitness(t *testing.T) {
 		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &doubts{}
+			s := &Doubts{}
 			tc.obj.UID = "uid"
-			s.witness(tc.obj, tc.missed)
+			s.Witness(tc.obj, tc.missed)
 			if got := s.deleted.Has("uid", time.Now()); got != tc.want {
 				t.Errorf("seen: %t, want %t", got, tc.want)
 			}
@@ -100,7 +100,7 @@ func (a *asked) Emptied(pods int) error {
 }
 
 // bereft is a session whose tenant has so many pods, while these are their copies.
-func bereft(pods int, copies ...*corev1.Pod) (*doubts, *asked) {
+func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 	k := kindstest.Typed(kindstest.Rich())
 	of := cachestest.NewReader()
 	cachestest.Hold(of, k, kindstest.Objects(copies)...)
@@ -120,7 +120,7 @@ func bereft(pods int, copies ...*corev1.Pod) (*doubts, *asked) {
 	s.SetIdentity(kindstest.Blue())
 	s.Carry(k)
 	s.Carry(up)
-	return newDoubts(s), tenant
+	return NewDoubts(s), tenant
 }
 
 // copies are so many copies that run.
@@ -188,22 +188,22 @@ func TestEmptinessHasToLast(t *testing.T) {
 				t.Errorf("told of emptiness (-want +got):\n%s", diff)
 			}
 		}
-		expect(errInDoubt)
-		time.Sleep(inDoubt - time.Second)
-		expect(errInDoubt)
+		expect(ErrInDoubt)
+		time.Sleep(RetryInDoubt - time.Second)
+		expect(ErrInDoubt)
 
 		// A pod appears: it was a tenant between two pods.
 		tenant.pods.objects = []runtime.Object{kindstest.Named("new")}
 		expect(nil)
 		tenant.pods.objects = nil
 		time.Sleep(time.Minute)
-		expect(errInDoubt)
+		expect(ErrInDoubt)
 
 		// What is not known does not count as emptiness, and does not allow a removal.
 		tenant.pods.err = errors.New("no answer")
 		expect(tenant.pods.err)
 		tenant.pods.err = nil
-		time.Sleep(inDoubt)
+		time.Sleep(RetryInDoubt)
 		expect(stop, 7)
 		tenant.stop = nil // confirmed
 		expect(nil, 7, 7)
@@ -215,25 +215,20 @@ func TestAllowRemoval(t *testing.T) {
 	super := kindstest.Named("web")
 	super.Annotations = map[string]string{names.UID: "uid-of-web"}
 	for name, tc := range map[string]struct {
-		pair               pair
-		onDemand           bool
 		stranger           error
 		seen               types.UID
 		want               error
 		verified, counting bool
 	}{
-		"the tenant deletes its pod":        {pair: pair{tenant: session.Deleting, same: true, wanted: true, mirrored: true}},
-		"a kind is off":                     {pair: pair{tenant: session.Present, same: true}},
-		"nothing refers to it":              {pair: pair{tenant: session.Present, same: true}, onDemand: true, want: errInDoubt, counting: true},
-		"gone, and seen to be deleted":      {pair: pair{}, seen: "uid-of-web", verified: true},
-		"gone, unseen":                      {pair: pair{}, verified: true, want: errInDoubt, counting: true},
-		"gone, in another cluster":          {pair: pair{}, stranger: stranger, verified: true, want: stranger},
-		"gone and seen, in another cluster": {pair: pair{}, stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
+		"gone, and seen to be deleted":      {seen: "uid-of-web", verified: true},
+		"gone, unseen":                      {verified: true, want: ErrInDoubt, counting: true},
+		"gone, in another cluster":          {stranger: stranger, verified: true, want: stranger},
+		"gone and seen, in another cluster": {stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
 		"another one, and the first's deletion was seen": {
-			pair: pair{tenant: session.Present, wanted: true}, seen: "uid-of-web", verified: true,
+			seen: "uid-of-web", verified: true,
 		},
 		"another one, and nobody saw what became of the first": {
-			pair: pair{tenant: session.Present, wanted: true}, verified: true, want: errInDoubt, counting: true,
+			verified: true, want: ErrInDoubt, counting: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,8 +236,7 @@ func TestAllowRemoval(t *testing.T) {
 			tenant.stranger = tc.stranger
 			s.deleted.Add(tc.seen, time.Now())
 			k := kindstest.Rich()
-			k.OnDemand = tc.onDemand
-			err := (&downSyncer{Session: s.Session, downOptions: downOptions{doubts: s}}).allowRetract(t.Context(), k.Erase(), session.Objects{Super: super}, tc.pair)
+			err := s.AllowRemoval(t.Context(), k.Erase(), session.Objects{Super: super})
 			if !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
@@ -266,7 +260,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 		want   error
 	}{
 		"with all that was in it":                {0, nil, "", nil},
-		"without its pods":                       {1, nil, "", errInDoubt},
+		"without its pods":                       {1, nil, "", ErrInDoubt},
 		"seen, and its pods are still known":     {1, nil, "uid-of-web", nil},
 		"and another of the same name has pods":  {1, kindstest.Named("web"), "", nil},
 		"and another of the same name is unused": {0, kindstest.Named("web"), "", nil},
@@ -279,7 +273,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 			}
 			k := kinds.Down[*corev1.Namespace]{Name: session.NamespaceKind, Object: &corev1.Namespace{}}.Erase()
 			o := session.Objects{Key: client.ObjectKey{Name: "web"}, Tenant: tc.tenant, Super: super}
-			if err := s.allowRemoval(t.Context(), k, o); !errors.Is(err, tc.want) {
+			if err := s.AllowRemoval(t.Context(), k, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 // update brings the copy to what the tenant declares and its status up to the tenant, and returns both as they are then. What is refused
 // on the way down keeps nothing from coming up.
-func (s *downSyncer) update(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, error) {
+func (s *Syncer) update(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, error) {
 	desired, err := s.desired(ctx, k, o)
 	switch {
 	case errors.As(err, new(kinds.EvictionError)):
@@ -33,11 +33,11 @@ func (s *downSyncer) update(ctx context.Context, k *kinds.Kind, o session.Object
 		return o, cmp.Or(why, err)
 	}
 	// Tokens say which node the object is on. What cannot be renewed keeps nothing from coming up: the old tokens are good for a while.
-	return o, cmp.Or(why, err, s.tokens.ensureTokens(ctx, k, o), s.own.furnish(ctx, k, o), s.omitted(ctx, k, o))
+	return o, cmp.Or(why, err, s.Tokens.Ensure(ctx, k, o), s.Own.Furnish(ctx, k, o), s.omitted(ctx, k, o))
 }
 
 // bringResolved changes the copy where it differs, if it refers only to copies of the tenant, and returns the changed copy.
-func (s *downSyncer) bringResolved(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) (client.Object, error) {
+func (s *Syncer) bringResolved(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) (client.Object, error) {
 	if _, err := s.resolve(ctx, k, o.Tenant); err != nil {
 		return o.Super, err
 	}
@@ -57,7 +57,7 @@ func (s *downSyncer) bringResolved(ctx context.Context, k *kinds.Kind, o session
 
 // bringChanges changes the copy where it differs, and returns it as it is then. What is refused of it does not hold up the
 // rest.
-func (s *downSyncer) bringChanges(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) (client.Object, error) {
+func (s *Syncer) bringChanges(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) (client.Object, error) {
 	changed, why := s.patchSuper(ctx, k, o.Super, desired)
 	if why == nil {
 		o.Super = changed
@@ -71,7 +71,7 @@ func (s *downSyncer) bringChanges(ctx context.Context, k *kinds.Kind, o session.
 			return nil, err
 		}
 		why = cmp.Or(why, err)
-		if denied := sub.Admit(s.view.in(ctx, o.Key.Namespace), o.Super, o.Tenant); denied != nil {
+		if denied := sub.Admit(s.view.In(ctx, o.Key.Namespace), o.Super, o.Tenant); denied != nil {
 			why = pending.Reject(errors.Join(why, denied))
 		}
 	}
@@ -79,10 +79,10 @@ func (s *downSyncer) bringChanges(ctx context.Context, k *kinds.Kind, o session.
 }
 
 // copyDiffers reports whether the copy does not hold what it should, or what it would have to if that were admitted.
-func (s *downSyncer) copyDiffers(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) bool {
+func (s *Syncer) copyDiffers(ctx context.Context, k *kinds.Kind, o session.Objects, desired client.Object) bool {
 	merged := session.MergedSuper(k, o.Super, desired)
 	for _, sub := range k.Down.Subresources {
-		v := s.view.in(ctx, o.Key.Namespace)
+		v := s.view.In(ctx, o.Key.Namespace)
 		if sub.Admit(v, o.Super, o.Tenant) != nil {
 			return true
 		}
@@ -92,7 +92,7 @@ func (s *downSyncer) copyDiffers(ctx context.Context, k *kinds.Kind, o session.O
 }
 
 // patchSuper changes the copy if it differs, and returns it as it is then.
-func (s *downSyncer) patchSuper(ctx context.Context, k *kinds.Kind, super, desired client.Object) (client.Object, error) {
+func (s *Syncer) patchSuper(ctx context.Context, k *kinds.Kind, super, desired client.Object) (client.Object, error) {
 	merged := session.MergedSuper(k, super, desired)
 	if wire.Equal(merged, super) {
 		return super, nil
@@ -105,7 +105,7 @@ func (s *downSyncer) patchSuper(ctx context.Context, k *kinds.Kind, super, desir
 }
 
 // outdated says whether one of two sides that both exist does not hold what it should.
-func (s *downSyncer) outdated(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
+func (s *Syncer) outdated(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
 	desired, err := s.desired(ctx, k, o)
 	if pending.IsRejection(err) {
 		return true, nil
@@ -119,10 +119,10 @@ func (s *downSyncer) outdated(ctx context.Context, k *kinds.Kind, o session.Obje
 	if session.Stand(o.Super) == session.Present && s.copyDiffers(ctx, k, o, desired) {
 		return true, nil
 	}
-	if unfurnished, err := s.own.unfurnished(ctx, k, o); unfurnished || err != nil {
+	if unfurnished, err := s.Own.Unfurnished(ctx, k, o); unfurnished || err != nil {
 		return unfurnished, err
 	}
-	if _, wanting, err := s.tokens.compareTokens(ctx, k, o); wanting || err != nil {
+	if _, wanting, err := s.Tokens.Compare(ctx, k, o); wanting || err != nil {
 		return wanting, err
 	}
 	m := k.Down.Mirror
@@ -136,6 +136,6 @@ func (s *downSyncer) outdated(ctx context.Context, k *kinds.Kind, o session.Obje
 		return false, nil
 	}
 	shown := o.Tenant.DeepCopyObject().(client.Object)
-	k.Down.Status(s.view.in(ctx, o.Key.Namespace), shown, o.Super)
+	k.Down.Status(s.view.In(ctx, o.Key.Namespace), shown, o.Super)
 	return !k.Down.Same(shown, o.Tenant), nil
 }

@@ -1,4 +1,4 @@
-package engine
+package views
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (d *digests) forget(key digestKey) {
 
 // digestsIn returns a function that finds the digest of the tenant's copies of a kind in the super cluster's namespace of one of the
 // tenant's; nil for a kind without.
-func (s *viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
+func (s *Viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
 	return func(name string) any {
 		k := s.Builtin[name]
 		if k == nil || k.Down == nil || k.Down.Digest == nil {
@@ -72,5 +72,5 @@ func (s *viewer) digestsIn(ctx context.Context, namespace string) func(kind stri
 	}
 }
 
-// forget drops the digest of a kind in a namespace of the tenant, because a copy has changed.
-func (s *viewer) forget(kind, namespace string) { s.digests.forget(digestKey{kind, namespace}) }
+// Forget drops the digest of a kind in a namespace of the tenant, because a copy has changed.
+func (s *Viewer) Forget(kind, namespace string) { s.digests.forget(digestKey{kind, namespace}) }

@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"context"
@@ -17,7 +17,7 @@ var errStale = errors.New("the tenant's apiserver answers with an older state th
 
 // tenantContents returns the tenant's object with its contents; nil if the object in the cache was replaced, whose event leads
 // here again.
-func (s *downSyncer) tenantContents(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+func (s *Syncer) tenantContents(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	if !k.ByMetadata() || o.Tenant == nil {
 		return o.Tenant, nil
 	}
@@ -38,7 +38,7 @@ func (s *downSyncer) tenantContents(ctx context.Context, k *kinds.Kind, o sessio
 }
 
 // contents returns both sides with their contents, and reports whether both are still what the caches show.
-func (s *downSyncer) contents(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, bool, error) {
+func (s *Syncer) contents(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, bool, error) {
 	tenant, err := s.tenantContents(ctx, k, o)
 	if err != nil || tenant == nil {
 		return o, false, err
@@ -53,7 +53,7 @@ func (s *downSyncer) contents(ctx context.Context, k *kinds.Kind, o session.Obje
 }
 
 // updateBoth brings both sides to what they should be.
-func (s *downSyncer) updateBoth(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) updateBoth(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.ByMetadata() {
 		return s.updateContents(ctx, k, o)
 	}
@@ -63,7 +63,7 @@ func (s *downSyncer) updateBoth(ctx context.Context, k *kinds.Kind, o session.Ob
 
 // updateContents brings both sides to what they should be, as update does, for a kind whose contents no cache holds. Where they have been
 // compared in these versions, nothing is read.
-func (s *downSyncer) updateContents(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Syncer) updateContents(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if s.agreements.stand(k, o) == compared {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *downSyncer) updateContents(ctx context.Context, k *kinds.Kind, o sessio
 }
 
 // createdCopy records a new copy as the super cluster returned it.
-func (s *downSyncer) createdCopy(k *kinds.Kind, o session.Objects, super client.Object) {
+func (s *Syncer) createdCopy(k *kinds.Kind, o session.Objects, super client.Object) {
 	s.SuperRecent.Put(k.Name, k.CachedSuper(super))
 	if k.ByMetadata() {
 		o.Super = super
@@ -88,7 +88,7 @@ func (s *downSyncer) createdCopy(k *kinds.Kind, o session.Objects, super client.
 
 // changedUnseen reports whether one of two sides whose contents no cache holds has changed since they were compared. Those that have not
 // been compared are enqueued.
-func (s *downSyncer) changedUnseen(k *kinds.Kind, o session.Objects) bool {
+func (s *Syncer) changedUnseen(k *kinds.Kind, o session.Objects) bool {
 	switch s.agreements.stand(k, o) {
 	case changed:
 		return true

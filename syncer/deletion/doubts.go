@@ -1,4 +1,4 @@
-package engine
+package deletion
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -20,33 +20,34 @@ import (
 // force while the syncer is away.
 const aHandful = 5
 
-// inDoubt is how long a tenant has to be seen without pods before that counts: deletions that were made are on their way then.
-const inDoubt = 5 * time.Second
+// RetryInDoubt is how long a tenant has to be seen without pods before that counts: deletions that were made are on their way then.
+const RetryInDoubt = 5 * time.Second
 
-// errInDoubt is why a copy is not removed yet. It is looked at again.
-var errInDoubt = errors.New("what is missing in the tenant was not seen to be deleted, and may only seem to be missing")
+// ErrInDoubt is why a copy is not removed yet. It is looked at again.
+var ErrInDoubt = errors.New("what is missing in the tenant was not seen to be deleted, and may only seem to be missing")
 
-// doubts tell what a tenant has deleted from what only seems to be missing.
-type doubts struct {
+// Doubts tell what a tenant has deleted from what only seems to be missing.
+type Doubts struct {
 	*session.Session
 	// deleted are the tenant's objects whose deletion was seen.
-	deleted deletion.Deletions
+	deleted Deletions
 	// forced are those of them that had no time to end.
-	forced deletion.Deletions
+	forced Deletions
 	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
 	// missing was deleted.
-	identities, absences *deletion.Verifier
+	identities, absences *Verifier
 	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
 	emptySince time.Time
 }
 
-func newDoubts(s *session.Session) *doubts {
-	return &doubts{Session: s, identities: deletion.NewVerifier(), absences: deletion.NewVerifier()}
+// NewDoubts makes the doubts about a tenant, of which nothing is known yet.
+func NewDoubts(s *session.Session) *Doubts {
+	return &Doubts{Session: s, identities: NewVerifier(), absences: NewVerifier()}
 }
 
-// allowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
+// AllowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
 // may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
-func (s *doubts) allowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+func (s *Doubts) AllowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if err := s.identities.Verify(ctx, s.Cluster.Verify); err != nil {
 		return err
 	}
@@ -61,15 +62,15 @@ func (s *doubts) allowRemoval(ctx context.Context, k *kinds.Kind, o session.Obje
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
-// allowRelease says whether a copy may be removed to which nothing of the tenant's refers any more.
-func (s *doubts) allowRelease(ctx context.Context) error {
+// AllowRelease says whether a copy may be removed to which nothing of the tenant's refers any more.
+func (s *Doubts) AllowRelease(ctx context.Context) error {
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
 // confirmEmptiness is asked about a namespace that is missing in the tenant though nobody was seen to delete it. All that is in its
 // copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
 // the two is not the whole truth.
-func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
+func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
@@ -79,7 +80,7 @@ func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 			return err
 		}
 		if populated {
-			return errInDoubt
+			return ErrInDoubt
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (s *doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 // confirmAbsence is asked about objects that are missing in the tenant though nobody was seen to delete them. They count as
 // deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
 // twice at the same time.
-func (s *doubts) confirmAbsence(ctx context.Context) error {
+func (s *Doubts) confirmAbsence(ctx context.Context) error {
 	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
@@ -106,13 +107,13 @@ func (s *doubts) confirmAbsence(ctx context.Context) error {
 }
 
 // emptied says what is to be done about so many abandoned objects.
-func (s *doubts) emptied(abandoned int) error {
+func (s *Doubts) emptied(abandoned int) error {
 	now := time.Now()
 	if s.emptySince.IsZero() {
 		s.emptySince = now
 	}
-	if now.Sub(s.emptySince) < inDoubt {
-		return errInDoubt
+	if now.Sub(s.emptySince) < RetryInDoubt {
+		return ErrInDoubt
 	}
 	return s.Cluster.Emptied(abandoned)
 }
@@ -124,7 +125,7 @@ func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
 
 // abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
 // apiserver has none of their kind.
-func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
+func (s *Doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
 	err := s.CacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.Lane(), func(obj client.Object) {
 		if runs(k.Down.Mirror, obj) && !s.deleted.Has(translate.OriginOf(obj).UID, now) {
@@ -141,9 +142,12 @@ func (s *doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	return running, nil
 }
 
-// witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
+// WasForced reports whether an object was seen to be deleted without any time to end.
+func (s *Doubts) WasForced(uid types.UID) bool { return s.forced.Has(uid, time.Now()) }
+
+// Witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
 // is marked before it goes; what goes without a mark is asked about.
-func (s *doubts) witness(obj client.Object, missed bool) {
+func (s *Doubts) Witness(obj client.Object, missed bool) {
 	if missed || session.Stand(obj) != session.Deleting {
 		return
 	}

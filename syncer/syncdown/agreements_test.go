@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 
 func TestStateCovers(t *testing.T) {
 	at := func(uid, resourceVersion string) state {
-		cm := settings()
+		cm := kindstest.Settings()
 		cm.UID, cm.ResourceVersion = "uid", resourceVersion
 		s := stateOf(cm)
 		if uid != "" {
@@ -34,7 +34,7 @@ func TestStateCovers(t *testing.T) {
 		"the same state without an order":    {at("", "x"), "x", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shown := settings()
+			shown := kindstest.Settings()
 			shown.UID, shown.ResourceVersion = "uid", tc.shown
 			if got := tc.noted.covers(shown); got != tc.want {
 				t.Errorf("covers = %t, want %t", got, tc.want)
@@ -47,7 +47,7 @@ func TestAgreements(t *testing.T) {
 	k := kindstest.Typed(kindstest.Needed())
 	blue, changedBlue := kindstest.Blue(), kindstest.Blue()
 	sides := func(tenant, super string, identity *translate.Tenant) session.Objects {
-		o := session.Objects{Key: settingsKey, Tenant: settings(), Super: copyOf(settings()), Identity: identity}
+		o := session.Objects{Key: kindstest.SettingsKey(), Tenant: kindstest.Settings(), Super: kindstest.CopyOf(kindstest.Settings()), Identity: identity}
 		o.Tenant.SetResourceVersion(tenant)
 		o.Super.SetResourceVersion(super)
 		return o
@@ -79,7 +79,7 @@ func TestAgreements(t *testing.T) {
 			}
 		})
 	}
-	noted.forget(k, settingsKey)
+	noted.forget(k, kindstest.SettingsKey())
 	if got := noted.stand(k, sides("7", "7", &blue)); got != unknown || len(noted.noted) > 0 {
 		t.Errorf("after it was forgotten: %d", got)
 	}

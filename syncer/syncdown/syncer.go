@@ -1,56 +1,71 @@
-package engine
+// Package syncdown syncs the objects that a tenant declares: their spec down to copies in the super cluster, their status up from these.
+package syncdown
 
 import (
 	"context"
-	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
+	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/tokens"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/views"
 )
 
-// downSyncer syncs the objects of one tenant that the tenant declares.
-type downSyncer struct {
+// Syncer syncs the objects of one tenant that the tenant declares.
+type Syncer struct {
 	*session.Session
-	downOptions
-	view    *viewer
+	Options
+	view    *views.Viewer
 	patches *patch.Set
 	// agreements are the objects whose contents were compared and are in no cache.
 	agreements agreements
 }
 
-// downOptions are what a downSyncer needs beside the session.
-type downOptions struct {
-	// nodes makes sure of the virtual nodes that objects are bound to.
-	nodes nodeEnsurer
-	// tokens, own and doubts are the tenant's.
-	tokens *tokenIssuer
-	own    *ownSyncer
-	doubts *doubts
-	// usage counts the copies of all tenants, which limits bound unless the tenant's policy says otherwise.
-	usage  *limits.Usage
-	limits limits.Limits
+// Options are what a downSyncer needs beside the session.
+type Options struct {
+	// Nodes makes sure of the virtual nodes that objects are bound to.
+	Nodes nodeEnsurer
+	// Removals tells which copies may be removed.
+	Removals removalGate
+	// Tokens and own are the tenant's.
+	Tokens *tokens.Issuer
+	Own    *own.Syncer
+	// Usage counts the copies of all tenants, which limits bound unless the tenant's policy says otherwise.
+	Usage  *limits.Usage
+	Limits limits.Limits
 }
 
-// newDownSyncer makes what syncs down the objects of a tenant.
-func newDownSyncer(s *session.Session, view *viewer, opts downOptions) *downSyncer {
-	return &downSyncer{Session: s, downOptions: opts, view: view, patches: patch.Compile(s.Identity().Sync.Patches)}
+// NewSyncer makes what syncs down the objects of a tenant.
+func NewSyncer(s *session.Session, view *views.Viewer, opts Options) *Syncer {
+	return &Syncer{Session: s, Options: opts, view: view, patches: patch.Compile(s.Identity().Sync.Patches)}
+}
+
+// removalGate tells what a tenant has deleted from what only seems to be missing.
+type removalGate interface {
+	// AllowRemoval returns why a copy may not be removed for which the tenant has no object, or another one.
+	AllowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error
+	// AllowRelease returns why a copy may not be removed to which nothing of the tenant's refers any more.
+	AllowRelease(ctx context.Context) error
+	// WasForced reports whether an object was seen to be deleted without any time to end.
+	WasForced(uid types.UID) bool
 }
 
 // nodeEnsurer makes sure that a tenant has a virtual node.
 type nodeEnsurer interface {
-	ensureNode(ctx context.Context, name string) error
+	EnsureNode(ctx context.Context, name string) error
 }
 
-// syncDown brings one object of a kind that flows down closer to where it should be.
-func (s *downSyncer) syncDown(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+// Sync brings one object of a kind that flows down closer to where it should be.
+func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
 	defer s.Locks.Lock(k.Name, key)()
 	o, err := s.read(ctx, k, key)
 	if err != nil {
@@ -78,13 +93,13 @@ func (s *downSyncer) syncDown(ctx context.Context, k *kinds.Kind, key client.Obj
 	case conflict:
 		return pending.Reject(guard.ErrForeign)
 	case nothing:
-		return s.tokens.dropTokens(ctx, k, o)
+		return s.Tokens.Drop(ctx, k, o)
 	}
 	return nil
 }
 
 // read reads both sides from the caches.
-func (s *downSyncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (session.Objects, error) {
+func (s *Syncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (session.Objects, error) {
 	identity := s.IdentityVersion()
 	o := session.Objects{Key: key, SuperKey: k.Down.SuperKey(*identity, key), Identity: identity}
 	var err error
@@ -96,11 +111,11 @@ func (s *downSyncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectK
 }
 
 // judge sees in the objects what the decision depends on.
-func (s *downSyncer) judge(ctx context.Context, k *kinds.Kind, o session.Objects) (pair, error) {
+func (s *Syncer) judge(ctx context.Context, k *kinds.Kind, o session.Objects) (pair, error) {
 	p := pair{tenant: session.Stand(o.Tenant), super: session.Stand(o.Super), mirrored: k.Down.Mirror != nil}
 	if o.Super != nil {
 		origin := translate.OriginOf(o.Super)
-		p.same = of(origin, o.Tenant)
+		p.same = session.IsCopyOf(origin, o.Tenant)
 		p.foreign = s.foreign(origin, o.Tenant)
 	}
 	p.hurried = p.mirrored && s.hurried(k.Down.Mirror, o)
@@ -114,7 +129,7 @@ func (s *downSyncer) judge(ctx context.Context, k *kinds.Kind, o session.Objects
 }
 
 // hurried says whether a copy is being deleted and has more time for it than the tenant gives it.
-func (s *downSyncer) hurried(m *kinds.Mirror[client.Object], o session.Objects) bool {
+func (s *Syncer) hurried(m *kinds.Mirror[client.Object], o session.Objects) bool {
 	if session.Stand(o.Super) != session.Deleting {
 		return false
 	}
@@ -124,12 +139,12 @@ func (s *downSyncer) hurried(m *kinds.Mirror[client.Object], o session.Objects) 
 
 // timeToEnd is the grace period in seconds that the tenant gives a copy, within what its policy allows; nil if it gives none. An
 // object that was deleted by force leaves its copy no time, since its name may be used again.
-func (s *downSyncer) timeToEnd(m *kinds.Mirror[client.Object], o session.Objects) *int64 {
+func (s *Syncer) timeToEnd(m *kinds.Mirror[client.Object], o session.Objects) *int64 {
 	of := translate.OriginOf(o.Super).UID
 	switch {
 	case o.Tenant != nil && o.Tenant.GetUID() == of:
 		return s.Identity().GracePeriod(m.GracePeriodSeconds(o.Tenant))
-	case s.doubts.forced.Has(of, time.Now()):
+	case s.Removals.WasForced(of):
 		return new(int64(0))
 	}
 	return nil
@@ -137,14 +152,14 @@ func (s *downSyncer) timeToEnd(m *kinds.Mirror[client.Object], o session.Objects
 
 // foreign says whether an object of the super cluster, where a copy of this tenant's object should be, is not the tenant's. One that
 // lost the note of whose it is can still be told by the UID.
-func (s *downSyncer) foreign(origin translate.Origin, tenant client.Object) bool {
-	return origin.Cluster != s.Identity().Key && (origin.Cluster != "" || !of(origin, tenant))
+func (s *Syncer) foreign(origin translate.Origin, tenant client.Object) bool {
+	return origin.Cluster != s.Identity().Key && (origin.Cluster != "" || !session.IsCopyOf(origin, tenant))
 }
 
 // wanted says whether a tenant's object belongs in the super cluster.
-func (s *downSyncer) wanted(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
+func (s *Syncer) wanted(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
 	mode := s.Identity().Mode(k.Name)
-	if mode == tenancyv1alpha1.SyncOff || k.Down.Skip(s.view.in(ctx, obj.GetNamespace()), obj) {
+	if mode == tenancyv1alpha1.SyncOff || k.Down.Skip(s.view.In(ctx, obj.GetNamespace()), obj) {
 		return false, nil
 	}
 	if !k.Down.OnDemand || mode == tenancyv1alpha1.SyncAll {
@@ -153,8 +168,8 @@ func (s *downSyncer) wanted(ctx context.Context, k *kinds.Kind, obj client.Objec
 	return s.Referred(ctx, k.Name, client.ObjectKeyFromObject(obj))
 }
 
-// differs says whether a reconcile of an object would write anything.
-func (s *downSyncer) differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
+// Differs says whether a reconcile of an object would write anything.
+func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
 	o, err := s.read(ctx, k, key)
 	if err != nil {
 		return false, err
@@ -165,7 +180,7 @@ func (s *downSyncer) differs(ctx context.Context, k *kinds.Kind, key client.Obje
 	}
 	switch decide(p) {
 	case nothing:
-		left, err := s.tokens.leftTokens(ctx, k, o)
+		left, err := s.Tokens.Left(ctx, k, o)
 		return left != nil, err
 	case update:
 		if k.ByMetadata() {

@@ -1,4 +1,5 @@
-package engine
+// Package tokens keeps the service account tokens of a tenant's objects beside their copies.
+package tokens
 
 import (
 	"context"
@@ -25,14 +26,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// tokenIssuer keeps the tokens of one tenant's objects beside their copies.
-type tokenIssuer struct{ *session.Session }
+// Issuer keeps the tokens of one tenant's objects beside their copies.
+type Issuer struct{ *session.Session }
 
-// newTokenIssuer makes the issuer of a tenant's tokens.
-func newTokenIssuer(s *session.Session) *tokenIssuer { return &tokenIssuer{s} }
+// NewIssuer makes the issuer of a tenant's tokens.
+func NewIssuer(s *session.Session) *Issuer { return &Issuer{s} }
 
-// tokensType is what an apiserver knows Secrets as.
-var tokensType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
+// SecretType is what an apiserver knows Secrets as.
+var SecretType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
 
 const (
 	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
@@ -40,8 +41,8 @@ const (
 	renewalFrom, renewalSpread = 0.7, 0.14
 )
 
-// ensureTokens makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
-func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+// Ensure makes sure that the tokens of a tenant's object are beside its copy, and live long enough.
+func (s *Issuer) Ensure(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	due, err := s.tokensDue(ctx, k, o)
 	if err != nil || !due {
 		return err
@@ -62,32 +63,32 @@ func (s *tokenIssuer) ensureTokens(ctx context.Context, k *kinds.Kind, o session
 }
 
 // tokensDue says whether tokens have to be issued for a tenant's object, because it has none or because their time has come.
-func (s *tokenIssuer) tokensDue(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
-	kept, wanting, err := s.compareTokens(ctx, k, o)
+func (s *Issuer) tokensDue(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
+	kept, wanting, err := s.Compare(ctx, k, o)
 	return wanting || kept != nil && isPast(kept.GetAnnotations()[names.TokensRenewal]), err
 }
 
-// compareTokens is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
+// Compare is the Secret with the tokens of a tenant's object, and says whether the object is wanting them. What has ended, or is
 // about to, has no need of any.
-func (s *tokenIssuer) compareTokens(ctx context.Context, k *kinds.Kind, o session.Objects) (kept client.Object, wanting bool, err error) {
+func (s *Issuer) Compare(ctx context.Context, k *kinds.Kind, o session.Objects) (kept client.Object, wanting bool, err error) {
 	if k.Down.Tokens == nil || o.Super != nil && (session.Stand(o.Super) != session.Present || k.Down.Mirror.Ended(o.Super)) {
 		return nil, false, nil
 	}
 	kept, err = s.keptTokens(ctx, o)
-	if err != nil || kept != nil && of(translate.OriginOf(kept), o.Tenant) {
+	if err != nil || kept != nil && session.IsCopyOf(translate.OriginOf(kept), o.Tenant) {
 		return kept, false, err
 	}
 	return nil, len(k.Down.Tokens(o.Tenant).Wanted) > 0, nil
 }
 
 // keptTokens is what is known of the Secret with an object's tokens; nil if there is none.
-func (s *tokenIssuer) keptTokens(ctx context.Context, o session.Objects) (client.Object, error) {
+func (s *Issuer) keptTokens(ctx context.Context, o session.Objects) (client.Object, error) {
 	key := client.ObjectKey{Namespace: o.SuperKey.Namespace, Name: names.TokenSecret(o.SuperKey.Name)}
 	return s.SuperObject(ctx, s.TokenKinds.Secrets, key)
 }
 
-// enqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
-func (s *tokenIssuer) enqueueRenewals(ctx context.Context) {
+// EnqueueRenewals enqueues the objects whose tokens are to be renewed. It is called now and then.
+func (s *Issuer) EnqueueRenewals(ctx context.Context) {
 	if s.TokenKinds.Of == nil || s.Kind(s.TokenKinds.Of.Name) == nil || !s.Begun.Load() {
 		return
 	}
@@ -102,7 +103,7 @@ func (s *tokenIssuer) enqueueRenewals(ctx context.Context) {
 }
 
 // issue has the tenant's apiserver issue a token, and says when it is to be renewed.
-func (s *tokenIssuer) issue(
+func (s *Issuer) issue(
 	ctx context.Context, k *kinds.Kind, o session.Objects, account string, want kinds.Token,
 ) (token string, renewal time.Time, err error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -133,7 +134,7 @@ func (s *tokenIssuer) issue(
 }
 
 // keepTokens writes tokens into the Secret beside the copy, whether there is one or not.
-func (s *tokenIssuer) keepTokens(ctx context.Context, o session.Objects, issued map[string][]byte, renewal time.Time) error {
+func (s *Issuer) keepTokens(ctx context.Context, o session.Objects, issued map[string][]byte, renewal time.Time) error {
 	t := s.Identity()
 	annotations := t.Stamp(o.Tenant)
 	annotations[names.TokensOf] = o.Key.Name
@@ -144,15 +145,15 @@ func (s *tokenIssuer) keepTokens(ctx context.Context, o session.Objects, issued 
 	if err := s.Guard.Apply(ctx, o.SuperKey.Namespace, secret); err != nil {
 		return pending.Classify(err)
 	}
-	s.SuperRecent.Put(s.TokenKinds.Secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: tokensType, ObjectMeta: metav1.ObjectMeta{
+	s.SuperRecent.Put(s.TokenKinds.Secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: SecretType, ObjectMeta: metav1.ObjectMeta{
 		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
 	}})
 	return nil
 }
 
-// dropTokens removes the tokens of a tenant's object that is gone, as is its copy.
-func (s *tokenIssuer) dropTokens(ctx context.Context, k *kinds.Kind, o session.Objects) error {
-	kept, err := s.leftTokens(ctx, k, o)
+// Drop removes the tokens of a tenant's object that is gone, as is its copy.
+func (s *Issuer) Drop(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+	kept, err := s.Left(ctx, k, o)
 	if err != nil || kept == nil {
 		return err
 	}
@@ -163,8 +164,8 @@ func (s *tokenIssuer) dropTokens(ctx context.Context, k *kinds.Kind, o session.O
 	return nil
 }
 
-// leftTokens is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
-func (s *tokenIssuer) leftTokens(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+// Left is the Secret with the tokens of a tenant's object of which nothing else is left; nil if there is none.
+func (s *Issuer) Left(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	if k.Down.Tokens == nil || o.Tenant != nil || o.Super != nil {
 		return nil, nil
 	}
@@ -195,9 +196,4 @@ func lifeOf(issued authenticationv1.TokenRequestStatus, now time.Time) (time.Dur
 		return 0, pending.Reject(errors.New("the token that the apiserver issues has expired or is about to"))
 	}
 	return min(life, maxTokenLife), nil
-}
-
-// of says whether a copy is that of this tenant's object.
-func of(origin translate.Origin, tenant client.Object) bool {
-	return tenant != nil && origin.UID == tenant.GetUID()
 }

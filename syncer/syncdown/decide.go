@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import "github.com/virtualcluster/virtualcluster/syncer/session"
 

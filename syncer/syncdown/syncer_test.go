@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"testing"
@@ -12,8 +12,9 @@ import (
 )
 
 func TestWhoseACopyIs(t *testing.T) {
+	const uid = "uid"
 	web := kindstest.Named("web")
-	web.UID = "uid"
+	web.UID = uid
 	for name, tc := range map[string]struct {
 		cluster string
 		uid     types.UID
@@ -21,21 +22,21 @@ func TestWhoseACopyIs(t *testing.T) {
 		same    bool
 		foreign bool
 	}{
-		"its own":                               {kindstest.Blue().Key, "uid", web, true, false},
+		"its own":                               {kindstest.Blue().Key, uid, web, true, false},
 		"of an older object":                    {kindstest.Blue().Key, "older", web, false, false},
-		"of one that is gone":                   {kindstest.Blue().Key, "uid", nil, false, false},
-		"robbed of the tenant":                  {"", "uid", web, true, false},
+		"of one that is gone":                   {kindstest.Blue().Key, uid, nil, false, false},
+		"robbed of the tenant":                  {"", uid, web, true, false},
 		"robbed of the tenant, of an older one": {"", "older", web, false, true},
-		"robbed of the tenant, of one gone":     {"", "uid", nil, false, true},
+		"robbed of the tenant, of one gone":     {"", uid, nil, false, true},
 		"nobody's":                              {"", "", web, false, true},
 		"another tenant's":                      {"another", "uid-2", web, false, true},
-		"another tenant's with the same UID":    {"another", "uid", web, true, true},
+		"another tenant's with the same UID":    {"another", uid, web, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &downSyncer{Session: &session.Session{}}
+			s := &Syncer{Session: &session.Session{}}
 			s.SetIdentity(kindstest.Blue())
 			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
-			if same, foreign := of(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
+			if same, foreign := session.IsCopyOf(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
 				t.Errorf("same: %t, foreign: %t; want %t, %t", same, foreign, tc.same, tc.foreign)
 			}
 		})

@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // bringUp shows the tenant the node and the status of the copy, each with a request only if it differs, and returns the tenant's object,
 // which is on its node then; nil if it is gone.
-func (s *downSyncer) bringUp(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+func (s *Syncer) bringUp(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	tenant, err := s.bind(ctx, k, o)
 	if err != nil || tenant == nil {
 		return nil, err
@@ -27,12 +27,12 @@ func (s *downSyncer) bringUp(ctx context.Context, k *kinds.Kind, o session.Objec
 }
 
 // showStatus shows the tenant the status of a copy.
-func (s *downSyncer) showStatus(ctx context.Context, k *kinds.Kind, tenant, super client.Object) error {
+func (s *Syncer) showStatus(ctx context.Context, k *kinds.Kind, tenant, super client.Object) error {
 	if k.Down.Status == nil {
 		return nil
 	}
 	shown := tenant.DeepCopyObject().(client.Object)
-	k.Down.Status(s.view.in(ctx, tenant.GetNamespace()), shown, super)
+	k.Down.Status(s.view.In(ctx, tenant.GetNamespace()), shown, super)
 	if k.Down.Same(shown, tenant) {
 		return nil
 	}
@@ -40,26 +40,26 @@ func (s *downSyncer) showStatus(ctx context.Context, k *kinds.Kind, tenant, supe
 }
 
 // shownBack is the tenant's object with what the copy says of it beside its status; the same object where that is nothing.
-func (s *downSyncer) shownBack(ctx context.Context, k *kinds.Kind, tenant, super client.Object) client.Object {
+func (s *Syncer) shownBack(ctx context.Context, k *kinds.Kind, tenant, super client.Object) client.Object {
 	if len(s.Identity().Transparent) == 0 && k.Down.Back == nil {
 		return tenant
 	}
 	shown := tenant.DeepCopyObject().(client.Object)
 	s.Identity().Up(shown, super)
 	if k.Down.Back != nil {
-		k.Down.Back(s.view.in(ctx, tenant.GetNamespace()), shown, super)
+		k.Down.Back(s.view.In(ctx, tenant.GetNamespace()), shown, super)
 	}
 	return shown
 }
 
 // bind binds the tenant's object to the node that its copy is on, and returns it as it is then; nil if it is gone.
-func (s *downSyncer) bind(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+func (s *Syncer) bind(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
 	m := k.Down.Mirror
 	if m == nil || m.Node(o.Super) == "" || o.Tenant.GetDeletionTimestamp() != nil {
 		return o.Tenant, nil
 	}
 	node := m.Node(o.Super)
-	if err := s.nodes.ensureNode(ctx, node); err != nil {
+	if err := s.Nodes.EnsureNode(ctx, node); err != nil {
 		return nil, err
 	}
 	if m.Node(o.Tenant) != "" {
@@ -77,8 +77,8 @@ func (s *downSyncer) bind(ctx context.Context, k *kinds.Kind, o session.Objects)
 	return bound, nil
 }
 
-// showHeld writes into the status of a tenant's object why it has no copy.
-func (s *downSyncer) showHeld(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
+// ShowHeld writes into the status of a tenant's object why it has no copy.
+func (s *Syncer) ShowHeld(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
 	if k.Down == nil || k.Down.Held == nil {
 		return nil
 	}

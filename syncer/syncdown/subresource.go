@@ -1,4 +1,4 @@
-package engine
+package syncdown
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 
 // patchSubresource changes what of the copy is written through a subresource, if it differs, and returns the copy as it is
 // then, also where a part of that was refused. What the tenant's object has come to refer to goes first.
-func (s *downSyncer) patchSubresource(
+func (s *Syncer) patchSubresource(
 	ctx context.Context, k *kinds.Kind, o session.Objects, sub kinds.Subresource[client.Object],
 ) (client.Object, error) {
 	merged := o.Super.DeepCopyObject().(client.Object)
-	sub.Merge(s.view.in(ctx, o.Key.Namespace), merged, o.Tenant)
+	sub.Merge(s.view.In(ctx, o.Key.Namespace), merged, o.Tenant)
 	if wire.Equal(merged, o.Super) {
 		return o.Super, nil
 	}
@@ -35,7 +35,7 @@ func (s *downSyncer) patchSubresource(
 
 // patchParts writes the parts of what was refused as a whole, each by itself. Each says only what it adds, so that what the ones before
 // have added stays.
-func (s *downSyncer) patchParts(
+func (s *Syncer) patchParts(
 	ctx context.Context, k *kinds.Kind, super client.Object, name string, parts []client.Object,
 ) (client.Object, error) {
 	latest, whys := super, []error(nil)
@@ -57,7 +57,7 @@ func (s *downSyncer) patchParts(
 }
 
 // writeSubresource changes a copy through a subresource, and returns it as it is then.
-func (s *downSyncer) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
+func (s *Syncer) writeSubresource(ctx context.Context, k *kinds.Kind, name string, merged, was client.Object) (client.Object, error) {
 	if err := s.Guard.PatchSubresource(ctx, k, name, merged, was); err != nil {
 		return was, pending.Classify(err)
 	}

@@ -1,3 +1,4 @@
+// Package session holds what is known of one tenant while it is engaged, and of the super cluster, for all that syncs its objects.
 package session
 
 import (

@@ -1,4 +1,5 @@
-package engine
+// Package own keeps the objects that the syncer has of its own in each namespace of a tenant.
+package own
 
 import (
 	"context"
@@ -13,41 +14,45 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/views"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// ownSyncer keeps the syncer's own objects in the namespaces of one tenant.
-type ownSyncer struct {
+// Syncer keeps the syncer's own objects in the namespaces of one tenant.
+type Syncer struct {
 	*session.Session
-	view *viewer
+	view *views.Viewer
 }
 
-// newOwnSyncer makes the syncer of the own objects in a tenant\'s namespaces.
-func newOwnSyncer(s *session.Session, view *viewer) *ownSyncer {
-	return &ownSyncer{Session: s, view: view}
+// NewSyncer makes the syncer of the own objects in a tenant\'s namespaces.
+func NewSyncer(s *session.Session, view *views.Viewer) *Syncer {
+	return &Syncer{Session: s, view: view}
 }
 
-// isOwn says whether an object of the super cluster is the syncer's own.
-func isOwn(k *kinds.Kind, obj client.Object) bool {
+// IsOwn says whether an object of the super cluster is the syncer's own.
+func IsOwn(k *kinds.Kind, obj client.Object) bool {
 	return !session.IsCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
 }
 
-// ownObject is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
-type ownObject struct {
+// object is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
+type object struct {
 	kind           *kinds.Kind
 	super, desired client.Object
 }
 
 // differs says whether something is to be done about it.
-func (o ownObject) differs() bool {
+func (o object) differs() bool {
 	if o.super == nil || o.desired == nil {
 		return o.super != o.desired
 	}
-	return session.Stand(o.super) == session.Present && (session.IsCopy(o.super) || !wire.Equal(session.MergedSuper(o.kind, o.super, o.desired), o.super))
+	if session.Stand(o.super) != session.Present {
+		return false
+	}
+	return session.IsCopy(o.super) || !wire.Equal(session.MergedSuper(o.kind, o.super, o.desired), o.super)
 }
 
-// ensureOwn makes sure that a namespace of the tenant has the syncer's own objects, and does not look into those that it has.
-func (s *ownSyncer) ensureOwn(ctx context.Context, namespace string) error {
+// Ensure makes sure that a namespace of the tenant has the syncer's own objects, and does not look into those that it has.
+func (s *Syncer) Ensure(ctx context.Context, namespace string) error {
 	for k, own := range s.WithOwn() {
 		super, err := s.SuperObject(ctx, k, s.ownKey(own, namespace))
 		if err != nil {
@@ -63,8 +68,8 @@ func (s *ownSyncer) ensureOwn(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// furnish brings the syncer's own objects in the copy of a namespace to what they should be.
-func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+// Furnish brings the syncer's own objects in the copy of a namespace to what they should be.
+func (s *Syncer) Furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.Name != session.NamespaceKind {
 		return nil
 	}
@@ -76,8 +81,8 @@ func (s *ownSyncer) furnish(ctx context.Context, k *kinds.Kind, o session.Object
 	return nil
 }
 
-// unfurnished says whether that would write anything.
-func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
+// Unfurnished says whether that would write anything.
+func (s *Syncer) Unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
 	if k.Name != session.NamespaceKind {
 		return false, nil
 	}
@@ -91,13 +96,13 @@ func (s *ownSyncer) unfurnished(ctx context.Context, k *kinds.Kind, o session.Ob
 }
 
 // ownKey is where an object of the syncer's own is for a namespace.
-func (s *ownSyncer) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
+func (s *Syncer) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
 	return s.Identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
 }
 
-func (s *ownSyncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (ownObject, error) {
+func (s *Syncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (object, error) {
 	t, key := s.Identity(), s.ownKey(own, namespace)
-	o := ownObject{kind: k, desired: own.Desired(s.view.in(ctx, namespace))}
+	o := object{kind: k, desired: own.Desired(s.view.In(ctx, namespace))}
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
 		o.desired.SetName(key.Name)
@@ -109,7 +114,7 @@ func (s *ownSyncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[cl
 }
 
 // syncOwn brings one of the syncer's own objects to what it should be.
-func (s *ownSyncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
+func (s *Syncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
 	defer s.Locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
 	o, err := s.readOwn(ctx, k, own, namespace)
 	switch {
@@ -127,7 +132,7 @@ func (s *ownSyncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[cl
 }
 
 // createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
-func (s *ownSyncer) createOwn(ctx context.Context, o ownObject) error {
+func (s *Syncer) createOwn(ctx context.Context, o object) error {
 	err := s.Guard.CreateOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
@@ -142,7 +147,7 @@ func (s *ownSyncer) createOwn(ctx context.Context, o ownObject) error {
 	return s.changeOwn(ctx, o)
 }
 
-func (s *ownSyncer) changeOwn(ctx context.Context, o ownObject) error {
+func (s *Syncer) changeOwn(ctx context.Context, o object) error {
 	merged := session.MergedSuper(o.kind, o.super, o.desired)
 	if err := s.Guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return pending.Classify(err)

@@ -1,4 +1,5 @@
-package engine
+// Package views makes the views by which the hooks of kinds look at what is beside an object.
+package views
 
 import (
 	"context"
@@ -15,17 +16,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// viewer makes the views by which the functions of kinds look at what is beside an object of a tenant.
-type viewer struct {
+// Viewer makes the views by which the functions of kinds look at what is beside an object of a tenant.
+type Viewer struct {
 	*session.Session
 	digests digests
 }
 
-// newViewer makes the viewer of a tenant.
-func newViewer(s *session.Session) *viewer { return &viewer{Session: s} }
+// NewViewer makes the viewer of a tenant.
+func NewViewer(s *session.Session) *Viewer { return &Viewer{Session: s} }
 
-// in returns what the functions of a kind may look at.
-func (s *viewer) in(ctx context.Context, namespace string) kinds.View {
+// In returns what the functions of a kind may look at.
+func (s *Viewer) In(ctx context.Context, namespace string) kinds.View {
 	return kinds.View{
 		Tenant: s.Identity(), Namespace: namespace,
 		Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace),
@@ -34,7 +35,7 @@ func (s *viewer) in(ctx context.Context, namespace string) kinds.View {
 }
 
 // offers says whether the tenant is offered the class of a kind and name.
-func (s *viewer) offers(ctx context.Context) func(kind, name string) bool {
+func (s *Viewer) offers(ctx context.Context) func(kind, name string) bool {
 	return func(kind, name string) bool {
 		k := s.Kind(kind)
 		if k == nil || k.Up == nil || s.Identity().Mode(kind) == tenancyv1alpha1.SyncOff {
@@ -46,7 +47,7 @@ func (s *viewer) offers(ctx context.Context) func(kind, name string) bool {
 }
 
 // copyIn finds the tenant's copy of a name in the super cluster's namespace of one of the tenant's.
-func (s *viewer) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
+func (s *Viewer) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
 	return func(kind, name string) client.Object {
 		k := s.Builtin[kind]
 		if k == nil {
@@ -61,7 +62,7 @@ func (s *viewer) copyIn(ctx context.Context, namespace string) func(kind, name s
 }
 
 // rivals finds the super cluster's objects that have a claim and are in none of the tenant's namespaces.
-func (s *viewer) rivals(ctx context.Context) func(kind, claim string) []client.Object {
+func (s *Viewer) rivals(ctx context.Context) func(kind, claim string) []client.Object {
 	return func(name, claim string) []client.Object {
 		k := s.Builtin[name]
 		if k == nil {
@@ -84,13 +85,13 @@ func (s *viewer) rivals(ctx context.Context) func(kind, claim string) []client.O
 }
 
 // ownsNamespace reports whether a namespace of the super cluster is known to be the tenant's.
-func (s *viewer) ownsNamespace(ctx context.Context, name string) bool {
+func (s *Viewer) ownsNamespace(ctx context.Context, name string) bool {
 	ns, err := s.SuperNamespace(ctx, name)
 	return err == nil && ns != nil && ns.Annotations[names.VCUID] == string(s.Identity().UID)
 }
 
 // behind finds the tenant's object behind a super object.
-func (s *viewer) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
+func (s *Viewer) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
 	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
 		k := s.KindOf(gk)
 		if k == nil || k.Down == nil {
@@ -109,7 +110,7 @@ func (s *viewer) behind(ctx context.Context) func(schema.GroupKind, client.Objec
 }
 
 // runsAt returns a function that reports whether a copy of the tenant has an address to itself.
-func (s *viewer) runsAt(ctx context.Context) func(address string) bool {
+func (s *Viewer) runsAt(ctx context.Context) func(address string) bool {
 	return func(address string) bool {
 		for _, k := range s.Builtin {
 			if k.Down == nil || k.Down.Mirror == nil {

@@ -1,4 +1,4 @@
-package engine
+package syncup
 
 import (
 	"testing"
@@ -86,19 +86,19 @@ func TestMergedUp(t *testing.T) {
 func TestMergedBack(t *testing.T) {
 	tenant, super := node(nil, nil), node(nil, nil)
 	tenant.Spec.Unschedulable = true
-	if got := mergedBack(shownNode.Erase(), kinds.View{}, upObjects{super: super, tenant: tenant}); got != nil {
+	if got := mergedBack(shownNode.Erase(), kinds.View{}, objects{super: super, tenant: tenant}); got != nil {
 		t.Errorf("of a kind that a tenant may not change: %v", got)
 	}
 	k := shownNode
 	k.Back = func(_ kinds.View, super, tenant *corev1.Node) { super.Spec.Unschedulable = tenant.Spec.Unschedulable }
-	got := mergedBack(k.Erase(), kinds.View{}, upObjects{super: super, tenant: tenant})
+	got := mergedBack(k.Erase(), kinds.View{}, objects{super: super, tenant: tenant})
 	if got == nil || !got.(*corev1.Node).Spec.Unschedulable {
 		t.Errorf("of what a tenant changed: %v", got)
 	}
 	if super.Spec.Unschedulable {
 		t.Error("the super cluster's object, which is the cache's, changed")
 	}
-	if again := mergedBack(k.Erase(), kinds.View{}, upObjects{super: got, tenant: tenant}); again != nil {
+	if again := mergedBack(k.Erase(), kinds.View{}, objects{super: got, tenant: tenant}); again != nil {
 		t.Errorf("of what the super cluster has already: %v", again)
 	}
 }

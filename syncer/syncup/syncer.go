@@ -1,4 +1,5 @@
-package engine
+// Package syncup syncs the objects of the super cluster that a tenant is shown.
+package syncup
 
 import (
 	"context"
@@ -16,30 +17,31 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/views"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// upSyncer syncs the objects of one tenant that the super cluster shows to it.
-type upSyncer struct {
+// Syncer syncs the objects of one tenant that the super cluster shows to it.
+type Syncer struct {
 	*session.Session
-	view *viewer
+	view *views.Viewer
 	// open watches the tenant's objects of a kind.
 	open func(*kinds.Kind) error
 	// awakening keeps a kind from being watched twice.
 	awakening sync.Mutex
 }
 
-// newUpSyncer makes what syncs up to a tenant. It calls open to watch the tenant\'s objects of a kind that is shown for the first time.
-func newUpSyncer(s *session.Session, view *viewer, open func(*kinds.Kind) error) *upSyncer {
-	return &upSyncer{Session: s, view: view, open: open}
+// NewSyncer makes what syncs up to a tenant. It calls open to watch the tenant\'s objects of a kind that is shown for the first time.
+func NewSyncer(s *session.Session, view *views.Viewer, open func(*kinds.Kind) error) *Syncer {
+	return &Syncer{Session: s, view: view, open: open}
 }
 
-// errOwn is why a tenant does not see an object of the super cluster.
-var errOwn = errors.New("the super cluster offers an object of this name, which is not shown because this one is the tenant's own; " +
+// ErrOwn is why a tenant does not see an object of the super cluster.
+var ErrOwn = errors.New("the super cluster offers an object of this name, which is not shown because this one is the tenant's own; " +
 	"to have it, rename or delete this one")
 
-// syncUp brings the tenant's copy of one object of the super cluster to what it should be.
-func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
+// Sync brings the tenant's copy of one object of the super cluster to what it should be.
+func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
 	defer s.Locks.Lock(k.Name, key)()
 	o, err := s.readAwake(ctx, k, key)
 	if err != nil {
@@ -48,7 +50,7 @@ func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectK
 	own := o.tenant != nil && !session.FromSuper(o.tenant)
 	switch {
 	case own && o.shown != nil:
-		return pending.Reject(errOwn)
+		return pending.Reject(ErrOwn)
 	case own:
 		return nil
 	case o.shown == nil:
@@ -65,7 +67,7 @@ func (s *upSyncer) syncUp(ctx context.Context, k *kinds.Kind, key client.ObjectK
 }
 
 // readUp reads both sides from the caches.
-func (s *upSyncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o upObjects, err error) {
+func (s *Syncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o objects, err error) {
 	if o.tenant, err = s.TenantObject(ctx, k, key); err != nil {
 		return o, err
 	}
@@ -76,18 +78,18 @@ func (s *upSyncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectK
 	return o, err
 }
 
-// upObjects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
-type upObjects struct {
+// objects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
+type objects struct {
 	super, shown, tenant client.Object
 }
 
 // shown is what the tenant should see of an object of the super cluster; nil if nothing.
-func (s *upSyncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
+func (s *Syncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
 	namespace, visible, err := s.sees(ctx, k, super)
 	if err != nil || !visible {
 		return nil, err
 	}
-	desired := k.Up.Desired(s.view.in(ctx, namespace), super)
+	desired := k.Up.Desired(s.view.In(ctx, namespace), super)
 	if desired == nil {
 		return nil, nil
 	}
@@ -99,7 +101,7 @@ func (s *upSyncer) shown(ctx context.Context, k *kinds.Kind, super client.Object
 }
 
 // sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
-func (s *upSyncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
+func (s *Syncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
 	t := s.Identity()
 	switch {
 	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
@@ -119,7 +121,7 @@ func (s *upSyncer) sees(ctx context.Context, k *kinds.Kind, super client.Object)
 }
 
 // withdraw takes away what the tenant should not see any more.
-func (s *upSyncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+func (s *Syncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant == nil || k.Up.Expires {
 		return nil
 	}
@@ -128,7 +130,7 @@ func (s *upSyncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Ob
 
 // takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
 // would protect is the super cluster's.
-func (s *upSyncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+func (s *Syncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant.GetDeletionTimestamp() == nil {
 		return guard.DeleteObject(ctx, s.Client, tenant, nil)
 	}
@@ -145,7 +147,7 @@ func (s *upSyncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Ob
 }
 
 // publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
-func (s *upSyncer) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
+func (s *Syncer) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
 	err := s.Client.Create(ctx, desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -158,8 +160,8 @@ func (s *upSyncer) publish(ctx context.Context, k *kinds.Kind, desired client.Ob
 }
 
 // bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
-func (s *upSyncer) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (bool, error) {
-	merged := mergedBack(k, s.view.in(ctx, ""), o)
+func (s *Syncer) bringDown(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+	merged := mergedBack(k, s.view.In(ctx, ""), o)
 	if merged == nil {
 		return false, nil
 	}
@@ -171,7 +173,7 @@ func (s *upSyncer) bringDown(ctx context.Context, k *kinds.Kind, o upObjects) (b
 }
 
 // refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
-func (s *upSyncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
+func (s *Syncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
 	tenant, err := s.PatchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
 	if err != nil || tenant == nil || k.Up.Status == nil {
 		return err
@@ -181,18 +183,18 @@ func (s *upSyncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired c
 	return s.PatchTenantStatus(ctx, k, tenant, merged)
 }
 
-// ensureNode makes sure that the tenant has the virtual node.
-func (s *upSyncer) ensureNode(ctx context.Context, name string) error {
+// EnsureNode makes sure that the tenant has the virtual node.
+func (s *Syncer) EnsureNode(ctx context.Context, name string) error {
 	key := client.ObjectKey{Name: name}
 	k := s.Builtin[session.NodeKind]
 	if node, err := s.TenantObject(ctx, k, key); err != nil || node != nil {
 		return err
 	}
-	return s.syncUp(ctx, k, key)
+	return s.Sync(ctx, k, key)
 }
 
 // mergedBack returns the super cluster's object with what the tenant changed of it; nil if that is nothing.
-func mergedBack(k *kinds.Kind, v kinds.View, o upObjects) client.Object {
+func mergedBack(k *kinds.Kind, v kinds.View, o objects) client.Object {
 	if k.Up.Back == nil {
 		return nil
 	}
@@ -215,8 +217,8 @@ func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 	return merged
 }
 
-// differsUp says whether the tenant does not hold what it should be shown.
-func (s *upSyncer) differsUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
+// Differs says whether the tenant does not hold what it should be shown.
+func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
 	o, err := s.readUp(ctx, k, key)
 	switch {
 	case err != nil:
@@ -225,7 +227,7 @@ func (s *upSyncer) differsUp(ctx context.Context, k *kinds.Kind, key client.Obje
 		return o.shown != nil, nil
 	case o.shown == nil:
 		return session.FromSuper(o.tenant) && session.Stand(o.tenant) == session.Present, nil
-	case !session.FromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view.in(ctx, ""), o) != nil:
+	case !session.FromSuper(o.tenant), k.Up.Replace(o.tenant, o.shown), mergedBack(k, s.view.In(ctx, ""), o) != nil:
 		return true, nil
 	}
 	merged := mergedUp(k, o.tenant, o.shown)
