@@ -59,8 +59,9 @@ func resourceOf(cluster dynamic.Interface, obj *unstructured.Unstructured) dynam
 	return cluster.Resource(plural)
 }
 
-// isTenants reports whether an object that is there is the tenant's, to be left alone: a ConfigMap, which tenants are meant to change, and an
-// APIService that was not made here, so that the tenant serves the API.
+// isTenants reports whether an existing object is the tenant's, to be left
+// unchanged: a ConfigMap, which tenants are meant to change, and an APIService
+// that was not created here, so that the tenant serves the API.
 func isTenants(have *unstructured.Unstructured) bool {
 	switch have.GetKind() {
 	case "ConfigMap":
