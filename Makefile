@@ -54,11 +54,11 @@ build: ## Build all binaries into bin/
 
 # A node's programs, and the images that run on it: those of Kubernetes are of the same module as vc-standalone, so that they
 # share its build cache.
-NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(shell cd hack/node && go list -m -f '{{.Version}}' \
+NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(shell cd test/node && go list -m -f '{{.Version}}' \
 	github.com/containerd/containerd/v2)
 
-# Reports what is missing before anything is compiled: the node takes four minutes to build. hack/node may want a newer Go.
-NODE_REQUIREMENTS = cd hack/node && go version >/dev/null && cd ../../standalone && go run -buildvcs=false ./nodes/cmd/node-requirements
+# Reports what is missing before anything is compiled: the node takes four minutes to build. test/node may want a newer Go.
+NODE_REQUIREMENTS = cd test/node && go version >/dev/null && cd ../../standalone && go run -buildvcs=false ./nodes/cmd/node-requirements
 
 .PHONY: node-can-build node-can-run
 node-can-build:
@@ -70,13 +70,13 @@ node-can-run:
 node: node-can-build build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/ \
 		k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy k8s.io/kubernetes/cmd/kubectl ./nodes/cmd/node-policies
-	cd hack/node && $(GO_BUILD) -ldflags '$(NODE_LDFLAGS)' -tags 'no_btrfs no_devmapper no_zfs' -o $(BIN)/node/ \
+	cd test/node && $(GO_BUILD) -ldflags '$(NODE_LDFLAGS)' -tags 'no_btrfs no_devmapper no_zfs' -o $(BIN)/node/ \
 		github.com/containerd/containerd/v2/cmd/containerd github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2 \
 		github.com/containerd/containerd/v2/cmd/ctr
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
-	cd hack/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
+	cd test/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
 	cd test/node/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
-	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
+	cd test/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
 
 # What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.
 SUITE := $(BIN)/conformance
@@ -89,7 +89,7 @@ conformance-suite: node ## Build Kubernetes' conformance suite and its images in
 	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
 	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
 	$(GO_BUILD) -o $(SUITE)/ github.com/onsi/ginkgo/v2/ginkgo
-	cd hack/node && go run -buildvcs=false ./cmd/images --programs $(SUITE)/programs --out $(SUITE)/images \
+	cd test/node && go run -buildvcs=false ./cmd/images --programs $(SUITE)/programs --out $(SUITE)/images \
 		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
 
 .PHONY: generate
@@ -215,7 +215,7 @@ lint-code: $(TOOLS)/golangci-lint
 	$(TOOLS)/golangci-lint run ./...
 	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
-	cd hack/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen

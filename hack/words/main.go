@@ -18,7 +18,7 @@ import (
 // covered are the documents and folders that are checked without arguments.
 const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md docs/admins docs/architecture.md " +
 	"docs/conformance.md docs/decisions docs/plugin-authors.md docs/real-node.md docs/scaling.md docs/security.md " +
-	"docs/troubleshooting.md apis cmd config controllers hack/metrics hack/node hack/rbac internal standalone/app " +
+	"docs/troubleshooting.md apis cmd config controllers hack/metrics test/node hack/rbac internal standalone/app " +
 	"standalone/bench standalone/cmd standalone/datadir standalone/demo standalone/internal standalone/metricsserver " +
 	"standalone/provisioner standalone/volumes test/conformance test/e2e test/escapes test/kit test/modules " +
 	"test/node test/plugins vnagent"

@@ -51,7 +51,7 @@ func download(ctx context.Context, dir string, packages []string) error {
 		"-o", "Dir::State::status=" + status, "-o", "Dir::Cache::archives=" + dir, "-o", "Debug::NoLocking=1",
 		"-o", "APT::Sandbox::User=", "install",
 	}
-	out, err := exec.CommandContext(ctx, "apt-get", append(args, packages...)...).CombinedOutput() //nolint:gosec // names of ours
+	out, err := exec.CommandContext(ctx, "apt-get", append(args, packages...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w (is apt-get update needed?): %s", err, out)
 	}
@@ -60,7 +60,7 @@ func download(ctx context.Context, dir string, packages []string) error {
 
 // unpack copies the files of a package. Directories are those of the packages before it.
 func unpack(ctx context.Context, writer *tar.Writer, directories map[string]bool, file string) error {
-	command := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file) //nolint:gosec // one that was just fetched
+	command := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return err

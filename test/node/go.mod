@@ -1,6 +1,6 @@
 // Module node builds what a real node runs and Kubernetes does not bring along: containerd, CoreDNS, and images. It is apart
 // because neither containerd nor CoreDNS has the dependencies of Kubernetes in the same versions.
-module github.com/virtualcluster/virtualcluster/hack/node
+module github.com/virtualcluster/virtualcluster/test/node
 
 go 1.26.6
 

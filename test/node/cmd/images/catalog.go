@@ -88,7 +88,7 @@ func busybox(ctx context.Context, dir string) ([]entry, error) {
 	if err != nil {
 		return nil, errors.New("busybox is missing: apt-get install busybox-static")
 	}
-	list, err := exec.CommandContext(ctx, source, "--list").Output() //nolint:gosec // it is busybox
+	list, err := exec.CommandContext(ctx, source, "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the tools of %s: %w", source, err)
 	}
