@@ -35,7 +35,7 @@ func IsRejection(err error) bool { return errors.As(err, &RejectionError{}) }
 func Classify(err error) error {
 	switch {
 	case LacksRights(err):
-		return fmt.Errorf("the syncer lacks a right in the super cluster (see docs/admins.md): %w", err)
+		return fmt.Errorf("the syncer lacks a right in the super cluster (see docs/admins/custom-resources.md): %w", err)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return err
 	case errors.Is(err, guard.ErrForeign), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),

@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 			if !errors.Is(got, tt.err) {
 				t.Errorf("%v does not lead to its cause %v", got, tt.err)
 			}
-			if tells := strings.Contains(fmt.Sprint(got), "docs/admins.md"); tells != LacksRights(tt.err) {
+			if tells := strings.Contains(fmt.Sprint(got), "docs/admins/custom-resources.md"); tells != LacksRights(tt.err) {
 				t.Errorf("%v tells the admin what to do: %t", got, tells)
 			}
 		})

@@ -29,9 +29,11 @@ type Syncer struct {
 	open func(*kinds.Kind) error
 	// awakening keeps a kind from being watched twice.
 	awakening sync.Mutex
+	// lastShown tells changes that the tenant has made of nodes and classes.
+	lastShown lastShown
 }
 
-// NewSyncer makes what syncs up to a tenant. It calls open to watch the tenant\'s objects of a kind that is shown for the first time.
+// NewSyncer makes what syncs up to a tenant. It calls open to watch the tenant's objects of a kind that is shown for the first time.
 func NewSyncer(s *session.Session, view *views.Viewer, open func(*kinds.Kind) error) *Syncer {
 	return &Syncer{Session: s, view: view, open: open}
 }
@@ -62,6 +64,9 @@ func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 	}
 	if changed, err := s.bringDown(ctx, k, o); changed || err != nil {
 		return err
+	}
+	if k.Up.Node || k.Up.Class {
+		return s.refreshAndTell(ctx, k, key, o)
 	}
 	return s.refresh(ctx, k, o.tenant, o.shown)
 }
@@ -131,6 +136,7 @@ func (s *Syncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Obje
 // takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
 // would protect is the super cluster's.
 func (s *Syncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+	s.lastShown.forget(kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(tenant)})
 	if tenant.GetDeletionTimestamp() == nil {
 		return guard.DeleteObject(ctx, s.Client, tenant, nil)
 	}

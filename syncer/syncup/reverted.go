@@ -1,0 +1,77 @@
+package syncup
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
+)
+
+// reasonReverted is the reason of the event on a copy of an object of the super cluster that the tenant has changed.
+const reasonReverted = "ChangeReverted"
+
+// reverted is the text of that event.
+const reverted = "this object belongs to the super cluster, so the change is reverted; ask a platform admin to make it there"
+
+// lastShown remembers what a tenant was shown of nodes and classes when its copies were last up to date. It tells a change that the
+// tenant has made from one of the super cluster. The zero value is ready.
+type lastShown struct {
+	mu    sync.Mutex
+	shown map[kinds.ObjectKey]uint64
+}
+
+// put remembers what is shown of an object.
+func (l *lastShown) put(key kinds.ObjectKey, digest uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown == nil {
+		l.shown = map[kinds.ObjectKey]uint64{}
+	}
+	l.shown[key] = digest
+}
+
+// forget drops an object that the tenant does not have any more.
+func (l *lastShown) forget(key kinds.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.shown, key)
+}
+
+// is reports whether this is what was shown.
+func (l *lastShown) is(key kinds.ObjectKey, digest uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return digest != 0 && l.shown[key] == digest
+}
+
+// refreshAndTell refreshes the tenant's copy of a node or a class, and tells the tenant if that reverts a change of its own.
+func (s *Syncer) refreshAndTell(ctx context.Context, k *kinds.Kind, key client.ObjectKey, o objects) error {
+	at, digest := kinds.ObjectKey{Kind: k.Name, Key: key}, digestOf(mergedUp(k, k.Fresh(), o.shown))
+	changed := s.lastShown.is(at, digest) && !wire.Equal(o.tenant, mergedUp(k, o.tenant, o.shown))
+	if err := s.refresh(ctx, k, o.tenant, o.shown); err != nil {
+		return err
+	}
+	s.lastShown.put(at, digest)
+	if !changed {
+		return nil
+	}
+	reporter := pending.Reporter{Client: s.Client, Reader: s.Cluster.GetAPIReader(), Scheme: s.Cluster.GetScheme()}
+	return reporter.Report(ctx, o.tenant, reasonReverted, reverted)
+}
+
+// digestOf tells one state of an object from another; 0 if it cannot be encoded.
+func digestOf(obj client.Object) uint64 {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
