@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -48,7 +49,7 @@ type engagement struct {
 
 // newEngagement begins the engagement of a tenant, until ctx ends.
 func newEngagement(ctx context.Context, e *Engine, c session.TenantCluster) *engagement {
-	counts := session.PendingCounts{Rejected: e.metrics.countRefused, Denied: e.metrics.countHeld}
+	counts := session.PendingCounts{Rejected: e.metrics.countRefused, Denied: e.metrics.countHeld, Blocked: e.metrics.countBlocked}
 	return engage(e, session.New(ctx, e.SuperCluster, c, counts, e.metrics.refusedWrites.Inc))
 }
 
@@ -92,6 +93,12 @@ func (s *engagement) settle() {
 func (s *engagement) conclude(
 	ctx context.Context, k *kinds.Kind, key client.ObjectKey, err error, retries int64,
 ) (reconcile.Result, error) {
+	if why, ok := errors.AsType[*pending.BlockedError](err); ok {
+		s.Rejections.Clear(k.Name, key)
+		s.Denials.Clear(k.Name, key)
+		return s.block(ctx, k, key, why)
+	}
+	s.Blocks.Clear(k.Name, key)
 	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
 		s.Rejections.Clear(k.Name, key)
 		return reconcile.Result{}, s.hold(ctx, k, key, why, retries)
@@ -103,6 +110,26 @@ func (s *engagement) conclude(
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: s.Rejections.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
+}
+
+// block notes that an object waits for another one, and tells the tenant when that lasts.
+func (s *engagement) block(
+	ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *pending.BlockedError,
+) (reconcile.Result, error) {
+	now := time.Now()
+	block := s.Blocks.Put(k.Name, key, why.On, now)
+	if left := pending.BlockedAfter - now.Sub(block.Since); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	if block.Told {
+		return reconcile.Result{}, nil
+	}
+	if err := s.report(ctx, k, key, pending.ReasonBlocked, why); err != nil {
+		return reconcile.Result{}, err
+	}
+	block.Told = true
+	s.Blocks.Note(k.Name, key, block)
+	return reconcile.Result{}, nil
 }
 
 // sync carries one object.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -211,6 +212,7 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 func (e *Engine) disengage(name multicluster.ClusterName, s *engagement) {
 	s.Rejections.End()
 	s.Denials.End()
+	s.Blocks.End()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
@@ -283,6 +285,7 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 		return reconcile.Result{}, nil
 	}
 	e.metrics.observeSync(k.Name, sent, began, err)
+	log.FromContext(ctx).V(1).Info("Reconciled", "result", resultOf(err), "sent", directionOf(sent), "reason", reasonOf(err))
 	switch {
 	case errors.Is(err, deletion.ErrInDoubt):
 		return reconcile.Result{RequeueAfter: deletion.RetryInDoubt}, nil

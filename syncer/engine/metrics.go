@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
@@ -25,6 +26,7 @@ type Metrics struct {
 	waited         *prometheus.HistogramVec
 	refusedObjects *prometheus.GaugeVec
 	heldObjects    *prometheus.GaugeVec
+	blockedObjects *prometheus.GaugeVec
 	refusedWrites  prometheus.Counter
 	patrolFindings *prometheus.CounterVec
 	patrolDuration prometheus.Histogram
@@ -40,7 +42,8 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		synced: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_sync_duration_seconds",
 			Help: "How long the work on one object took, by kind; by direction: down, when it sent something to the super cluster; up, to the " +
-				"tenant; both; or none; and by result: done; waiting, for its turn with the validators; " +
+				"tenant; both; or none; and by result: done; waiting, for its turn with the validators; blocked, on an object " +
+				"that does not exist; in_doubt, whether the tenant has deleted what is missing; " +
 				"refused, which is the tenant's to mend; conflict, with another writer; forbidden, for want of a right of the syncer's; " +
 				"timeout; or error.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -51,14 +54,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 				"The time for which their tenant was paused or at its cap counts.",
 			Buckets: []float64{.0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"priority", "weight"}),
-		refusedObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "vc_syncer_refused_objects",
-			Help: "Tenants' objects that are not carried for now because they are refused; each has an event that says why.",
-		}, []string{kindLabel}),
-		heldObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "vc_syncer_held_objects",
-			Help: "Tenants' objects that are not carried for now because validators do not allow them; each has an event that says why.",
-		}, []string{kindLabel}),
+		refusedObjects: pendingObjects("vc_syncer_refused_objects",
+			"Tenants' objects that are not synced for now because they are refused; each has an event that says why."),
+		heldObjects: pendingObjects("vc_syncer_held_objects",
+			"Tenants' objects that are not synced for now because validators do not allow them; each has an event that says why."),
+		blockedObjects: pendingObjects("vc_syncer_blocked_objects",
+			"Tenants' objects that are not synced for now because they refer to something that does not exist; each has an "+
+				"event that names it after ten seconds."),
 		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_refused_writes_total",
 			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
@@ -83,7 +85,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.refusedWrites, m.patrolFindings,
+		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.blockedObjects, m.refusedWrites, m.patrolFindings,
 		m.patrolDuration, m.patrolPostponed, m.patrolled, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
@@ -91,6 +93,11 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// pendingObjects makes a gauge of objects that are not synced for now, by kind.
+func pendingObjects(name, help string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{kindLabel})
 }
 
 // observeSync notes that the work on an object ended.
@@ -117,10 +124,14 @@ func resultOf(err error) string {
 	switch {
 	case err == nil:
 		return "done"
+	case pending.IsBlocked(err):
+		return "blocked"
 	case pending.IsRejection(err):
 		return "refused"
 	case errors.Is(err, queue.ErrNotItsTurn):
 		return "waiting"
+	case errors.Is(err, deletion.ErrInDoubt):
+		return "in_doubt"
 	case pending.LacksRights(err):
 		return "forbidden"
 	case apierrors.IsConflict(err):
@@ -129,6 +140,14 @@ func resultOf(err error) string {
 		return "timeout"
 	}
 	return "error"
+}
+
+// reasonOf returns the text of an error; empty for nil.
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // weightClass sorts tenants by their weights, into few classes.
@@ -167,6 +186,11 @@ func (m *Metrics) countRefused(kind string, by int) {
 // countHeld counts objects that validators come not to allow, or do no more.
 func (m *Metrics) countHeld(kind string, by int) {
 	m.heldObjects.WithLabelValues(kind).Add(float64(by))
+}
+
+// countBlocked counts objects that become blocked on others, or are no more.
+func (m *Metrics) countBlocked(kind string, by int) {
+	m.blockedObjects.WithLabelValues(kind).Add(float64(by))
 }
 
 // observePatrol notes that the patrol has compared everything once.

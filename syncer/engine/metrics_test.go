@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
@@ -30,7 +31,9 @@ func TestResultOf(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nothing went wrong": {nil, "done"},
+		"nothing went wrong":   {nil, "done"},
+		"in doubt":             {deletion.ErrInDoubt, "in_doubt"},
+		"something is missing": {&pending.BlockedError{On: "ServiceAccount web"}, "blocked"},
 		"the tenant's to mend": {
 			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "refused",
 		},

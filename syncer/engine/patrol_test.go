@@ -58,6 +58,7 @@ func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	s := &session.Session{
 		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{}}, Ctx: context.Background(), Cluster: there,
 		TenantRecent: caches.NewRecent(), SuperRecent: caches.NewRecent(), Rejections: pending.NewRejections(func(string, int) {}), Denials: pending.NewDenials(func(string, int) {}),
+		Blocks: pending.NewBlocks(func(string, int) {}),
 	}
 	s.SetIdentity(kindstest.Blue())
 	tenant, super := cachestest.NewReader(), cachestest.NewReader()

@@ -28,6 +28,7 @@ func (c *carriage) checkRights(ctx context.Context, r kinds.CustomResource) erro
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("in the super cluster the syncer lacks the rights to %s; give it a ClusterRole that has them (see docs/admins/custom-resources.md)",
+	return fmt.Errorf("in the super cluster the syncer lacks the rights to %s; "+
+		"give it a ClusterRole that has them (see docs/admins/custom-resources.md)",
 		strings.Join(missing, ", "))
 }

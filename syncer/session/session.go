@@ -37,13 +37,15 @@ type Session struct {
 	// Rejections are the objects that the super cluster does not take, held those that validators do not allow.
 	Rejections *pending.Rejections
 	Denials    *pending.Denials
+	// Blocks are the objects that wait for others.
+	Blocks *pending.Blocks
 	// Locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	Locks caches.KeyLocks
 }
 
-// PendingCounts are called with the objects of a kind that become rejected or denied, or are no more.
+// PendingCounts are called when objects of a kind become pending, or are no more.
 type PendingCounts struct {
-	Rejected, Denied func(kind string, by int)
+	Rejected, Denied, Blocked func(kind string, by int)
 }
 
 // New makes the session of a tenant that is engaged until ctx ends. It calls rejected for every write that the guard rejects.
@@ -59,6 +61,7 @@ func New(ctx context.Context, super *SuperCluster, c TenantCluster, counts Pendi
 		SuperRecent:  caches.NewRecent(),
 		Rejections:   pending.NewRejections(counts.Rejected),
 		Denials:      pending.NewDenials(counts.Denied),
+		Blocks:       pending.NewBlocks(counts.Blocked),
 	}
 	s.tenant.Store(&t)
 	carried := map[string]*kinds.Kind{}

@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// create makes the copy, after all that it needs. Where that is not there yet, its event leads here again.
+// create creates the copy, after all that it needs.
 func (s *Syncer) create(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	var err error
 	if o.Tenant, err = s.tenantContents(ctx, k, o); err != nil || o.Tenant == nil {
@@ -24,9 +24,12 @@ func (s *Syncer) create(ctx context.Context, k *kinds.Kind, o session.Objects) e
 	if err := s.admit(ctx, k, o); err != nil {
 		return err
 	}
-	ready, err := s.prepare(ctx, k, o.Tenant)
-	if err != nil || !ready {
+	missing, err := s.prepare(ctx, k, o.Tenant)
+	if err != nil {
 		return err
+	}
+	if missing != "" {
+		return &pending.BlockedError{On: missing}
 	}
 	desired, err := s.desired(ctx, k, o)
 	if err != nil {
@@ -100,17 +103,20 @@ func (s *Syncer) admit(ctx context.Context, k *kinds.Kind, o session.Objects) er
 	return nil
 }
 
-// prepare ensures the namespace of an object and what it refers to, and reports whether what is required exists.
-func (s *Syncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
+// prepare ensures the namespace of an object and what it refers to, and returns what is required and missing; empty for nothing.
+func (s *Syncer) prepare(ctx context.Context, k *kinds.Kind, obj client.Object) (missing string, err error) {
 	if obj.GetNamespace() == "" {
-		return true, nil
+		return "", nil
 	}
 	ready, err := s.ensure(ctx, session.NamespaceKind, client.ObjectKey{Name: obj.GetNamespace()})
-	if err != nil || !ready {
-		return false, err
+	if err != nil {
+		return "", err
+	}
+	if !ready {
+		return session.NamespaceKind + " " + obj.GetNamespace(), nil
 	}
 	if err := s.Own.Ensure(ctx, obj.GetNamespace()); err != nil {
-		return false, err
+		return "", err
 	}
 	return s.resolve(ctx, k, obj)
 }

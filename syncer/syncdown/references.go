@@ -1,6 +1,7 @@
 package syncdown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (s *Syncer) ensure(ctx context.Context, name string, key client.ObjectKey) 
 	if super, err := s.SuperObject(ctx, k, superKey); err != nil || super != nil && s.IsOurs(super) && s.isCurrent(k, super) {
 		return session.Stand(super) == session.Present, err
 	}
-	if err := s.Sync(ctx, k, key); err != nil {
+	if err := s.Sync(ctx, k, key); err != nil && !pending.IsBlocked(err) {
 		return false, err
 	}
 	super, err := s.SuperObject(ctx, k, superKey)
@@ -53,19 +54,20 @@ func (s *Syncer) isCurrent(k *kinds.Kind, super client.Object) bool {
 	return session.Stand(super) != session.Present || k.Down.Current(s.Identity(), super)
 }
 
-// resolve ensures the copies of all that an object refers to, and reports whether those that are required exist. A copy may name
-// only copies of its own tenant: any other object of such a name in the super cluster is the platform's, and the tenant may not
-// read it.
-func (s *Syncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (ready bool, err error) {
-	ready = true
+// resolve ensures the copies of all that an object refers to, and returns one of those that are required and missing; empty for none. A
+// copy may name only copies of its own tenant: any other object of such a name in the super cluster is the platform's, and the tenant may
+// not read it.
+func (s *Syncer) resolve(ctx context.Context, k *kinds.Kind, obj client.Object) (missing string, err error) {
 	for _, ref := range kinds.References(k, obj) {
 		there, err := s.resolveReference(ctx, k, ref, ref.KeyFor(obj.GetNamespace()))
 		if err != nil {
-			return false, err
+			return "", err
 		}
-		ready = ready && (there || !ref.Required)
+		if !there && ref.Required {
+			missing = cmp.Or(missing, ref.Kind+" "+ref.Name)
+		}
 	}
-	return ready, nil
+	return missing, nil
 }
 
 // resolveReference ensures the copy of one object that another of kind k refers to, and reports whether it exists.

@@ -22,7 +22,7 @@ func (s *Syncer) patchSubresource(
 	if wire.Equal(merged, o.Super) {
 		return o.Super, nil
 	}
-	if ready, err := s.prepare(ctx, k, o.Tenant); err != nil || !ready {
+	if missing, err := s.prepare(ctx, k, o.Tenant); err != nil || missing != "" {
 		return o.Super, err
 	}
 	parts := sub.Parts(o.Super, merged)
