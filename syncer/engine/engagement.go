@@ -109,7 +109,11 @@ func (s *engagement) conclude(
 		s.Rejections.Clear(k.Name, key)
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: s.Rejections.Next(k.Name, key)}, s.report(ctx, k, key, pending.ReasonRejected, why)
+	after := s.Rejections.Next(k.Name, key)
+	if err := s.report(ctx, k, key, pending.ReasonRejected, why); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: after}, nil
 }
 
 // block notes that an object waits for another one, and tells the tenant when that lasts.

@@ -164,13 +164,16 @@ var _ = Describe("What the platform has in a tenant's namespace", Ordered, func(
 		kit.Create(ctx, mallory.Client, p)
 		down := kit.SuperOf(mallory, p)
 		kit.ShouldExist(ctx, super.Client, down)
-		Expect(kit.Get(ctx, mallory.Client, p)).To(Succeed())
-		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-			Name: "look", Image: "example/app:1", EnvFrom: []corev1.EnvFromSource{{
-				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: own}},
-			}},
-		}}}
 		Eventually(func(ctx context.Context) error {
+			// The pod changes meanwhile: it is bound and runs.
+			if err := kit.Get(ctx, mallory.Client, p); err != nil {
+				return err
+			}
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+				Name: "look", Image: "example/app:1", EnvFrom: []corev1.EnvFromSource{{
+					SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: own}},
+				}},
+			}}}
 			return mallory.Client.SubResource("ephemeralcontainers").Update(ctx, p)
 		}).WithContext(ctx).Should(Succeed())
 		Eventually(kit.Rejections(ctx, mallory, p)).Should(ContainElement(ContainSubstring(theirs)))
