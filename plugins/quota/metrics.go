@@ -24,8 +24,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{tenantLabel, classLabel, resourceLabel})
 	}
 	m := &metrics{
-		used: gauge("vc_syncer_quota_used", "Usage of the resources that spec.quota limits, by the tenant's cluster key, the priority class that the "+
-			"limit is for (empty for all), and resource."),
+		used: gauge("vc_syncer_quota_used", "Usage of the resources that spec.quota limits, by the tenant's cluster key, "+
+			"the priority class that the limit is for (empty for all), and resource."),
 		hard: gauge("vc_syncer_quota_hard", "Limits of spec.quota, with the labels of vc_syncer_quota_used."),
 	}
 	for _, c := range []prometheus.Collector{m.used, m.hard} {
