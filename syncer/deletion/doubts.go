@@ -67,7 +67,7 @@ func (s *Doubts) AllowRelease(ctx context.Context) error {
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
-// confirmEmptiness is asked about a namespace that is missing in the tenant though nobody was seen to delete it. All that is in its
+// confirmEmptiness is asked about a namespace that is missing in the tenant though no deletion was seen. All that is in its
 // copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
 // the two is not the whole truth.
 func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
@@ -86,7 +86,7 @@ func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// confirmAbsence is asked about objects that are missing in the tenant though nobody was seen to delete them. They count as
+// confirmAbsence is asked about objects that are missing in the tenant though no deletion was seen. They count as
 // deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
 // twice at the same time.
 func (s *Doubts) confirmAbsence(ctx context.Context) error {

@@ -150,6 +150,5 @@ func (s *engagement) report(ctx context.Context, k *kinds.Kind, key client.Objec
 	if err != nil || obj == nil {
 		return err
 	}
-	reporter := pending.Reporter{Client: s.Client, Reader: s.Cluster.GetAPIReader(), Scheme: s.Cluster.GetScheme()}
-	return reporter.Report(ctx, obj, reason, s.Identity().Text(why.Error(), key.Namespace))
+	return s.Report(ctx, obj, reason, s.Identity().Text(why.Error(), key.Namespace))
 }

@@ -285,7 +285,9 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 		return reconcile.Result{}, nil
 	}
 	e.metrics.observeSync(k.Name, sent, began, err)
-	log.FromContext(ctx).V(1).Info("Reconciled", "result", resultOf(err), "sent", directionOf(sent), "reason", reasonOf(err))
+	if logger := log.FromContext(ctx).V(1); logger.Enabled() {
+		logger.Info("Reconciled", "result", resultOf(err), "sent", directionOf(sent), "reason", err)
+	}
 	switch {
 	case errors.Is(err, deletion.ErrInDoubt):
 		return reconcile.Result{RequeueAfter: deletion.RetryInDoubt}, nil

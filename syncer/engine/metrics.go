@@ -142,14 +142,6 @@ func resultOf(err error) string {
 	return "error"
 }
 
-// reasonOf returns the text of an error; empty for nil.
-func reasonOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // weightClass sorts tenants by their weights, into few classes.
 func weightClass(weight int32) string {
 	switch {

@@ -44,8 +44,8 @@ func (e *Engine) addTokens(mgr mcmanager.Manager) error {
 	}
 	e.Caches[kinds.TokenSecrets] = caches.NewReader(kept)
 	e.TokenKinds.Secrets = &kinds.Kind{
-		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokens.SecretType.Kind),
-		Object: &metav1.PartialObjectMetadata{TypeMeta: tokens.SecretType}, Source: kinds.TokenSecrets,
+		Name: "Tokens", GVK: corev1.SchemeGroupVersion.WithKind(tokens.SecretType().Kind),
+		Object: &metav1.PartialObjectMetadata{TypeMeta: tokens.SecretType()}, Source: kinds.TokenSecrets,
 	}
 	return mgr.GetLocalManager().Add(kept)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Set are the objects of a tenant that are not carried for now, each with what is remembered of it.
+// Set are the objects of a tenant that are not synced for now, each with what is remembered of it.
 type Set[T any] struct {
 	// count is told of objects that become pending, or are no more.
 	count func(kind string, by int)
@@ -51,7 +51,7 @@ func (p *Set[T]) Note(kind string, key client.ObjectKey, now T) {
 	}
 }
 
-// Clear forgets an object that was carried this time.
+// Clear forgets an object that was synced this time.
 func (p *Set[T]) Clear(kind string, key client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
@@ -139,6 +140,12 @@ func (s *Session) PatchTenantStatus(ctx context.Context, k *kinds.Kind, was, now
 	}
 	s.TenantRecent.Put(k.Name, now)
 	return nil
+}
+
+// Report creates an event about one of the tenant's objects. The same cause counts up one event.
+func (s *Session) Report(ctx context.Context, obj client.Object, reason, message string) error {
+	reporter := pending.Reporter{Client: s.Client, Reader: s.Cluster.GetAPIReader(), Scheme: s.Cluster.GetScheme()}
+	return reporter.Report(ctx, obj, reason, message)
 }
 
 // IsCopyOf reports whether a copy of this origin is that of this tenant's object, and not of an earlier one of the name.

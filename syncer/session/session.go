@@ -34,7 +34,7 @@ type Session struct {
 
 	// What was written to either side and is not in its cache yet.
 	TenantRecent, SuperRecent *caches.Recent
-	// Rejections are the objects that the super cluster does not take, held those that validators do not allow.
+	// Rejections are the objects that the super cluster rejects, Denials those that validators reject.
 	Rejections *pending.Rejections
 	Denials    *pending.Denials
 	// Blocks are the objects that wait for others.

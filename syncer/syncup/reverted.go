@@ -9,8 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
-	"github.com/virtualcluster/virtualcluster/syncer/pending"
-	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // reasonReverted is the reason of the event on a copy of an object of the super cluster that the tenant has changed.
@@ -53,16 +51,16 @@ func (l *lastShown) is(key kinds.ObjectKey, digest uint64) bool {
 // refreshAndTell refreshes the tenant's copy of a node or a class, and tells the tenant if that reverts a change of its own.
 func (s *Syncer) refreshAndTell(ctx context.Context, k *kinds.Kind, key client.ObjectKey, o objects) error {
 	at, digest := kinds.ObjectKey{Kind: k.Name, Key: key}, digestOf(mergedUp(k, k.Fresh(), o.shown))
-	changed := s.lastShown.is(at, digest) && !wire.Equal(o.tenant, mergedUp(k, o.tenant, o.shown))
-	if err := s.refresh(ctx, k, o.tenant, o.shown); err != nil {
+	known := s.lastShown.is(at, digest)
+	differed, err := s.refresh(ctx, k, o.tenant, o.shown)
+	if err != nil {
 		return err
 	}
 	s.lastShown.put(at, digest)
-	if !changed {
+	if !known || !differed {
 		return nil
 	}
-	reporter := pending.Reporter{Client: s.Client, Reader: s.Cluster.GetAPIReader(), Scheme: s.Cluster.GetScheme()}
-	return reporter.Report(ctx, o.tenant, reasonReverted, reverted)
+	return s.Report(ctx, o.tenant, reasonReverted, reverted)
 }
 
 // digestOf tells one state of an object from another; 0 if it cannot be encoded.

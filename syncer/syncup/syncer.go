@@ -68,7 +68,8 @@ func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 	if k.Up.Node || k.Up.Class {
 		return s.refreshAndTell(ctx, k, key, o)
 	}
-	return s.refresh(ctx, k, o.tenant, o.shown)
+	_, err = s.refresh(ctx, k, o.tenant, o.shown)
+	return err
 }
 
 // readUp reads both sides from the caches.
@@ -178,15 +179,20 @@ func (s *Syncer) bringDown(ctx context.Context, k *kinds.Kind, o objects) (bool,
 	return true, nil
 }
 
-// refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource.
-func (s *Syncer) refresh(ctx context.Context, k *kinds.Kind, tenant, desired client.Object) error {
-	tenant, err := s.PatchTenant(ctx, k, tenant, mergedUp(k, tenant, desired))
-	if err != nil || tenant == nil || k.Up.Status == nil {
-		return err
+// refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource. It reports whether the object
+// differed.
+func (s *Syncer) refresh(ctx context.Context, k *kinds.Kind, was, desired client.Object) (differed bool, err error) {
+	tenant, err := s.PatchTenant(ctx, k, was, mergedUp(k, was, desired))
+	if err != nil || tenant == nil {
+		return false, err
+	}
+	differed = tenant != was
+	if k.Up.Status == nil {
+		return differed, nil
 	}
 	merged := tenant.DeepCopyObject().(client.Object)
 	k.Up.Status(merged, desired)
-	return s.PatchTenantStatus(ctx, k, tenant, merged)
+	return differed, s.PatchTenantStatus(ctx, k, tenant, merged)
 }
 
 // EnsureNode makes sure that the tenant has the virtual node.

@@ -32,8 +32,10 @@ type Issuer struct{ *session.Session }
 // NewIssuer makes the issuer of a tenant's tokens.
 func NewIssuer(s *session.Session) *Issuer { return &Issuer{s} }
 
-// SecretType is what an apiserver knows Secrets as.
-var SecretType = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
+// SecretType returns what an apiserver knows Secrets as.
+func SecretType() metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
+}
 
 const (
 	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
@@ -145,7 +147,7 @@ func (s *Issuer) keepTokens(ctx context.Context, o session.Objects, issued map[s
 	if err := s.Guard.Apply(ctx, o.SuperKey.Namespace, secret); err != nil {
 		return pending.Classify(err)
 	}
-	s.SuperRecent.Put(s.TokenKinds.Secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: SecretType, ObjectMeta: metav1.ObjectMeta{
+	s.SuperRecent.Put(s.TokenKinds.Secrets.Name, &metav1.PartialObjectMetadata{TypeMeta: SecretType(), ObjectMeta: metav1.ObjectMeta{
 		Namespace: *secret.Namespace, Name: *secret.Name, UID: *secret.UID, ResourceVersion: *secret.ResourceVersion, Annotations: annotations,
 	}})
 	return nil
