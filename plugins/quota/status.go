@@ -9,11 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
 // fieldOwner is who owns status.quota.
@@ -48,22 +47,12 @@ func (q *Quota) writeStatus(ctx context.Context, key string) error {
 	if vc.Status.ClusterNamespace != key || equality.Semantic.DeepEqual(vc.Status.Quota, want) {
 		return nil
 	}
-	applied, err := application(vc, want)
-	if err != nil {
-		return err
-	}
-	apply := client.ApplyConfigurationFromUnstructured(applied)
-	return client.IgnoreNotFound(q.env.Client.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
+	return vcstatus.ApplyQuota(ctx, q.env.Client, vc, fieldOwner, want)
 }
 
 // ClearStatus deletes what a VirtualCluster's status says of the quota. It is for a syncer that does not enforce any.
 func ClearStatus(ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster) error {
-	none, err := application(vc, nil)
-	if err != nil {
-		return err
-	}
-	apply := client.ApplyConfigurationFromUnstructured(none)
-	return client.IgnoreNotFound(c.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
+	return vcstatus.ApplyQuota(ctx, c, vc, fieldOwner, nil)
 }
 
 // statusOf is what a tenant has of what is limited; nil if nothing is.
@@ -96,22 +85,4 @@ func summary(of string, used, hard corev1.ResourceList) []string {
 		lines = append(lines, fmt.Sprintf("%s%s %s/%s", of, name, &has, &most))
 	}
 	return lines
-}
-
-// application is the part of a VirtualCluster that is the quota's; a quota that is nil is taken away.
-func application(vc *tenancyv1alpha1.VirtualCluster, quota *tenancyv1alpha1.QuotaStatus) (*unstructured.Unstructured, error) {
-	status := map[string]any{}
-	if quota != nil {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(quota)
-		if err != nil {
-			return nil, fmt.Errorf("writing the quota of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
-		}
-		status["quota"] = content
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
-	u.SetNamespace(vc.Namespace)
-	u.SetName(vc.Name)
-	u.SetUID(vc.UID)
-	return u, nil
 }

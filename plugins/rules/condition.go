@@ -2,16 +2,14 @@ package rules
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
 // fieldOwner is who owns the condition RulesValid.
@@ -36,12 +34,7 @@ func (r *Rules) tell(ctx context.Context, key client.ObjectKey) (again bool, err
 		return true, nil
 	}
 	is := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid)
-	part, err := application(vc, is)
-	if err != nil {
-		return false, err
-	}
-	apply := client.ApplyConfigurationFromUnstructured(part)
-	return false, client.IgnoreNotFound(r.env.Client.Status().Apply(ctx, apply, fieldOwner, client.ForceOwnership))
+	return false, vcstatus.ApplyCondition(ctx, r.env.Client, vc, fieldOwner, is)
 }
 
 // conditionOf says whether the rules of a VirtualCluster compile; nil where there are none.
@@ -69,22 +62,4 @@ func clip(message string) string {
 		return message
 	}
 	return strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
-}
-
-// application is the part of a VirtualCluster that is the rules'; a condition that is nil is taken away.
-func application(vc *tenancyv1alpha1.VirtualCluster, c *metav1.Condition) (*unstructured.Unstructured, error) {
-	status := map[string]any{}
-	if c != nil {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
-		if err != nil {
-			return nil, fmt.Errorf("writing a condition of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
-		}
-		status["conditions"] = []any{content}
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
-	u.SetNamespace(vc.Namespace)
-	u.SetName(vc.Name)
-	u.SetUID(vc.UID)
-	return u, nil
 }

@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
@@ -74,27 +73,14 @@ func (r *quotaReporter) Reconcile(ctx context.Context, req reconcile.Request) (r
 // report applies the condition, or nothing, which removes it.
 func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	conditions, want := vc.DeepCopy().Status.Conditions, quotaEnforced(vc, r.validators)
-	status := map[string]any{}
 	switch {
 	case want == nil && !meta.RemoveStatusCondition(&conditions, tenancyv1alpha1.ConditionQuotaEnforced):
 		return nil
 	case want != nil && !meta.SetStatusCondition(&conditions, *want):
 		return nil
-	case want != nil:
-		is := meta.FindStatusCondition(conditions, want.Type)
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(is)
-		if err != nil {
-			return fmt.Errorf("encode a condition of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
-		}
-		status["conditions"] = []any{content}
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
-	u.SetNamespace(vc.Namespace)
-	u.SetName(vc.Name)
-	u.SetUID(vc.UID)
-	apply := client.ApplyConfigurationFromUnstructured(u)
-	return client.IgnoreNotFound(r.client.Status().Apply(ctx, apply, quotaOwner, client.ForceOwnership))
+	is := meta.FindStatusCondition(conditions, tenancyv1alpha1.ConditionQuotaEnforced)
+	return vcstatus.ApplyCondition(ctx, r.client, vc, quotaOwner, is)
 }
 
 // quotaEnforced returns the condition of a VirtualCluster; nil without a quota.

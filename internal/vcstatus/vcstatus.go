@@ -1,0 +1,83 @@
+// Package vcstatus writes the parts of a VirtualCluster's status that different
+// owners have, each without touching the others'.
+package vcstatus
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// ApplyCondition applies the only condition that an owner has by server-side
+// apply; nil deletes it. A VirtualCluster that is gone is no error.
+func ApplyCondition(
+	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, condition *metav1.Condition,
+) error {
+	part, err := conditions(vc, condition)
+	if err != nil {
+		return err
+	}
+	return apply(ctx, c, vc, owner, part)
+}
+
+// ApplyQuota applies the usage of the quota by server-side apply; nil deletes
+// it. A VirtualCluster that is gone is no error.
+func ApplyQuota(
+	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, quota *tenancyv1alpha1.QuotaStatus,
+) error {
+	part := map[string]any{}
+	if quota != nil {
+		content, err := encode(vc, quota)
+		if err != nil {
+			return err
+		}
+		part["quota"] = content
+	}
+	return apply(ctx, c, vc, owner, part)
+}
+
+// encode returns a part of the status as the API has it.
+func encode(vc *tenancyv1alpha1.VirtualCluster, part any) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+	}
+	return content, nil
+}
+
+// apply applies what an owner has of the status.
+func apply(
+	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, status map[string]any,
+) error {
+	part := client.ApplyConfigurationFromUnstructured(partOf(vc, status))
+	return client.IgnoreNotFound(c.Status().Apply(ctx, part, owner, client.ForceOwnership))
+}
+
+// partOf returns a part of this VirtualCluster, and not of a later one of its
+// name.
+func partOf(vc *tenancyv1alpha1.VirtualCluster, status map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	u.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
+	u.SetNamespace(vc.Namespace)
+	u.SetName(vc.Name)
+	u.SetUID(vc.UID)
+	return u
+}
+
+// conditions returns the part of the status with this condition; empty for nil.
+func conditions(vc *tenancyv1alpha1.VirtualCluster, condition *metav1.Condition) (map[string]any, error) {
+	if condition == nil {
+		return map[string]any{}, nil
+	}
+	content, err := encode(vc, condition)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"conditions": []any{content}}, nil
+}
