@@ -7,22 +7,23 @@ import (
 
 // Locker is the lock of one tenant.
 type Locker interface {
-	// Lock waits until the lock is free and takes it, or returns the context's error if that ends first.
+	// Lock waits until the lock is free and acquires it, or returns the cause
+	// if ctx is done first.
 	Lock(ctx context.Context) error
-	// Unlock gives the lock back.
+	// Unlock releases the lock.
 	Unlock()
 }
 
-// TenantLocks holds a lock for each tenant. The zero value is ready.
+// TenantLocks holds a lock for each tenant. The zero value is ready to use.
 type TenantLocks struct {
 	mu    sync.RWMutex
 	locks map[string]lock
 }
 
-// lock is taken by whoever has put something into it.
+// lock is a semaphore of size one: the holder's value fills the channel.
 type lock chan struct{}
 
-// Of is the lock of a tenant, made when it is first asked for.
+// Of returns the lock of a tenant, and creates it on first use.
 func (t *TenantLocks) Of(tenant string) Locker {
 	t.mu.RLock()
 	l, ok := t.locks[tenant]
@@ -43,14 +44,14 @@ func (t *TenantLocks) Of(tenant string) Locker {
 	return l
 }
 
-// Forget drops the lock of a tenant that is gone, with all that belonged to it.
+// Forget deletes the lock of a tenant that was deleted.
 func (t *TenantLocks) Forget(tenant string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.locks, tenant)
 }
 
-// Lock takes the lock.
+// Lock implements Locker.
 func (l lock) Lock(ctx context.Context) error {
 	select {
 	case l <- struct{}{}:
@@ -65,5 +66,5 @@ func (l lock) Lock(ctx context.Context) error {
 	}
 }
 
-// Unlock gives the lock back.
+// Unlock implements Locker.
 func (l lock) Unlock() { <-l }

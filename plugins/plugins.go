@@ -1,27 +1,34 @@
-// Package plugins is the contract between the syncer and the rules that a platform adds to it: validators, which say whether
-// what a tenant declares may go down to the super cluster.
+// Package plugins is the contract between the syncer and the validators that a
+// platform adds to it. A validator decides whether an object of a tenant may be
+// synced down.
 //
-// A plugin is a [Registration]: an ID, and a function that makes a [Validator] when a syncer starts. A program of a platform's own
-// is the syncer's command with registrations added:
+// A plugin is a [Registration]: an ID, and a function that creates a
+// [Validator] when a syncer starts. A platform's own program is the syncer's
+// command with more registrations:
 //
 //	app.NewCommand(mine.Registration()).ExecuteContext(ctx)
 //
-// Nothing of a plugin is called unless validation is turned on, with --enable-quota-validation. Then, for each object of a kind
-// that validators watch, the syncer
+// Plugins are only called if validation is enabled, with
+// --enable-quota-validation. For each object of a kind that validators watch,
+// the syncer then
 //
-//  1. locks the tenant with the validator's [Locker] and asks it whether the copy may be written ([Validator.Validate]), one
-//     validator after the other in the order of their IDs,
-//  2. writes the copy, if all agree,
-//  3. tells those who keep count how that ended ([Accountant]),
+//  1. locks the tenant with the validator's [Locker] and calls
+//     [Validator.Validate], for one validator after the other in the order of
+//     their IDs,
+//  2. writes the copy, if all validators allow it,
+//  3. reports the result to each [Accountant],
 //  4. unlocks the tenant.
 //
-// So nothing of one tenant is written between an answer and the write that it was given for, and no tenant waits for another: the syncer
-// asks about one object of a tenant at a time, and those that come meanwhile wait without a worker. What
-// is not allowed stays in the tenant as it is, with an event and, for a pod, a condition that give the reason. It is tried
-// again when the patrol comes round, and at once when a validator calls [Environment.Retry].
+// Between a validator's answer and the write that it allows, no other copy of
+// the tenant is written, and no tenant waits for another: the syncer validates
+// one object of a tenant at a time, and the tenant's other objects wait without
+// occupying a worker. A rejected object stays unchanged in the tenant, with an
+// event and, for a pod, a condition that give the reason. It is retried by the
+// patrol, and as soon as a validator calls [Environment.Retry].
 //
-// A validator that panics, returns an error that is no [RejectionError], or does not answer in time has not agreed: by default nothing
-// is written then, and the object is tried again with backoff. Other tenants go on.
+// A validator that panics, returns an error other than a [RejectionError], or
+// does not answer in time has not allowed the write: by default the object is
+// not written and is retried with backoff. Other tenants are not affected.
 package plugins
 
 import (
@@ -37,90 +44,110 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Registration is a plugin, before a syncer has made it.
+// Registration describes a plugin before a syncer creates its validator.
 type Registration struct {
-	// ID names the plugin, in the flag that chooses plugins, in metrics and in logs: a DNS label, such as quota.
+	// ID identifies the plugin in the flag that selects plugins, in metrics and
+	// in logs. It is a DNS label, such as quota.
 	ID string
-	// InitFn makes the plugin's validator, once, before the syncer has connected to anything. Work is a runnable's (see
-	// [Validator]). An error ends the syncer with that error.
+	// InitFn creates the plugin's validator. It is called once, before the
+	// syncer connects to any cluster. Background work belongs in a runnable
+	// (see [Validator]). The syncer exits with the error that it returns.
 	InitFn func(Environment) (Validator, error)
-	// Disable keeps the plugin from being loaded. It is as if it were not registered, but for the error that names it when
-	// somebody asks for it.
+	// Disable excludes the plugin, as if it were not registered, except that
+	// selecting it by its ID is an error that says so.
 	Disable bool
 }
 
-// Environment is what a plugin may use of its syncer.
+// Environment is what the syncer provides to a plugin.
 type Environment struct {
-	// Cache holds all VirtualClusters, the super cluster's classes (of priorities, runtimes, storage and the like), and of other kinds
-	// those objects of the super cluster that belong to tenants. Its objects are shared: nobody may change them. A handler of one
-	// of its informers holds up what else hears of the kind, so it returns at once.
+	// Cache holds all VirtualClusters, the super cluster's classes (priority,
+	// runtime, storage and similar classes), and of other kinds the objects of
+	// the super cluster that belong to tenants. Its objects are shared and must
+	// not be changed. Handlers of its informers must return at once, because
+	// they delay all other handlers of the kind.
 	//
-	// Tenants decide how large their ConfigMaps, Secrets and ResourceClaimTemplates are, so the syncer itself holds only metadata of
-	// them. Ask for a PartialObjectMetadata of such a kind to share that: it has the labels and annotations that say whose copy it is.
+	// Tenants decide how large their ConfigMaps, Secrets and
+	// ResourceClaimTemplates are, so the syncer caches only their metadata.
+	// Request a PartialObjectMetadata of such a kind to share that cache: its
+	// labels and annotations identify the tenant.
 	Cache cache.Cache
-	// Client writes to the super cluster and reads from the cache. It has the rights of the syncer's service account; what else a
-	// plugin needs, a role of its own has to give to that account.
+	// Client writes to the super cluster and reads from the cache. It has the
+	// permissions of the syncer's service account; a plugin that needs more has
+	// to bind a role of its own to that account.
 	Client client.Client
-	// Retry has what was rejected of a tenant, by its key, tried again: something has changed that may let it through. It
-	// returns at once.
+	// Retry requeues the rejected objects of a tenant, by its cluster key,
+	// after a change that may allow them. It returns at once.
 	Retry func(tenant string)
-	// Serves says whether this syncer serves a tenant, by its key: of several replicas that share the tenants, one does. Whoever
-	// writes something about a tenant asks before.
+	// Serves reports whether this syncer serves a tenant, by its cluster key:
+	// each tenant is served by one of the replicas that share the tenants. A
+	// plugin checks it before it writes a tenant's status.
 	Serves func(tenant string) bool
-	// Logger is the plugin's own.
+	// Logger is the logger of the plugin.
 	Logger logr.Logger
-	// Registerer is where the plugin's metrics go.
+	// Registerer registers the plugin's metrics.
 	Registerer prometheus.Registerer
 }
 
-// Tenant is who declares an object.
+// Tenant identifies the tenant of an object.
 type Tenant struct {
-	// Key is the cluster key, with which the names of the tenant's namespaces in the super cluster begin.
+	// Key is the cluster key, the prefix of the names of the tenant's
+	// namespaces in the super cluster.
 	Key string
-	// Name, Namespace and UID are the VirtualCluster's.
+	// Name, Namespace and UID are those of the VirtualCluster.
 	Name, Namespace string
 	UID             types.UID
 }
 
-// Request is one write that a validator is asked about. Its objects are the syncer's: nobody may change them.
+// Request describes a write for a validator. Its objects belong to the syncer
+// and must not be changed.
 type Request struct {
 	Tenant Tenant
 	// Kind is the kind of the object.
 	Kind schema.GroupVersionKind
-	// Object is the copy as it would be written to the super cluster, with the super cluster's names.
+	// Object is the copy to be written to the super cluster, with its names
+	// there.
 	Object client.Object
-	// Was is the copy as it is; nil if there is none yet.
+	// Was is the current copy; nil on creation.
 	Was client.Object
 }
 
-// Validator says whether copies of tenants' objects may be written to the super cluster. Its methods are called by many
-// goroutines at a time, but Validate by one at a time for each tenant.
+// Validator decides whether copies of tenants' objects may be written to the
+// super cluster. Its methods are called concurrently, except that Validate is
+// called once at a time for each tenant.
 //
-// A validator that has to work besides being asked, such as following a cache, is also a
-// sigs.k8s.io/controller-runtime/pkg/manager.Runnable: its Start is called when the syncer begins to work, in a goroutine that
-// the syncer waits for when it ends.
+// A validator with background work, such as following a cache, is also a
+// sigs.k8s.io/controller-runtime/pkg/manager.Runnable: its Start is called when
+// the syncer begins to work, in a goroutine that the syncer waits for on
+// shutdown.
 type Validator interface {
-	// Name is what people call it in messages, such as quota.
+	// Name returns the name for messages, such as quota.
 	Name() string
-	// Kinds are the kinds that it watches. It is asked about no others. Pods, claims and services are those that most
-	// limits are about.
+	// Kinds returns the kinds that it watches. Validate is not called for
+	// others. Most limits concern pods, claims and services.
 	Kinds() []schema.GroupKind
-	// Validate returns nil if the copy may be written, a [RejectionError] if not, and another error if it cannot tell. It is called
-	// before a copy is made, and before one is changed by what the tenant declares, other than in its status. A tenant's deletions
-	// are never asked about. It ends when the context does, which is soon.
+	// Validate returns nil if the copy may be written, a [RejectionError] if it
+	// may not, and another error if it cannot decide. It is called before a
+	// copy is created, and before the tenant's changes, other than to the
+	// status, are written to one. It is not called for deletions. It returns
+	// when ctx is done, which is soon.
 	Validate(ctx context.Context, request Request) error
-	// Locker is the lock of a tenant, always the same one; nil if the validator knows no such tenant, whose objects are
-	// refused then. [TenantLocks] makes them.
+	// Locker returns the lock of a tenant, always the same one; nil if the
+	// validator does not know the tenant, whose objects are then rejected.
+	// [TenantLocks] implements it.
 	Locker(tenant string) Locker
 }
 
-// Accountant is a [Validator] that keeps count of what it has allowed. The caches lag behind the writes, and whoever counts by the
-// caches alone counts too little while many objects are made at once.
+// Accountant is a [Validator] that accounts for what it has allowed. Caches lag
+// behind writes, so a validator that only counts cached objects allows too much
+// while many are created at once.
 type Accountant interface {
-	// Settled tells how the write ended that Validate has allowed, before the tenant's lock is given back. Without an error, the
-	// request's object is what the super cluster answered. [Undecided] says whether what failed may have been done all the same.
+	// Settled reports the result of a write that Validate has allowed, before
+	// the tenant's lock is released. If err is nil, the request's object is the
+	// super cluster's answer. [Undecided] reports whether a failed write may
+	// have succeeded nevertheless.
 	Settled(request Request, err error)
 }
 
-// TenantOf is the key of the tenant that an object of the super cluster is a copy for; empty if it is nobody's.
+// TenantOf returns the key of the tenant that owns an object of the super
+// cluster; empty if no tenant does.
 func TenantOf(super client.Object) string { return super.GetAnnotations()[names.Cluster] }

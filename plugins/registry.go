@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Registry holds the plugins that a program was built with. The zero value is empty and ready.
+// Registry holds the plugins that are built into a program. The zero value is
+// empty and ready to use.
 type Registry struct {
 	mu   sync.Mutex
 	byID map[string]Registration
@@ -36,7 +37,7 @@ func (r *Registry) Register(registration Registration) error {
 	return nil
 }
 
-// List returns all plugins, those that are disabled included, in the order of their IDs.
+// List returns all plugins, including disabled ones, in the order of their IDs.
 func (r *Registry) List() []Registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +49,8 @@ func (r *Registry) List() []Registration {
 	return all
 }
 
-// Chosen returns the plugins with these IDs in the order of their IDs or, if none is given, all that are not disabled.
+// Chosen returns the plugins with the given IDs in the order of their IDs, or
+// all that are not disabled if ids is empty.
 func (r *Registry) Chosen(ids ...string) ([]Registration, error) {
 	var chosen []Registration
 	var known []string

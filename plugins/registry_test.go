@@ -44,7 +44,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestChosen: plugins are found in the registry, and one that is disabled is not loaded (QV-7).
+// TestChosen checks that plugins are selected by ID, and that a disabled one is
+// not (QV-7).
 func TestChosen(t *testing.T) {
 	r := &Registry{}
 	off := named("off")

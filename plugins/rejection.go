@@ -8,28 +8,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ReasonQuotaExceeded is the reason of a [RejectionError] that names none.
+// ReasonQuotaExceeded is the default reason of a [RejectionError].
 const ReasonQuotaExceeded = "QuotaExceeded"
 
-// RejectionError is the error by which a validator says that an object may not be written for now, and why. The tenant reads it, so
-// it names nothing of the super cluster and of other tenants.
+// RejectionError is returned by a validator that rejects an object. The tenant
+// reads it, so it must not name anything of the super cluster or of other
+// tenants.
 type RejectionError struct {
-	// Reason is one word in camel case, for programs; empty is [ReasonQuotaExceeded].
+	// Reason is a word in CamelCase for programs; empty means
+	// [ReasonQuotaExceeded].
 	Reason string
-	// Message says what would be too much and how much is allowed.
+	// Message states what exceeds the limit, and the limit.
 	Message string
 }
 
-// Reject makes a [RejectionError] with the reason [ReasonQuotaExceeded].
+// Reject returns a [RejectionError] with the reason [ReasonQuotaExceeded].
 func Reject(format string, args ...any) *RejectionError {
 	return &RejectionError{Reason: ReasonQuotaExceeded, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error is the message.
+// Error returns the message.
 func (r *RejectionError) Error() string { return r.Message }
 
-// Undecided says whether a write that failed with this error may have been done all the same: nobody answered, or not what became
-// of it.
+// Undecided reports whether a write that failed with err may have succeeded
+// nevertheless: there was no answer, or a server error.
 func Undecided(err error) bool {
 	if err == nil {
 		return false

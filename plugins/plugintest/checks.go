@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// names checks what a validator says of itself.
+// names checks the name and the kinds of a validator.
 func names(_ context.Context, v plugins.Validator, c Case) error {
 	var wrong []error
 	if v.Name() == "" {
@@ -34,7 +34,8 @@ func names(_ context.Context, v plugins.Validator, c Case) error {
 	return errors.Join(wrong...)
 }
 
-// locks checks that a tenant's lock keeps others out, is always the same, and is no other tenant's.
+// locks checks that a tenant's lock is exclusive, always the same, and not
+// shared with another tenant.
 func locks(ctx context.Context, v plugins.Validator, c Case) error {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
@@ -46,12 +47,12 @@ func locks(ctx context.Context, v plugins.Validator, c Case) error {
 	return errors.Join(excludes(ctx, v, c), crowd(ctx, v, c.Tenants[0].Key))
 }
 
-// excludes checks whom a lock that is taken keeps out.
+// excludes checks which locks a held lock blocks.
 func excludes(ctx context.Context, v plugins.Validator, c Case) error {
 	first, second := c.Tenants[0].Key, c.Tenants[1].Key
 	locker := v.Locker(first)
 	if err := locker.Lock(ctx); err != nil {
-		return fmt.Errorf("a free lock: %w", err)
+		return fmt.Errorf("lock a free lock: %w", err)
 	}
 	defer locker.Unlock()
 	var wrong []error
@@ -62,14 +63,15 @@ func excludes(ctx context.Context, v plugins.Validator, c Case) error {
 	}
 	other := v.Locker(second)
 	if err := other.Lock(ctx); err != nil {
-		wrong = append(wrong, fmt.Errorf("while one tenant is locked, so is another: %w", err))
+		wrong = append(wrong, fmt.Errorf("a locked tenant blocks another: %w", err))
 	} else {
 		other.Unlock()
 	}
 	return errors.Join(wrong...)
 }
 
-// crowd checks that of many who want a lock all get it, one at a time.
+// crowd checks that of many goroutines that want a lock, each gets it, one at a
+// time.
 func crowd(ctx context.Context, v plugins.Validator, tenant string) error {
 	const many = 50
 	var inside, most, total atomic.Int32
@@ -95,7 +97,8 @@ func crowd(ctx context.Context, v plugins.Validator, tenant string) error {
 	return nil
 }
 
-// answers checks that validating changes nothing and that a rejection can be read, of what is new and of a change.
+// answers checks that Validate changes nothing and that a rejection has a
+// message, for a creation and for a change.
 func answers(ctx context.Context, v plugins.Validator, c Case) error {
 	var wrong []error
 	for _, was := range []client.Object{nil, c.request(0, "").Object} {
@@ -104,9 +107,9 @@ func answers(ctx context.Context, v plugins.Validator, c Case) error {
 		object, before := r.Object.DeepCopyObject(), c.request(0, "").Object
 		err := ask(ctx, v, r, written)
 		if no, ok := errors.AsType[*plugins.RejectionError](err); ok && no.Message == "" {
-			wrong = append(wrong, errors.New("a rejection gives no reason"))
+			wrong = append(wrong, errors.New("a rejection has no message"))
 		} else if err != nil && !ok {
-			wrong = append(wrong, fmt.Errorf("it cannot tell: %w", err))
+			wrong = append(wrong, fmt.Errorf("it cannot decide: %w", err))
 		}
 		if diff := cmp.Diff(object, r.Object); diff != "" {
 			wrong = append(wrong, fmt.Errorf("it changes the object:\n%s", diff))
@@ -120,8 +123,9 @@ func answers(ctx context.Context, v plugins.Validator, c Case) error {
 	return errors.Join(wrong...)
 }
 
-// givesUp checks that a validator ends when its time is over, with whatever answer.
-func givesUp(ctx context.Context, v plugins.Validator, c Case) error {
+// returns checks that Validate returns when its context is done, with any
+// result.
+func returns(ctx context.Context, v plugins.Validator, c Case) error {
 	ended, end := context.WithCancel(ctx)
 	end()
 	done := make(chan struct{})
@@ -133,11 +137,12 @@ func givesUp(ctx context.Context, v plugins.Validator, c Case) error {
 	case <-done:
 		return nil
 	case <-time.After(soon):
-		return errors.New("it goes on after its context has ended")
+		return errors.New("it does not return when its context is done")
 	}
 }
 
-// serves checks that a tenant is served while another one's lock is taken, and that many can be at the same time.
+// serves checks that a tenant is served while another's lock is held, and many
+// tenants concurrently.
 func serves(ctx context.Context, v plugins.Validator, c Case) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*soon)
 	defer cancel()
@@ -157,7 +162,7 @@ func serves(ctx context.Context, v plugins.Validator, c Case) error {
 	all.Wait()
 	select {
 	case err := <-wrong:
-		return fmt.Errorf("while two tenants are served: %w", err)
+		return fmt.Errorf("serve two tenants: %w", err)
 	default:
 		return nil
 	}

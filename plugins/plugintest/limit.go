@@ -13,20 +13,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// errLost is the end of a write whose answer was lost: it may have been done.
+// errLost is the error of a write whose answer was lost: it may have succeeded.
 var errLost = errors.New("connection lost")
 
-// limit checks that no more is allowed than may be, and no less, while no cache shows anything of it yet.
+// limit checks that a validator allows exactly as many copies as its limit,
+// before any cache shows them.
 func limit(ctx context.Context, v plugins.Validator, c Case) error {
 	if c.Limit == 0 {
 		return nil
 	}
-	// What the super cluster has refused takes no room.
-	refused := apierrors.NewBadRequest("the super cluster does not have it")
+	// Copies that the super cluster rejected do not count.
+	rejected := apierrors.NewBadRequest("rejected by the super cluster")
 	for i := range c.Limit {
-		r := c.request(0, fmt.Sprintf("refused-%d", i))
-		if err := ask(ctx, v, r, func() error { return refused }); !errors.Is(err, refused) {
-			return fmt.Errorf("after %d writes that the super cluster refused, there is no room: %w", i, err)
+		r := c.request(0, fmt.Sprintf("rejected-%d", i))
+		if err := ask(ctx, v, r, func() error { return rejected }); !errors.Is(err, rejected) {
+			return fmt.Errorf("no copy is allowed after %d writes that the super cluster rejected: %w", i, err)
 		}
 	}
 	allowed, err := race(ctx, v, c)
@@ -34,15 +35,16 @@ func limit(ctx context.Context, v plugins.Validator, c Case) error {
 		return err
 	}
 	if allowed != c.Limit {
-		return fmt.Errorf("%d were allowed to those who raced, and %d may be", allowed, c.Limit)
+		return fmt.Errorf("%d concurrent writes were allowed, want %d", allowed, c.Limit)
 	}
 	if err := ask(ctx, v, c.request(1, "other"), written); err != nil {
-		return fmt.Errorf("what one tenant has counts for another: %w", err)
+		return fmt.Errorf("copies of one tenant count for another: %w", err)
 	}
 	return nil
 }
 
-// race has many more writers than there is room for. The first that is let through gets no answer.
+// race runs many more writers than the limit allows. The first allowed writer
+// gets no answer.
 func race(ctx context.Context, v plugins.Validator, c Case) (int, error) {
 	var allowed atomic.Int32
 	wrong := make(chan error, 1)
@@ -69,7 +71,7 @@ func race(ctx context.Context, v plugins.Validator, c Case) (int, error) {
 	all.Wait()
 	select {
 	case err := <-wrong:
-		return 0, fmt.Errorf("while many race: %w", err)
+		return 0, fmt.Errorf("validate concurrently: %w", err)
 	default:
 		return int(allowed.Load()), nil
 	}

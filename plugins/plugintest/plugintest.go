@@ -1,4 +1,5 @@
-// Package plugintest checks that a validator keeps the contract of package plugins. An author calls [Run] from a test.
+// Package plugintest checks that a validator fulfils the contract of package
+// plugins. Authors call [Run] from a test.
 package plugintest
 
 import (
@@ -18,44 +19,50 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// soon is how long anything of a validator may take here.
+// soon is the time limit of each call of a validator.
 const soon = 10 * time.Second
 
-// Case is what Run has to know of a validator.
+// Case describes a validator to Run.
 type Case struct {
-	// Registration is the plugin. Its InitFn is called for each check, so that none sees what another has left.
+	// Registration is the plugin. Its InitFn is called for each check, so that
+	// no check sees the state of another.
 	Registration plugins.Registration
-	// Cache and Client are what the validator finds in its environment. Leave out what it does not use.
+	// Cache and Client are those of the validator's environment. Omit those
+	// that it does not use.
 	Cache  cache.Cache
 	Client client.Client
 	// Tenants are two tenants that the validator knows.
 	Tenants [2]plugins.Tenant
-	// Object is a new copy of a kind that the validator watches, as one for the first tenant, and Kind its kind.
+	// Object is a new copy of the first tenant, of a kind that the validator
+	// watches, and Kind its kind.
 	Object client.Object
 	Kind   schema.GroupVersionKind
-	// Limit is how many copies such as Object a tenant may have, for a validator that limits their number; otherwise 0.
+	// Limit is how many copies like Object a tenant may have, for a validator
+	// that limits their number; otherwise 0.
 	Limit int
 }
 
-// check is one part of the contract. It says what a validator does wrong.
+// check verifies one part of the contract and returns how a validator violates
+// it.
 type check struct {
 	name string
 	run  func(context.Context, plugins.Validator, Case) error
 }
 
-// checks are what a syncer relies on, whatever the rules of the validator are.
+// checks are the parts of the contract that a syncer relies on.
 func checks() []check {
 	return []check{
-		{"says what it is", names},
+		{"names itself and its kinds", names},
 		{"locks", locks},
 		{"answers", answers},
-		{"gives up with its context", givesUp},
+		{"returns when its context is done", returns},
 		{"serves two tenants at a time", serves},
-		{"keeps to its limit", limit},
+		{"enforces its limit", limit},
 	}
 }
 
-// Run checks the contract. Let the race detector run, too: it sees what a validator's goroutines do to each other.
+// Run checks the contract. Run it with the race detector, to check the
+// validator's goroutines too.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	for _, one := range checks() {
@@ -67,7 +74,8 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// check makes the validator, runs it if it works by itself, and checks one part of the contract.
+// check creates the validator, starts it if it is a runnable, and verifies one
+// part of the contract.
 func (c Case) check(ctx context.Context, one check) error {
 	v, err := c.make()
 	if err != nil {
@@ -90,22 +98,22 @@ func (c Case) check(ctx context.Context, one check) error {
 		}
 		return errors.Join(wrong, err)
 	case <-time.After(soon):
-		return errors.Join(wrong, errors.New("Start does not end with its context"))
+		return errors.Join(wrong, errors.New("Start does not return when its context is done"))
 	}
 }
 
-// make does what a syncer does when it starts.
+// make creates the validator as a syncer does when it starts.
 func (c Case) make() (plugins.Validator, error) {
 	registry := &plugins.Registry{}
 	if err := registry.Register(c.Registration); err != nil {
-		return nil, fmt.Errorf("it cannot be registered: %w", err)
+		return nil, fmt.Errorf("register the plugin: %w", err)
 	}
 	v, err := c.Registration.InitFn(plugins.Environment{
 		Cache: c.Cache, Client: c.Client, Logger: logr.Discard(), Registerer: prometheus.NewRegistry(),
 		Retry: func(string) {}, Serves: func(string) bool { return true },
 	})
 	if err == nil && v == nil {
-		err = errors.New("it makes no validator")
+		err = errors.New("it returns no validator")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("InitFn: %w", err)
@@ -113,7 +121,8 @@ func (c Case) make() (plugins.Validator, error) {
 	return v, nil
 }
 
-// request asks for a new copy of a name; the name of the case's object if it is empty.
+// request returns a request for a new copy with that name; empty for the name
+// of the case's object.
 func (c Case) request(tenant int, name string) plugins.Request {
 	obj := c.Object.DeepCopyObject().(client.Object)
 	if name != "" {
@@ -122,7 +131,8 @@ func (c Case) request(tenant int, name string) plugins.Request {
 	return plugins.Request{Tenant: c.Tenants[tenant], Kind: c.Kind, Object: obj}
 }
 
-// ask does what a syncer does for one object: it locks the tenant, asks, writes, and tells how that ended.
+// ask does what a syncer does for one object: it locks the tenant, validates,
+// writes, and reports the result.
 func ask(ctx context.Context, v plugins.Validator, r plugins.Request, write func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
@@ -131,7 +141,7 @@ func ask(ctx context.Context, v plugins.Validator, r plugins.Request, write func
 		return fmt.Errorf("tenant %s has no lock", r.Tenant.Key)
 	}
 	if err := locker.Lock(ctx); err != nil {
-		return fmt.Errorf("locking tenant %s: %w", r.Tenant.Key, err)
+		return fmt.Errorf("lock tenant %s: %w", r.Tenant.Key, err)
 	}
 	defer locker.Unlock()
 	if err := validate(ctx, v, r); err != nil {
@@ -144,7 +154,7 @@ func ask(ctx context.Context, v plugins.Validator, r plugins.Request, write func
 	return err
 }
 
-// validate asks, and makes an error of a panic.
+// validate returns a panic as an error.
 func validate(ctx context.Context, v plugins.Validator, r plugins.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -154,10 +164,10 @@ func validate(ctx context.Context, v plugins.Validator, r plugins.Request) (err 
 	return v.Validate(ctx, r)
 }
 
-// written is a write that ends well.
+// written is a write that succeeds.
 func written() error { return nil }
 
-// isRejection says whether an answer is no.
+// isRejection reports whether err is a rejection.
 func isRejection(err error) bool {
 	return errors.As(err, new(*plugins.RejectionError))
 }

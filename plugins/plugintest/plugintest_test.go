@@ -18,7 +18,8 @@ import (
 
 const slots = 2
 
-// good is a validator that keeps the contract: a tenant may have two pods, and they must have a name.
+// good is a validator that fulfils the contract: a tenant may have two pods,
+// and they must have a name.
 type good struct {
 	plugins.TenantLocks
 
@@ -70,7 +71,7 @@ func TestAGoodValidatorPasses(t *testing.T) {
 	}
 }
 
-// bad does one thing otherwise than good.
+// bad is good except for one method.
 type bad struct {
 	*good
 
@@ -117,23 +118,23 @@ func (b *bad) Settled(r plugins.Request, err error) {
 	b.good.Settled(r, err)
 }
 
-// stubborn is a validator that works, and does not end.
+// stubborn is a validator whose Start does not return.
 type stubborn struct{ *good }
 
 func (stubborn) Start(context.Context) error { time.Sleep(time.Hour); return nil }
 
-// broken is one whose work fails.
+// broken is a validator whose Start fails.
 type broken struct{ *good }
 
 func (broken) Start(context.Context) error { return errors.New("no such cache") }
 
-// open is a lock that keeps nobody out.
+// open is a lock that excludes nothing.
 type open struct{}
 
 func (open) Lock(context.Context) error { return nil }
 func (open) Unlock()                    {}
 
-// of makes a validator that does one thing otherwise.
+// of returns a validator with one change.
 func of(change func(*bad)) func() plugins.Validator {
 	return func() plugins.Validator {
 		b := &bad{good: newGood()}
@@ -142,17 +143,17 @@ func of(change func(*bad)) func() plugins.Validator {
 	}
 }
 
-// TestBadValidatorsAreFound, each by the check that is for it.
+// TestBadValidatorsAreFound checks that each violation is found by its check.
 func TestBadValidatorsAreFound(t *testing.T) {
 	pod := schema.GroupKind{Kind: "Pod"}
 	for name, tc := range map[string]struct {
 		make        func() plugins.Validator
 		check, want string
 	}{
-		"nameless":        {of(func(b *bad) { b.name = func() string { return "" } }), "says what it is", "it has no name"},
-		"repeats itself":  {of(func(b *bad) { b.kinds = []schema.GroupKind{pod, pod} }), "says what it is", "named twice"},
-		"watches nothing": {of(func(b *bad) { b.kinds = []schema.GroupKind{} }), "says what it is", "not among those that it watches"},
-		"makes nothing":   {func() plugins.Validator { return nil }, "answers", "it makes no validator"},
+		"nameless":        {of(func(b *bad) { b.name = func() string { return "" } }), "names itself and its kinds", "it has no name"},
+		"repeats itself":  {of(func(b *bad) { b.kinds = []schema.GroupKind{pod, pod} }), "names itself and its kinds", "named twice"},
+		"watches nothing": {of(func(b *bad) { b.kinds = []schema.GroupKind{} }), "names itself and its kinds", "not among those that it watches"},
+		"makes nothing":   {func() plugins.Validator { return nil }, "answers", "it returns no validator"},
 		"without locks": {of(func(b *bad) {
 			b.locker = func(string) plugins.Locker { return nil }
 		}), "locks", "tenant red has no lock"},
@@ -164,7 +165,7 @@ func TestBadValidatorsAreFound(t *testing.T) {
 		}), "locks", "a tenant can be locked twice"},
 		"one lock for all": {of(func(b *bad) {
 			b.locker = func(string) plugins.Locker { return b.Of("all") }
-		}), "locks", "while one tenant is locked, so is another"},
+		}), "locks", "a locked tenant blocks another"},
 		"changes the object": {of(func(b *bad) {
 			b.validate = func(_ context.Context, r plugins.Request) error { r.Object.GetLabels()["seen"] = "yes"; return nil }
 		}), "answers", "it changes the object:"},
@@ -179,22 +180,22 @@ func TestBadValidatorsAreFound(t *testing.T) {
 		"changes the object when it settles": {of(func(b *bad) {
 			b.settled = func(r plugins.Request, _ error) { r.Object.SetAnnotations(map[string]string{"settled": "yes"}) }
 		}), "answers", "it changes the object:"},
-		"says no and not why": {of(func(b *bad) {
+		"a rejection without a message": {of(func(b *bad) {
 			b.validate = func(context.Context, plugins.Request) error { return &plugins.RejectionError{} }
-		}), "answers", "gives no reason"},
-		"cannot tell": {of(func(b *bad) {
+		}), "answers", "has no message"},
+		"cannot decide": {of(func(b *bad) {
 			b.validate = func(context.Context, plugins.Request) error { return errors.New("no connection") }
-		}), "answers", "it cannot tell: no connection"},
+		}), "answers", "it cannot decide: no connection"},
 		"panics": {of(func(b *bad) {
 			b.validate = func(context.Context, plugins.Request) error { panic("oh") }
 		}), "answers", "it panics: oh"},
 		"ignores its context": {of(func(b *bad) {
 			b.validate = func(context.Context, plugins.Request) error { time.Sleep(time.Hour); return nil }
-		}), "gives up with its context", "it goes on after its context has ended"},
+		}), "returns when its context is done", "it does not return when its context is done"},
 		"waits for the other tenant": {of(func(b *bad) {
 			b.locker = func(string) plugins.Locker { return b.Of("all") }
 			b.validate = func(context.Context, plugins.Request) error { time.Sleep(time.Second); return nil }
-		}), "serves two tenants at a time", "locking tenant"},
+		}), "serves two tenants at a time", "lock tenant"},
 		"allows more than its limit": {of(func(b *bad) {
 			b.validate = func(_ context.Context, r plugins.Request) error {
 				if b.taken[r.Tenant.Key] > slots {
@@ -202,36 +203,36 @@ func TestBadValidatorsAreFound(t *testing.T) {
 				}
 				return nil
 			}
-		}), "keeps to its limit", "3 were allowed to those who raced, and 2 may be"},
+		}), "enforces its limit", "3 concurrent writes were allowed, want 2"},
 		"allows less": {of(func(b *bad) {
 			b.validate = func(context.Context, plugins.Request) error { return plugins.Reject("pods") }
-		}), "keeps to its limit", "there is no room"},
-		"forgets what the cache does not show yet": {of(func(b *bad) {
+		}), "enforces its limit", "no copy is allowed"},
+		"ignores writes that are not in the cache yet": {of(func(b *bad) {
 			b.settled = func(plugins.Request, error) {}
-		}), "keeps to its limit", "26 were allowed to those who raced"},
-		"forgets what it got no answer about": {of(func(b *bad) {
+		}), "enforces its limit", "26 concurrent writes were allowed"},
+		"ignores writes without an answer": {of(func(b *bad) {
 			b.settled = func(r plugins.Request, err error) {
 				if err == nil {
 					b.good.Settled(r, nil)
 				}
 			}
-		}), "keeps to its limit", "were allowed to those who raced, and 2 may be"},
-		"counts what was refused": {of(func(b *bad) {
+		}), "enforces its limit", "concurrent writes were allowed, want 2"},
+		"counts rejected writes": {of(func(b *bad) {
 			b.settled = func(r plugins.Request, _ error) { b.good.Settled(r, nil) }
-		}), "keeps to its limit", "0 were allowed to those who raced"},
+		}), "enforces its limit", "0 concurrent writes were allowed"},
 		"counts all tenants as one": {of(func(b *bad) {
 			b.validate = func(ctx context.Context, r plugins.Request) error {
 				r.Tenant.Key = "all"
 				return b.good.Validate(ctx, r)
 			}
 			b.settled = func(r plugins.Request, err error) { r.Tenant.Key = "all"; b.good.Settled(r, err) }
-		}), "keeps to its limit", "what one tenant has counts for another"},
-		"does not end": {func() plugins.Validator { return stubborn{newGood()} }, "answers", "Start does not end"},
+		}), "enforces its limit", "copies of one tenant count for another"},
+		"does not end": {func() plugins.Validator { return stubborn{newGood()} }, "answers", "Start does not return"},
 		"cannot work":  {func() plugins.Validator { return broken{newGood()} }, "answers", "Start: no such cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				defer time.Sleep(2 * time.Hour) // until all that hangs has come back
+				defer time.Sleep(2 * time.Hour) // until all blocked goroutines have returned
 				for _, one := range checks() {
 					if one.name != tc.check {
 						continue

@@ -11,20 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// completed is a new copy with what the super cluster's admission adds to it and the limits are about: the default priority class of a
-// pod that names none, and the overhead of its runtime class. Kubernetes' own quotas see it so, since they are asked last.
-func (q *Quota) completed(ctx context.Context, obj client.Object, l limits) (client.Object, error) {
+// withAdmission returns a new copy as the super cluster's admission completes
+// it, as far as limits depend on it: with the default priority class of a pod
+// that names none, and with the overhead of its runtime class. Kubernetes' own
+// quotas are evaluated last, and so see it like this.
+func (q *Quota) withAdmission(ctx context.Context, obj client.Object, l limits) (client.Object, error) {
 	pod, isPod := obj.(*corev1.Pod)
 	if !isPod {
 		return obj, nil
 	}
 	class, err := q.defaultClass(ctx, pod, l)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the default priority class: %w", err)
+		return nil, fmt.Errorf("find default priority class: %w", err)
 	}
 	overhead, err := q.overhead(ctx, pod)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the overhead of the pod: %w", err)
+		return nil, fmt.Errorf("find overhead of pod: %w", err)
 	}
 	if class == pod.Spec.PriorityClassName && overhead == nil {
 		return pod, nil
@@ -37,14 +39,15 @@ func (q *Quota) completed(ctx context.Context, obj client.Object, l limits) (cli
 	return &whole, nil
 }
 
-// defaultClass is the priority class that a pod gets: of several that are the default, the one with the lowest priority.
+// defaultClass returns the priority class that a pod gets by default: of
+// several global defaults, the one with the lowest value.
 func (q *Quota) defaultClass(ctx context.Context, pod *corev1.Pod, l limits) (string, error) {
 	if pod.Spec.PriorityClassName != "" || len(l.byClass) == 0 {
 		return pod.Spec.PriorityClassName, nil
 	}
 	classes := &schedulingv1.PriorityClassList{}
 	if err := q.env.Cache.List(ctx, classes, client.UnsafeDisableDeepCopy); err != nil {
-		return "", served(err)
+		return "", ignoreNotServed(err)
 	}
 	var lowest *schedulingv1.PriorityClass
 	for i := range classes.Items {
@@ -58,7 +61,8 @@ func (q *Quota) defaultClass(ctx context.Context, pod *corev1.Pod, l limits) (st
 	return lowest.Name, nil
 }
 
-// overhead is what the runtime class of a pod takes beside its containers; nil if nothing.
+// overhead returns the overhead that the pod's runtime class adds to it; nil if
+// none.
 func (q *Quota) overhead(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error) {
 	if pod.Spec.RuntimeClassName == nil || pod.Spec.Overhead != nil {
 		return nil, nil
@@ -66,14 +70,15 @@ func (q *Quota) overhead(ctx context.Context, pod *corev1.Pod) (corev1.ResourceL
 	class := &nodev1.RuntimeClass{}
 	err := q.env.Cache.Get(ctx, client.ObjectKey{Name: *pod.Spec.RuntimeClassName}, class, client.UnsafeDisableDeepCopy)
 	if err != nil || class.Overhead == nil {
-		// Without its class, the super cluster does not have the pod.
-		return nil, client.IgnoreNotFound(served(err))
+		// The super cluster rejects a pod whose runtime class does not exist.
+		return nil, client.IgnoreNotFound(ignoreNotServed(err))
 	}
 	return class.Overhead.PodFixed, nil
 }
 
-// served is no error where a super cluster does not serve a kind, and so has no object of it.
-func served(err error) error {
+// ignoreNotServed returns nil if the super cluster does not serve the kind, and
+// so has no objects of it.
+func ignoreNotServed(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil
 	}

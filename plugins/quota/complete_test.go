@@ -18,7 +18,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// classes is a cache that holds classes of the super cluster.
+// classes is a cache of the super cluster's classes.
 type classes struct {
 	cache.Cache
 
@@ -37,7 +37,8 @@ func classesOf(objects ...client.Object) classes {
 	return classes{objects: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(objects...).Build()}
 }
 
-// TestWhatAdmissionAdds to a pod is counted before it is added: a default priority class, and the overhead of a runtime class.
+// TestWhatAdmissionAdds checks that the defaults of admission count before they
+// are applied: a default priority class, and the overhead of a runtime class.
 func TestWhatAdmissionAdds(t *testing.T) {
 	defaultClass := func(name string, value int32) *schedulingv1.PriorityClass {
 		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, GlobalDefault: true, Value: value}

@@ -20,7 +20,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
-// still is a cache in which nothing happens: it has VirtualClusters, and never an object of a tenant.
+// still is a cache without events: it has VirtualClusters, and no objects of
+// tenants.
 type still struct {
 	informertest.FakeInformers
 
@@ -38,7 +39,7 @@ func (s *still) GetInformer(ctx context.Context, obj client.Object, _ ...cache.I
 	return informer, err
 }
 
-// knowing is an informer that has objects already.
+// knowing is an informer with objects.
 type knowing struct {
 	cache.Informer
 
@@ -52,7 +53,8 @@ func (k knowing) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.
 	return k.Informer.AddEventHandler(h)
 }
 
-// TestContract: the quota keeps the contract of validators, and its limit while the cache shows nothing of what was made (QV-8, QV-16).
+// TestContract checks the contract of validators, and the limit while the cache
+// does not show new objects (QV-8, QV-16).
 func TestContract(t *testing.T) {
 	const slots = 3
 	scheme := runtime.NewScheme()

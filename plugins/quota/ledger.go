@@ -12,40 +12,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lag is how long a write may be ahead of the cache. What was assumed for longer is looked at.
+// lag is how long a write may be ahead of the cache. Assumed charges that are
+// older are reviewed.
 const lag = time.Minute
 
-// ledger holds what every tenant has in the super cluster: what the cache has shown, and what is assumed because it was written and
-// the cache has not shown it yet.
+// ledger holds the usage of every tenant in the super cluster: the objects in
+// the cache, and objects that are assumed because they were written and are not
+// in the cache yet.
 type ledger struct {
 	mu       sync.Mutex
 	accounts map[string]*account
-	// gone are the objects whose deletion was seen: the answer to the request that created one may come later than that.
+	// gone holds objects whose deletion was observed: the answer to the request
+	// that created one may arrive later.
 	gone map[types.UID]time.Time
 }
 
-// account is what one tenant has.
+// account is the usage of one tenant.
 type account struct {
 	charges map[object]charge
 	used    corev1.ResourceList
-	byClass map[string]corev1.ResourceList // of priority classes
+	byClass map[string]corev1.ResourceList // by priority class
 }
 
-// object is one that is charged for.
+// object identifies an object that is charged for.
 type object struct {
 	count corev1.ResourceName // of the kind
 	key   client.ObjectKey
 }
 
-// charge is what one object takes.
+// charge is the usage of one object.
 type charge struct {
 	uid     types.UID // empty if it is not known to exist
 	version string
 	used    corev1.ResourceList
 	class   string
-	// review is when the object has to be looked at again, if no event comes before; zero if never.
+	// review is when the object is reviewed unless an event comes first; zero
+	// for never.
 	review time.Time
-	// assumed: the cache has not shown it.
+	// assumed marks a charge that the cache has not confirmed yet.
 	assumed bool
 }
 
@@ -53,7 +57,7 @@ func newLedger() *ledger {
 	return &ledger{accounts: map[string]*account{}, gone: map[types.UID]time.Time{}}
 }
 
-// chargeOf is what an object takes as it is.
+// chargeOf returns the charge for an object in its current state.
 func chargeOf(k kind, obj client.Object, now time.Time) charge {
 	c := charge{uid: obj.GetUID(), version: obj.GetResourceVersion(), used: k.usageOf(obj, now), class: classOf(obj)}
 	if end := endOf(obj); end.After(now) {
@@ -62,8 +66,9 @@ func chargeOf(k kind, obj client.Object, now time.Time) charge {
 	return c
 }
 
-// show charges a tenant for what the cache shows of an object, and says whether the tenant has less of anything than before.
-func (l *ledger) show(tenant string, id object, c charge) (less bool) {
+// observe charges a tenant for an object in the cache, and reports whether its
+// usage of any resource decreased.
+func (l *ledger) observe(tenant string, id object, c charge) (less bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.lockedAccount(tenant)
@@ -75,7 +80,7 @@ func (l *ledger) show(tenant string, id object, c charge) (less bool) {
 	return known && lessOf(was, c)
 }
 
-// assume charges a tenant for what was written.
+// assume charges a tenant for a written object.
 func (l *ledger) assume(tenant string, id object, c charge, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +94,8 @@ func (l *ledger) assume(tenant string, id object, c charge, now time.Time) {
 	a.set(id, c)
 }
 
-// remove takes an object away that is gone. Another one of its name stays.
+// remove deletes the charge for a deleted object, unless it is for another
+// object of that name. It reports whether it did.
 func (l *ledger) remove(tenant string, id object, uid types.UID, now time.Time) (less bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +115,8 @@ func (l *ledger) remove(tenant string, id object, uid types.UID, now time.Time) 
 	return true
 }
 
-// due are the objects that have to be looked at again. What nobody waits for any more is forgotten.
+// due returns the objects to review, and forgets deletions that no answer can
+// be late for.
 func (l *ledger) due(now time.Time) map[string][]object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +132,8 @@ func (l *ledger) due(now time.Time) map[string][]object {
 	return due
 }
 
-// settle replaces what was assumed of an object for too long by what there is: nil for nothing.
+// settle replaces an assumed charge by the observed one: nil if there is no
+// such object.
 func (l *ledger) settle(tenant string, id object, there *charge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,14 +144,15 @@ func (l *ledger) settle(tenant string, id object, there *charge) {
 	}
 }
 
-// forget drops a tenant.
+// forget deletes the account of a tenant.
 func (l *ledger) forget(tenant string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.accounts, tenant)
 }
 
-// without is what a tenant has beside one object, in all and of a priority class, and the charge for that object.
+// without returns the usage of a tenant without one object, in total and of a
+// priority class, and the charge for that object.
 func (l *ledger) without(tenant string, id object, class string) (used, ofClass corev1.ResourceList, own charge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +169,7 @@ func (l *ledger) without(tenant string, id object, class string) (used, ofClass 
 	return used, ofClass, own
 }
 
-// usedBy is what a tenant has, in all and of a priority class.
+// usedBy returns the usage of a tenant, in total and of a priority class.
 func (l *ledger) usedBy(tenant, class string) (used, ofClass corev1.ResourceList) {
 	used, ofClass, _ = l.without(tenant, object{}, class)
 	return used, ofClass
@@ -200,7 +209,7 @@ func (a *account) drop(id object) {
 	}
 }
 
-// lessOf says whether a change gives something back.
+// lessOf reports whether a change frees any resource.
 func lessOf(was, now charge) bool {
 	for name, quantity := range was.used {
 		if left := now.used[name]; left.Cmp(quantity) < 0 {
@@ -210,7 +219,8 @@ func lessOf(was, now charge) bool {
 	return was.class != now.class
 }
 
-// older says whether one state of an object came before another. What cannot be compared counts as newer.
+// older reports whether version a precedes version b. Versions that cannot be
+// compared count as newer.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -12,13 +12,13 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// limits are what one tenant may have.
+// limits are the limits of one tenant.
 type limits struct {
 	hard    corev1.ResourceList
-	byClass map[string]corev1.ResourceList // of priority classes
+	byClass map[string]corev1.ResourceList // by priority class
 }
 
-// limitsOf are the limits that a VirtualCluster says.
+// limitsOf returns the limits in the spec of a VirtualCluster.
 func limitsOf(spec *tenancyv1alpha1.QuotaSpec) (limits, error) {
 	l := limits{byClass: map[string]corev1.ResourceList{}}
 	if spec == nil {
@@ -48,11 +48,12 @@ func quantities(of map[corev1.ResourceName]tenancyv1alpha1.Limit) (corev1.Resour
 	return list, nil
 }
 
-// none says whether nothing is limited.
+// none reports whether there are no limits.
 func (l limits) none() bool { return len(l.hard) == 0 && len(l.byClass) == 0 }
 
-// excess says of which resources there would be too much, one text for each; nil if of none. What does not grow is never too much:
-// it is there already.
+// excess returns a text for each resource whose limit would be exceeded. A
+// resource whose usage does not grow is not reported, even if it exceeds a
+// limit that was lowered.
 func excess(hard, others, was, asked corev1.ResourceList, of string) []string {
 	var too []string
 	for _, name := range slices.Sorted(maps.Keys(hard)) {
@@ -69,26 +70,27 @@ func excess(hard, others, was, asked corev1.ResourceList, of string) []string {
 	return too
 }
 
-// measured are the limits that only what says how much it needs can be held against.
+// measured are the limits that require each container to declare the resource.
 var measured = []corev1.ResourceName{
 	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 	corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
 }
 
-// unsaid are the limited resources of which a container of a pod does not say how much it needs. Without that, a pod would take what
-// it can get and count for nothing.
-func unsaid(hard corev1.ResourceList, spec *corev1.PodSpec) []string {
+// undeclared returns the limited resources that a container of a pod does not
+// declare. Such a container could use any amount and would count for nothing.
+func undeclared(hard corev1.ResourceList, spec *corev1.PodSpec) []string {
 	var missing []string
 	for _, name := range measured {
-		if _, limited := hard[name]; limited && !measures(name, spec) {
+		if _, limited := hard[name]; limited && !declares(name, spec) {
 			missing = append(missing, string(name))
 		}
 	}
 	return missing
 }
 
-// measures says whether a pod, or each of its containers, gives a number for what it needs.
-func measures(name corev1.ResourceName, spec *corev1.PodSpec) bool {
+// declares reports whether a pod, or each of its containers, declares a
+// quantity for a resource.
+func declares(name corev1.ResourceName, spec *corev1.PodSpec) bool {
 	list := func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
 	if strings.HasPrefix(string(name), "limits.") {
 		list = func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Limits }
@@ -112,7 +114,7 @@ func measures(name corev1.ResourceName, spec *corev1.PodSpec) bool {
 	return true
 }
 
-// only are the quantities of what is limited, zeros included.
+// only returns the quantities of the limited resources, including zeros.
 func only(used, hard corev1.ResourceList) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, limit := range hard {

@@ -16,7 +16,8 @@ const (
 	resourceLabel = "resource"
 )
 
-// metrics show what tenants with limits have and may have. They are the ones that name tenants.
+// metrics export the usage and limits of tenants. No other metrics of the
+// syncer have a label for the tenant.
 type metrics struct{ used, hard *prometheus.GaugeVec }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -30,19 +31,20 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.used, m.hard} {
 		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of quotas: %w", err)
+			return nil, fmt.Errorf("register the metrics of quotas: %w", err)
 		}
 	}
 	return m, nil
 }
 
-// RegisterMetrics registers the metrics of a quota that nobody asks, for those who describe them.
+// RegisterMetrics registers the metrics without a quota, to generate their
+// reference.
 func RegisterMetrics(registerer prometheus.Registerer) error {
 	_, err := newMetrics(registerer)
 	return err
 }
 
-// show replaces what is shown of a tenant.
+// show replaces the series of a tenant.
 func (m *metrics) show(tenant string, status *tenancyv1alpha1.QuotaStatus) {
 	m.forget(tenant)
 	if status == nil {

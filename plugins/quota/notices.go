@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// notices are tenants that somebody should look at, each once however often it is put in.
+// notices is a set of tenants to process.
 type notices struct {
 	wake chan struct{}
 
@@ -19,7 +19,7 @@ func newNotices() *notices {
 	return &notices{wake: make(chan struct{}, 1), tenants: map[string]bool{}}
 }
 
-// put adds a tenant. It never waits.
+// put adds a tenant. It never blocks.
 func (n *notices) put(tenant string) {
 	n.mu.Lock()
 	n.tenants[tenant] = true
@@ -30,8 +30,8 @@ func (n *notices) put(tenant string) {
 	}
 }
 
-// each calls f with every tenant that is put in until ctx ends. Between rounds it rests, so that many notices of a tenant make one
-// call.
+// each calls f with every tenant in the set until ctx is done. Between rounds
+// it waits for rest, so that many notices of a tenant result in one call.
 func (n *notices) each(ctx context.Context, rest time.Duration, f func(tenant string)) {
 	for {
 		select {
@@ -50,7 +50,7 @@ func (n *notices) each(ctx context.Context, rest time.Duration, f func(tenant st
 	}
 }
 
-// take returns the tenants in order and forgets them.
+// take removes the tenants and returns them in order.
 func (n *notices) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

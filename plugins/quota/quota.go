@@ -1,4 +1,5 @@
-// Package quota is the validator of spec.quota: what a tenant may have in the super cluster, over all its namespaces. It counts as
+// Package quota is the validator of spec.quota: it limits the resources of a
+// tenant in the super cluster, over all its namespaces. It counts as
 // Kubernetes' own quotas do.
 package quota
 
@@ -22,7 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// ID is the plugin's.
+// ID is the ID of the plugin.
 const ID = "quota"
 
 // Quota is the validator.
@@ -32,28 +33,31 @@ type Quota struct {
 	ledger *ledger
 	locks  plugins.TenantLocks
 
-	// counted is closed when all that tenants have is in the ledger, and what they may have is known.
+	// counted is closed when the ledger holds the usage of all tenants, and
+	// their limits are known.
 	counted chan struct{}
-	// loosened are the tenants that may have come to have room, changed those whose status may differ.
+	// loosened are the tenants whose usage may have decreased or whose limits
+	// have changed; changed are those whose status may differ.
 	loosened, changed *notices
 	metrics           *metrics
 
 	mu      sync.RWMutex
 	tenants map[string]tenant
 
-	// volumes serializes reading a volume and charging for it. Until volumesKnown is set, claims may be missing from the cache.
+	// volumes serializes reading a volume and charging for it. Until
+	// volumesKnown is set, claims may be missing from the cache.
 	volumes      sync.Mutex
 	volumesKnown atomic.Bool
 }
 
-// tenant is what is known of a tenant.
+// tenant is a tenant with its limits.
 type tenant struct {
 	vc     client.ObjectKey
 	limits limits
-	err    error // why the limits cannot be told
+	err    error // why the limits are invalid
 }
 
-// New makes a quota that counts nothing before its plugin is made.
+// New returns a quota that counts nothing until its plugin is initialized.
 func New() *Quota {
 	return &Quota{
 		kinds:    map[schema.GroupKind]kind{},
@@ -65,7 +69,7 @@ func New() *Quota {
 	}
 }
 
-// Registration is the plugin, which is made once.
+// Registration returns the plugin, which can be initialized once.
 func (q *Quota) Registration() plugins.Registration {
 	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) { return q, q.init(env) }}
 }
@@ -75,7 +79,7 @@ func (q *Quota) init(env plugins.Environment) error {
 	for _, k := range kinds() {
 		gvk, err := apiutil.GVKForObject(k.object, clientgoscheme.Scheme)
 		if err != nil {
-			return fmt.Errorf("naming the kind of %T: %w", k.object, err)
+			return fmt.Errorf("find the kind of %T: %w", k.object, err)
 		}
 		q.kinds[gvk.GroupKind()] = k
 	}
@@ -84,10 +88,10 @@ func (q *Quota) init(env plugins.Environment) error {
 	return err
 }
 
-// Name is what messages call it.
+// Name implements plugins.Validator.
 func (*Quota) Name() string { return ID }
 
-// Kinds are those that are counted.
+// Kinds returns the counted kinds.
 func (q *Quota) Kinds() []schema.GroupKind {
 	all := make([]schema.GroupKind, 0, len(q.kinds))
 	for kind := range q.kinds {
@@ -96,7 +100,7 @@ func (q *Quota) Kinds() []schema.GroupKind {
 	return all
 }
 
-// Locker is the lock of a tenant; nil if there is no such VirtualCluster.
+// Locker returns the lock of a tenant; nil if it has no VirtualCluster.
 func (q *Quota) Locker(tenant string) plugins.Locker {
 	if q.isCounted() {
 		if _, known := q.tenant(tenant); !known {
@@ -106,12 +110,12 @@ func (q *Quota) Locker(tenant string) plugins.Locker {
 	return q.locks.Of(tenant)
 }
 
-// Validate rejects what would be more than the tenant may have.
+// Validate rejects a copy that would exceed a limit of the tenant.
 func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 	select {
 	case <-q.counted:
 	case <-ctx.Done():
-		return fmt.Errorf("what tenants have is not counted yet: %w", context.Cause(ctx))
+		return fmt.Errorf("usage of tenants is not counted yet: %w", context.Cause(ctx))
 	}
 	t, _ := q.tenant(r.Tenant.Key)
 	if t.err != nil || t.limits.none() {
@@ -121,16 +125,16 @@ func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 	asWritten := r.Object
 	if r.Was == nil {
 		var err error
-		if asWritten, err = q.completed(ctx, asWritten, t.limits); err != nil {
+		if asWritten, err = q.withAdmission(ctx, asWritten, t.limits); err != nil {
 			return err
 		}
 	}
 	class := classOf(asWritten)
 	used, ofClass, own := q.ledger.without(r.Tenant.Key, id, class)
 	if pod, ok := asWritten.(*corev1.Pod); ok && r.Was == nil {
-		missing := append(unsaid(t.limits.hard, &pod.Spec), unsaid(t.limits.byClass[class], &pod.Spec)...)
+		missing := append(undeclared(t.limits.hard, &pod.Spec), undeclared(t.limits.byClass[class], &pod.Spec)...)
 		if len(missing) > 0 {
-			return plugins.Reject("each container must say how much it needs of what is limited: %s", strings.Join(missing, ", "))
+			return plugins.Reject("each container must declare the limited resources: %s", strings.Join(missing, ", "))
 		}
 	}
 	asked := k.usageOf(asWritten, time.Now())
@@ -142,7 +146,7 @@ func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 	return nil
 }
 
-// Settled charges the tenant for what was written, or may have been.
+// Settled charges the tenant for a copy that was written, or may have been.
 func (q *Quota) Settled(r plugins.Request, err error) {
 	if err != nil && !plugins.Undecided(err) {
 		return
@@ -150,18 +154,20 @@ func (q *Quota) Settled(r plugins.Request, err error) {
 	k, id := q.identify(r)
 	c := chargeOf(k, r.Object, time.Now())
 	if err != nil {
-		// Whatever the cache shows of it will be newer than that.
+		// Without a version, any state in the cache is newer.
 		c.uid, c.version = "", ""
 	}
 	q.ledger.assume(r.Tenant.Key, id, c, time.Now())
 	q.changed.put(r.Tenant.Key)
 }
 
-// Usage is what a tenant has beside the object of a request, and what it may have. What it has none of is there with 0, but for classes
-// and devices that it never had and that are not limited. It is for other validators, which are asked while the tenant is locked.
+// Usage returns the usage of a tenant without the object of a request, and its
+// limits. Unused resources are included with 0, except those of classes and
+// devices that the tenant neither used nor has limits for. It is for other
+// validators, which are called while the tenant is locked.
 func (q *Quota) Usage(r plugins.Request) (used, hard corev1.ResourceList, err error) {
 	if !q.isCounted() {
-		return nil, nil, errors.New("what tenants have is not counted: the validator quota is not asked, or not before this one")
+		return nil, nil, errors.New("usage of tenants is not counted: the validator quota is not enabled, or not called before this one")
 	}
 	t, _ := q.tenant(r.Tenant.Key)
 	if t.err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// made is a creation that has been done.
+// made validates and settles a creation that succeeds.
 func made(t *testing.T, q *Quota, version string, r plugins.Request) {
 	t.Helper()
 	err := write(t, q, r, func() error {
@@ -62,7 +62,7 @@ func TestValidate(t *testing.T) {
 			"limits.cpu: used 1, asked 1, hard 1; pods: used 1, asked 1, hard 1",
 		},
 		"what is not limited":   {hard("requests.cpu", "1", "services", "0"), nil, creation("a", needs(cpu("1"))), ""},
-		"without saying":        {hard("requests.cpu", "1", "limits.memory", "1Gi"), nil, creation("a", needs(cpu("1"))), "of what is limited: limits.memory"},
+		"without saying":        {hard("requests.cpu", "1", "limits.memory", "1Gi"), nil, creation("a", needs(cpu("1"))), "declare the limited resources: limits.memory"},
 		"not said of extended":  {hard("requests.nvidia.com/gpu", "1"), nil, creation("a"), ""},
 		"too many of a device":  {hard("requests.nvidia.com/gpu", "1"), nil, creation("a", needs(map[string]string{"nvidia.com/gpu": "2"})), "requests.nvidia.com/gpu: used 0, asked 2, hard 1"},
 		"the same again":        {hard("pods", "1"), []plugins.Request{creation("a")}, creation("a"), ""},
@@ -92,7 +92,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestResize: a change is held against the limits by what grows.
+// TestResize checks that a change counts by what it adds.
 func TestResize(t *testing.T) {
 	q, _ := limited(t, hard("requests.cpu", "2", "limits.cpu", "2"))
 	made(t, q, "1", creation("a", needs(cpu("1"))))
@@ -119,14 +119,15 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestLimitsChange: who waits is tried again when a limit changes or something is given back, and else is not. Limits are followed by
-// watch (QV-13).
+// TestLimitsChange checks that rejected objects are retried when a limit
+// changes or a resource is freed, and only then. Limits are followed by watch
+// (QV-13).
 func TestLimitsChange(t *testing.T) {
 	q, cache := limited(t, hard("pods", "1"))
 	expect := func(when string, want int) {
 		t.Helper()
 		if got := len(q.loosened.take()); got != want {
-			t.Errorf("%s: %d tenants are tried again, want %d", when, got, want)
+			t.Errorf("%s: %d tenants are retried, want %d", when, got, want)
 		}
 	}
 	expect("first seen", 1)
@@ -157,15 +158,15 @@ func TestTheCacheHasTheLastWord(t *testing.T) {
 		"refused":                         {refused, nil, 0},
 		"the answer is lost":              {lost, nil, 1},
 		"lost, and not made":              {lost, func(q *Quota, _ *corev1.Pod) { q.ledger.settle(red.Key, q.first(), nil) }, 0},
-		"lost, and seen":                  {lost, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
+		"lost, and seen":                  {lost, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
 		"made":                            {nil, nil, 1},
-		"made, and seen as it was before": {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
-		"made, and seen":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
-		"made, and gone":                  {nil, func(q *Quota, p *corev1.Pod) { q.counting(t.Context(), q.podKind()).OnDelete(p) }, 0},
+		"made, and seen as it was before": {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
+		"made, and seen":                  {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
+		"made, and gone":                  {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnDelete(p) }, 0},
 		"made, and its predecessor is gone": {nil, func(q *Quota, p *corev1.Pod) {
 			other := aged(p, "0")
 			other.UID = "other"
-			q.counting(t.Context(), q.podKind()).OnDelete(other)
+			q.countingHandler(t.Context(), q.podKind()).OnDelete(other)
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +203,8 @@ func aged(pod *corev1.Pod, version string) *corev1.Pod {
 	return pod
 }
 
-// TestWhatIsAssumedIsReviewed when no event has confirmed it for long.
+// TestWhatIsAssumedIsReviewed checks that an assumed charge is reviewed if no
+// event confirms it for long.
 func TestWhatIsAssumedIsReviewed(t *testing.T) {
 	q, cache := limited(t, hard("pods", "2"))
 	seen, unseen := creation("seen"), creation("unseen")
@@ -231,18 +233,19 @@ func TestBeforeAllIsCountedNothingIsAllowed(t *testing.T) {
 	}
 }
 
-// TestUnknownTenantsHaveNoLock (QV-12).
+// TestUnknownTenantsHaveNoLock checks that a tenant without a VirtualCluster
+// has no lock (QV-12).
 func TestUnknownTenantsHaveNoLock(t *testing.T) {
 	q, _ := limited(t, nil)
 	if q.Locker(red.Key) == nil {
-		t.Error("a tenant has none")
+		t.Error("a tenant has no lock")
 	}
 	if q.Locker("blue") != nil {
-		t.Error("nobody has one")
+		t.Error("an unknown tenant has a lock")
 	}
 	q.forget(red.Key)
 	if q.Locker(red.Key) != nil {
-		t.Error("one that is gone has one")
+		t.Error("a deleted tenant has a lock")
 	}
 }
 

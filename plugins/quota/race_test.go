@@ -23,7 +23,8 @@ import (
 
 var red = plugins.Tenant{Key: "red", Name: "red", Namespace: "team", UID: "red-uid"}
 
-// limited is a quota that knows one tenant with these limits, and no cache; what the cache would tell is told to the handler.
+// limited returns a quota with one tenant and its limits, without a cache, and
+// the handler for the events of its cache.
 func limited(t *testing.T, spec *tenancyv1alpha1.QuotaSpec) (*Quota, toolscache.ResourceEventHandler) {
 	t.Helper()
 	q := New()
@@ -32,7 +33,7 @@ func limited(t *testing.T, spec *tenancyv1alpha1.QuotaSpec) (*Quota, toolscache.
 	}
 	q.know(virtualCluster(spec))
 	close(q.counted)
-	return q, q.counting(context.Background(), q.kinds[corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()])
+	return q, q.countingHandler(context.Background(), q.kinds[corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()])
 }
 
 func virtualCluster(spec *tenancyv1alpha1.QuotaSpec) *tenancyv1alpha1.VirtualCluster {
@@ -50,7 +51,7 @@ func hard(limits ...string) *tenancyv1alpha1.QuotaSpec {
 	return spec
 }
 
-// creation asks for a pod.
+// creation returns a request for a new pod.
 func creation(name string, change ...func(*corev1.Pod)) plugins.Request {
 	pod := podOf(corev1.Container{})
 	pod.Namespace, pod.Name, pod.Annotations = "red-shop", name, map[string]string{names.Cluster: red.Key}
@@ -60,7 +61,8 @@ func creation(name string, change ...func(*corev1.Pod)) plugins.Request {
 	return plugins.Request{Tenant: red, Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Object: pod}
 }
 
-// write does what the syncer does around a write: lock, validate, write, settle, unlock.
+// write does what the syncer does for a write: lock, validate, write, settle,
+// unlock.
 func write(t *testing.T, q *Quota, r plugins.Request, do func() error) error {
 	lock := q.Locker(r.Tenant.Key)
 	if err := lock.Lock(t.Context()); err != nil {
@@ -75,8 +77,10 @@ func write(t *testing.T, q *Quota, r plugins.Request, do func() error) error {
 	return err
 }
 
-// TestTheLastSlot: of 20 writers who race for a tenant's last slot, one gets it, however the cache's events come (QV-16). Some
-// answers are lost, some pods are gone before their writer hears that they were made.
+// TestTheLastSlot checks that of 20 concurrent writers for the last slot of a
+// tenant one is allowed, whatever the order of the cache's events (QV-16). Some
+// answers are lost, and some pods are deleted before their writer gets the
+// answer.
 func TestTheLastSlot(t *testing.T) {
 	const rounds, writers, slots = 1000, 20, 1
 	q, cache := limited(t, hard("pods", strconv.Itoa(slots)))
@@ -101,7 +105,7 @@ func TestTheLastSlot(t *testing.T) {
 					switch rand.IntN(4) {
 					case 0: // the cache is faster than the answer
 						cache.OnAdd(event, false)
-					case 1: // and so is the end
+					case 1: // and so is the deletion
 						cache.OnAdd(event, false)
 						gone()
 						return nil
@@ -140,7 +144,7 @@ func TestTheLastSlot(t *testing.T) {
 	}
 }
 
-// has says whether a pod is charged for.
+// has reports whether a pod is charged for.
 func (q *Quota) has(name string) bool {
 	q.ledger.mu.Lock()
 	defer q.ledger.mu.Unlock()

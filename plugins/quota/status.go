@@ -15,16 +15,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
-// fieldOwner is who owns status.quota.
+// fieldOwner is the field manager of status.quota.
 const fieldOwner = client.FieldOwner("vc-syncer-quota")
 
-// maxSummary is the longest summary (its validation).
+// maxSummary is the maximum length of the summary, as the API validates it.
 const maxSummary = 8192
 
-// tell writes what a tenant has into the status of its VirtualCluster, if it differs, and into the metrics.
-func (q *Quota) tell(ctx context.Context, key string) {
+// updateStatus writes a tenant's usage to the status of its VirtualCluster, if
+// it differs, and to the metrics.
+func (q *Quota) updateStatus(ctx context.Context, key string) {
 	if err := q.writeStatus(ctx, key); err != nil && ctx.Err() == nil {
-		q.env.Logger.Error(err, "Cannot write what the tenant has; it is tried again", "tenant", key)
+		q.env.Logger.Error(err, "Cannot write status.quota; retrying", "tenant", key)
 		q.changed.put(key)
 	}
 }
@@ -35,7 +36,7 @@ func (q *Quota) writeStatus(ctx context.Context, key string) error {
 		return t.err
 	}
 	if !q.env.Serves(key) {
-		q.metrics.forget(key) // another replica tells
+		q.metrics.forget(key) // another replica updates it
 		return nil
 	}
 	vc := &tenancyv1alpha1.VirtualCluster{}
@@ -50,12 +51,13 @@ func (q *Quota) writeStatus(ctx context.Context, key string) error {
 	return vcstatus.ApplyQuota(ctx, q.env.Client, vc, fieldOwner, want)
 }
 
-// ClearStatus deletes what a VirtualCluster's status says of the quota. It is for a syncer that does not enforce any.
+// ClearStatus clears status.quota, for a syncer that does not enforce quotas.
 func ClearStatus(ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster) error {
 	return vcstatus.ApplyQuota(ctx, c, vc, fieldOwner, nil)
 }
 
-// statusOf is what a tenant has of what is limited; nil if nothing is.
+// statusOf returns a tenant's usage of the limited resources; nil if there are
+// no limits.
 func (q *Quota) statusOf(key string, l limits) *tenancyv1alpha1.QuotaStatus {
 	if l.none() {
 		return nil
@@ -77,7 +79,7 @@ func (q *Quota) statusOf(key string, l limits) *tenancyv1alpha1.QuotaStatus {
 	return status
 }
 
-// summary says used and hard of each resource.
+// summary returns a text with used and hard for each resource.
 func summary(of string, used, hard corev1.ResourceList) []string {
 	lines := make([]string, 0, len(hard))
 	for _, name := range slices.Sorted(maps.Keys(hard)) {

@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// amounts is a list of quantities written as texts, and back.
+// amounts parses quantities.
 func amounts(texts map[string]string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, text := range texts {

@@ -14,10 +14,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// leftVolumes is the ledger's resource for volumes whose claim is gone: they count like the claim until they are deleted as well.
+// leftVolumes is the ledger's resource for volumes whose claim is gone: they
+// count like the claim until they are deleted as well.
 const leftVolumes corev1.ResourceName = "volumes"
 
-// followVolumes has the ledger follow volumes, beside their claims.
+// followVolumes registers handlers that update the ledger for volumes.
 func (q *Quota) followVolumes(ctx context.Context) (toolscache.DoneChecker, error) {
 	show := func(obj any) {
 		if v, ok := obj.(*corev1.PersistentVolume); ok {
@@ -46,8 +47,8 @@ func sameClaim(was *corev1.PersistentVolume, now any) bool {
 	return ok && was.Spec.ClaimRef != nil && v.Spec.ClaimRef != nil && was.Spec.ClaimRef.UID == v.Spec.ClaimRef.UID
 }
 
-// showVolumes charges for all volumes without a claim, and for those of later events. It must not run before all claims are
-// known.
+// showVolumes charges for all volumes without a claim, and for those of later
+// events. It must not run before all claims are known.
 func (q *Quota) showVolumes(ctx context.Context) error {
 	q.volumesKnown.Store(true)
 	list := &corev1.PersistentVolumeList{}
@@ -60,7 +61,8 @@ func (q *Quota) showVolumes(ctx context.Context) error {
 	return nil
 }
 
-// showVolumeOf updates the charge for the volume of a claim that was created, changed or deleted.
+// showVolumeOf updates the charge for the volume of a claim that was created,
+// changed or deleted.
 func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Spec.VolumeName == "" || !q.volumesKnown.Load() {
@@ -71,12 +73,13 @@ func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
 	case err == nil:
 		q.showVolume(ctx, v)
 	case !apierrors.IsNotFound(err):
-		q.env.Logger.Error(err, "Cannot look at the volume of a claim", "volume", claim.Spec.VolumeName)
+		q.env.Logger.Error(err, "Cannot read the volume of a claim", "volume", claim.Spec.VolumeName)
 	}
 }
 
-// showVolume charges for a volume if its claim is gone, and not if it exists. Caches are ahead of their events, so the later of
-// two concurrent events sees the final state.
+// showVolume charges for a volume if its claim is gone, and not if it exists.
+// Caches are ahead of their events, so the later of two concurrent events sees
+// the final state.
 func (q *Quota) showVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	if !q.volumesKnown.Load() {
 		return
@@ -89,15 +92,15 @@ func (q *Quota) showVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	}
 	left, err := q.isLeft(ctx, v)
 	if err != nil {
-		q.env.Logger.Error(err, "Cannot look at the claim of a volume", "volume", v.Name)
+		q.env.Logger.Error(err, "Cannot read the claim of a volume", "volume", v.Name)
 		return
 	}
 	id := object{leftVolumes, client.ObjectKeyFromObject(v)}
 	if !left {
-		q.note(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
+		q.noteChange(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
 		return
 	}
-	q.note(tenant, q.ledger.show(tenant, id, charge{uid: v.UID, version: v.ResourceVersion, used: volumeUsage(v)}))
+	q.noteChange(tenant, q.ledger.observe(tenant, id, charge{uid: v.UID, version: v.ResourceVersion, used: volumeUsage(v)}))
 }
 
 func (q *Quota) removeVolume(ctx context.Context, v *corev1.PersistentVolume) {
@@ -105,7 +108,7 @@ func (q *Quota) removeVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	defer q.volumes.Unlock()
 	if tenant := q.ownerOf(ctx, v); tenant != "" {
 		id := object{leftVolumes, client.ObjectKeyFromObject(v)}
-		q.note(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
+		q.noteChange(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
 	}
 }
 
@@ -123,8 +126,9 @@ func (q *Quota) isLeft(ctx context.Context, v *corev1.PersistentVolume) (bool, e
 	return err == nil && claim.UID != ref.UID, err
 }
 
-// ownerOf returns the tenant whose claim a volume is or was bound to; empty for none. It is found by the namespace of the claim
-// or, if that is gone, by its name.
+// ownerOf returns the tenant whose claim a volume is or was bound to; empty for
+// none. It is found by the namespace of the claim or, if that is gone, by its
+// name.
 func (q *Quota) ownerOf(ctx context.Context, v *corev1.PersistentVolume) string {
 	if v.Spec.ClaimRef == nil {
 		return ""
@@ -145,7 +149,7 @@ func (q *Quota) ownerOf(ctx context.Context, v *corev1.PersistentVolume) string 
 	return owner
 }
 
-// volumeUsage is what a volume takes: the same as a claim of its size.
+// volumeUsage returns the usage of a volume: that of a claim of its size.
 func volumeUsage(v *corev1.PersistentVolume) corev1.ResourceList {
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Spec.Resources.Requests = v.Spec.Capacity

@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// shelf is a cache of what is on it.
+// shelf is a cache of fixed objects.
 type shelf struct {
 	informertest.FakeInformers
 
@@ -24,17 +24,18 @@ type shelf struct {
 
 var _ cache.Cache = &shelf{}
 
-// Get reads what is there.
+// Get implements client.Reader.
 func (s *shelf) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return s.client.Get(ctx, key, obj, opts...)
 }
 
-// List lists what is there.
+// List implements client.Reader.
 func (s *shelf) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return s.client.List(ctx, list, opts...)
 }
 
-// TestVolumesCountUntilTheyAreGone: as their claim while there is one, and the same without it, also when the namespace is gone.
+// TestVolumesCountUntilTheyAreGone checks that a volume counts as its claim
+// does, and continues to count when the claim or its namespace is deleted.
 func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	ctx := t.Context()
 	superNamespace := names.SuperNamespace(red.Key, "shop")
@@ -57,7 +58,7 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	q := New()
 	q.env.Cache = &shelf{client: there}
 	q.know(virtualCluster(hard("requests.storage", "10Gi")))
-	claims := q.counting(ctx, kind{&corev1.PersistentVolumeClaim{}, "count/persistentvolumeclaims", claimUsage})
+	claims := q.countingHandler(ctx, kind{&corev1.PersistentVolumeClaim{}, "count/persistentvolumeclaims", claimUsage})
 	counts := func(when, want string) {
 		t.Helper()
 		used, _ := q.ledger.usedBy(red.Key, "")

@@ -18,21 +18,23 @@ import (
 )
 
 const (
-	// retryAfter is how long what was rejected waits after something has become free: more may become free at once.
+	// retryAfter delays the retry of rejected objects after a resource was
+	// freed: more may be freed at once.
 	retryAfter = 100 * time.Millisecond
-	// statusAfter is how far the status may lag.
+	// statusAfter is how far the status may lag behind.
 	statusAfter = time.Second
-	// reviewEvery is how often what is overdue is looked for, and every status looked at.
+	// reviewEvery is the interval of reviewing overdue charges and every
+	// status.
 	reviewEvery = 10 * time.Second
 )
 
-// Start counts what tenants have, and follows that until ctx ends.
+// Start counts the usage of all tenants, and follows it until ctx is done.
 func (q *Quota) Start(ctx context.Context) error {
 	var known []toolscache.DoneChecker
 	for _, k := range q.kinds {
-		synced, err := q.follow(ctx, k.object, q.counting(ctx, k))
+		synced, err := q.follow(ctx, k.object, q.countingHandler(ctx, k))
 		if meta.IsNoMatchError(err) {
-			continue // the super cluster does not serve it, so no tenant has one
+			continue // the super cluster does not serve the kind, so there are no copies of it
 		}
 		if err != nil {
 			return err
@@ -43,7 +45,7 @@ func (q *Quota) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	synced, err := q.follow(ctx, &tenancyv1alpha1.VirtualCluster{}, q.knowing())
+	synced, err := q.follow(ctx, &tenancyv1alpha1.VirtualCluster{}, q.virtualClusterHandler())
 	if err != nil {
 		return err
 	}
@@ -56,31 +58,32 @@ func (q *Quota) Start(ctx context.Context) error {
 	close(q.counted)
 	var work sync.WaitGroup
 	work.Go(func() { q.loosened.each(ctx, retryAfter, q.env.Retry) })
-	work.Go(func() { q.changed.each(ctx, statusAfter, func(tenant string) { q.tell(ctx, tenant) }) })
+	work.Go(func() { q.changed.each(ctx, statusAfter, func(tenant string) { q.updateStatus(ctx, tenant) }) })
 	work.Go(func() { q.reviewOverdue(ctx) })
 	work.Wait()
 	return nil
 }
 
-// follow has a handler told of the objects of a kind. What is returned tells when it knows them all.
+// follow adds a handler for the objects of a kind. The returned checker is done
+// when the handler has been called for all of them.
 func (q *Quota) follow(ctx context.Context, obj client.Object, h toolscache.ResourceEventHandler) (toolscache.DoneChecker, error) {
 	informer, err := q.env.Cache.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", obj, err)
+		return nil, fmt.Errorf("watch %T: %w", obj, err)
 	}
 	registration, err := informer.AddEventHandler(h)
 	if err != nil {
-		return nil, fmt.Errorf("watching %T: %w", obj, err)
+		return nil, fmt.Errorf("watch %T: %w", obj, err)
 	}
 	return registration.HasSyncedChecker(), nil
 }
 
-// counting charges tenants for objects of a kind.
-func (q *Quota) counting(ctx context.Context, k kind) toolscache.ResourceEventHandler {
+// countingHandler charges tenants for objects of a kind.
+func (q *Quota) countingHandler(ctx context.Context, k kind) toolscache.ResourceEventHandler {
 	show := func(obj any) {
 		if o, tenant := ownedBy(obj); tenant != "" {
 			id := object{k.count, client.ObjectKeyFromObject(o)}
-			q.note(tenant, q.ledger.show(tenant, id, chargeOf(k, o, time.Now())))
+			q.noteChange(tenant, q.ledger.observe(tenant, id, chargeOf(k, o, time.Now())))
 			q.showVolumeOf(ctx, o)
 		}
 	}
@@ -89,16 +92,18 @@ func (q *Quota) counting(ctx context.Context, k kind) toolscache.ResourceEventHa
 		UpdateFunc: func(_, obj any) { show(obj) },
 		DeleteFunc: func(obj any) {
 			if o, tenant := ownedBy(lastKnown(obj)); tenant != "" {
-				// Before the claim counts no more, so that its volume counts throughout.
+				// The volume is charged for before the claim is removed, so
+				// that it counts throughout.
 				q.showVolumeOf(ctx, o)
 				id := object{k.count, client.ObjectKeyFromObject(o)}
-				q.note(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
+				q.noteChange(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
 			}
 		},
 	}
 }
 
-// lastKnown is an object that is gone as it was last seen, also if its deletion was missed.
+// lastKnown returns the last known state of a deleted object, also if its
+// deletion was missed.
 func lastKnown(obj any) any {
 	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
 		return gone.Obj
@@ -106,7 +111,8 @@ func lastKnown(obj any) any {
 	return obj
 }
 
-// ownedBy is whose copy an object is; nobody's if it is not one. The root namespace is the manager's.
+// ownedBy returns an object and the tenant that owns it; empty if no tenant
+// does. The root namespace belongs to vc-manager.
 func ownedBy(obj any) (client.Object, string) {
 	o, ok := obj.(client.Object)
 	if !ok {
@@ -119,16 +125,17 @@ func ownedBy(obj any) (client.Object, string) {
 	return o, tenant
 }
 
-// note has it looked at that something of a tenant's has changed.
-func (q *Quota) note(tenant string, less bool) {
+// noteChange enqueues a tenant whose usage has changed; less is set if it
+// decreased.
+func (q *Quota) noteChange(tenant string, less bool) {
 	q.changed.put(tenant)
 	if less {
 		q.loosened.put(tenant)
 	}
 }
 
-// knowing takes over what VirtualClusters say.
-func (q *Quota) knowing() toolscache.ResourceEventHandler {
+// virtualClusterHandler follows the limits of VirtualClusters.
+func (q *Quota) virtualClusterHandler() toolscache.ResourceEventHandler {
 	know := func(obj any) {
 		if vc, ok := obj.(*tenancyv1alpha1.VirtualCluster); ok && vc.Status.ClusterNamespace != "" {
 			q.know(vc)
@@ -155,7 +162,7 @@ func (q *Quota) know(vc *tenancyv1alpha1.VirtualCluster) {
 	q.mu.Unlock()
 	if !known || !equality.Semantic.DeepEqual(was.limits.hard, now.limits.hard) ||
 		!equality.Semantic.DeepEqual(was.limits.byClass, now.limits.byClass) {
-		q.note(key, true)
+		q.noteChange(key, true)
 	}
 }
 
@@ -168,7 +175,7 @@ func (q *Quota) forget(key string) {
 	q.metrics.forget(key)
 }
 
-// reviewOverdue looks again, until ctx ends, at what no event has told of in time.
+// reviewOverdue reviews overdue charges periodically until ctx is done.
 func (q *Quota) reviewOverdue(ctx context.Context) {
 	ticks := time.NewTicker(reviewEvery)
 	defer ticks.Stop()
@@ -178,13 +185,14 @@ func (q *Quota) reviewOverdue(ctx context.Context) {
 			return
 		case now := <-ticks.C:
 			q.review(ctx, now)
-			q.tellAll()
+			q.enqueueAll()
 		}
 	}
 }
 
-// tellAll has the status of every tenant looked at: this replica may have come to serve it.
-func (q *Quota) tellAll() {
+// enqueueAll enqueues every tenant for a status update: this replica may have
+// begun to serve it.
+func (q *Quota) enqueueAll() {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	for key := range q.tenants {
@@ -192,23 +200,24 @@ func (q *Quota) tellAll() {
 	}
 }
 
-// review replaces what is overdue by what the cache shows.
+// review replaces overdue charges by those for the objects in the cache.
 func (q *Quota) review(ctx context.Context, now time.Time) {
 	for tenant, ids := range q.ledger.due(now) {
 		for _, id := range ids {
-			there, err := q.look(ctx, id, now)
+			observed, err := q.observe(ctx, id, now)
 			if err != nil {
-				q.env.Logger.Error(err, "Cannot look at what is assumed", "tenant", tenant, "object", id.key)
+				q.env.Logger.Error(err, "Cannot review an assumed charge", "tenant", tenant, "object", id.key)
 				continue
 			}
-			q.ledger.settle(tenant, id, there)
-			q.note(tenant, true)
+			q.ledger.settle(tenant, id, observed)
+			q.noteChange(tenant, true)
 		}
 	}
 }
 
-// look is the charge for an object as the cache shows it; nil if it does not.
-func (q *Quota) look(ctx context.Context, id object, now time.Time) (*charge, error) {
+// observe returns the charge for an object in the cache; nil if it is not
+// there.
+func (q *Quota) observe(ctx context.Context, id object, now time.Time) (*charge, error) {
 	for _, k := range q.kinds {
 		if k.count != id.count {
 			continue

@@ -12,14 +12,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
-// fieldOwner is who owns the condition RulesValid.
+// fieldOwner is the field manager of the condition RulesValid.
 const fieldOwner = client.FieldOwner("vc-syncer-rules")
 
-// maxMessage is the longest message that is written.
+// maxMessage is the maximum length of the condition's message.
 const maxMessage = 4096
 
-// tell writes the condition RulesValid of a VirtualCluster if it differs. It asks for another look where that is another replica's.
-func (r *Rules) tell(ctx context.Context, key client.ObjectKey) (again bool, err error) {
+// updateCondition writes the condition RulesValid of a VirtualCluster if it
+// differs. It returns again if another replica serves the tenant.
+func (r *Rules) updateCondition(ctx context.Context, key client.ObjectKey) (again bool, err error) {
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	if err := r.env.Client.Get(ctx, key, vc); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -37,7 +38,7 @@ func (r *Rules) tell(ctx context.Context, key client.ObjectKey) (again bool, err
 	return false, vcstatus.ApplyCondition(ctx, r.env.Client, vc, fieldOwner, is)
 }
 
-// conditionOf says whether the rules of a VirtualCluster compile; nil where there are none.
+// conditionOf returns the condition RulesValid; nil if there are no rules.
 func conditionOf(vc *tenancyv1alpha1.VirtualCluster, own compiled) *metav1.Condition {
 	if own.set == nil {
 		return nil
@@ -56,7 +57,8 @@ func conditionOf(vc *tenancyv1alpha1.VirtualCluster, own compiled) *metav1.Condi
 	return c
 }
 
-// clip bounds what an expression of any length does to a status.
+// clip bounds the length of a message, which may quote an expression of any
+// length.
 func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
-// TestContract: the rules keep the contract of validators, whether they say yes or no.
+// TestContract checks the contract of validators, for objects that are allowed
+// and rejected.
 func TestContract(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {

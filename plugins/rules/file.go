@@ -11,13 +11,14 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// document is what a file of rules holds: the same list that spec.quota has.
+// document is the content of a file of rules: the same list as in spec.quota.
 type document struct {
 	Rules []tenancyv1alpha1.QuotaRule `json:"rules"`
 }
 
-// read compiles the rules of a file; none if there is no file. Nobody has looked at them before, so all that the API server would
-// refuse in a VirtualCluster is refused here.
+// read compiles the rules of a file; none if file is empty. No apiserver has
+// validated them, so it rejects everything that an apiserver would reject in a
+// VirtualCluster.
 func read(file string) (*set, error) {
 	if file == "" {
 		return nil, nil
@@ -41,7 +42,7 @@ func read(file string) (*set, error) {
 	return compiled, nil
 }
 
-// validate says what is missing in rules, and which kinds they cannot be about.
+// validate returns an error for each missing field and unknown kind.
 func validate(rules []tenancyv1alpha1.QuotaRule, at *field.Path) field.ErrorList {
 	var wrong field.ErrorList
 	known := kinds()

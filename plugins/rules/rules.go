@@ -1,4 +1,5 @@
-// Package rules is the validator of spec.quota.rules: conditions in CEL that the copies of a tenant's objects have to meet.
+// Package rules is the validator of spec.quota.rules: validation rules (CEL)
+// for the copies of a tenant's objects.
 package rules
 
 import (
@@ -19,20 +20,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// ID is the plugin's.
+// ID is the ID of the plugin.
 const ID = "rules"
 
 // reasonViolated is the reason of a rejection.
 const reasonViolated = "RuleViolated"
 
-// Usage tells what a tenant has beside the object of a request, and what it may have.
+// Usage returns the usage of a tenant without the object of a request, and its
+// limits.
 type Usage func(plugins.Request) (used, hard corev1.ResourceList, err error)
 
 // Rules is the validator.
 type Rules struct {
 	env   plugins.Environment
 	usage Usage
-	// common are the rules for all tenants.
+	// common are the rules of all tenants.
 	common *set
 	locks  plugins.TenantLocks
 	// changed are the VirtualClusters whose condition may differ.
@@ -43,20 +45,21 @@ type Rules struct {
 	own map[types.UID]compiled
 }
 
-// compiled are rules with what was made of them.
+// compiled is a list of rules with its compiled form.
 type compiled struct {
 	from []tenancyv1alpha1.QuotaRule
 	set  *set
-	// wrong are the rules that do not compile.
+	// wrong has an error for each rule that does not compile.
 	wrong field.ErrorList
 }
 
-// Registration is the plugin, with the rules of a file for all tenants, if one is named.
+// Registration returns the plugin. The rules in the file, if it is not empty,
+// apply to all tenants.
 func Registration(usage Usage, file string) plugins.Registration {
 	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) {
 		common, err := read(file)
 		if err != nil {
-			return nil, fmt.Errorf("the rules for all tenants: %w", err)
+			return nil, fmt.Errorf("read the rules of all tenants: %w", err)
 		}
 		return newRules(env, usage, common), nil
 	}}
@@ -73,10 +76,10 @@ func newRules(env plugins.Environment, usage Usage, common *set) *Rules {
 	}
 }
 
-// Name is what messages call it.
+// Name implements plugins.Validator.
 func (*Rules) Name() string { return ID }
 
-// Kinds are those that rules can be about.
+// Kinds returns the kinds that rules can be about.
 func (*Rules) Kinds() []schema.GroupKind {
 	all := make([]schema.GroupKind, 0, len(kinds()))
 	for _, kind := range kinds() {
@@ -85,10 +88,11 @@ func (*Rules) Kinds() []schema.GroupKind {
 	return all
 }
 
-// Locker is the lock of a tenant.
+// Locker returns the lock of a tenant.
 func (r *Rules) Locker(tenant string) plugins.Locker { return r.locks.Of(tenant) }
 
-// Validate rejects what breaks a rule: the first of those for all tenants, or of the tenant's own.
+// Validate rejects a copy that violates a rule. The rules of all tenants are
+// evaluated before the tenant's own.
 func (r *Rules) Validate(ctx context.Context, request plugins.Request) error {
 	vc, err := r.virtualCluster(ctx, request.Tenant)
 	if err != nil {
@@ -108,20 +112,21 @@ func (r *Rules) Validate(ctx context.Context, request plugins.Request) error {
 	return nil
 }
 
-// virtualCluster is a tenant's, out of the cache.
+// virtualCluster returns the VirtualCluster of a tenant from the cache.
 func (r *Rules) virtualCluster(ctx context.Context, tenant plugins.Tenant) (*tenancyv1alpha1.VirtualCluster, error) {
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	key := client.ObjectKey{Namespace: tenant.Namespace, Name: tenant.Name}
 	if err := r.env.Client.Get(ctx, key, vc, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("reading the rules of VirtualCluster %s: %w", key, err)
+		return nil, fmt.Errorf("read the rules of VirtualCluster %s: %w", key, err)
 	}
 	if vc.UID != tenant.UID {
-		return nil, fmt.Errorf("VirtualCluster %s is another one than that of tenant %s", key, tenant.Key)
+		return nil, fmt.Errorf("VirtualCluster %s does not have the UID of tenant %s", key, tenant.Key)
 	}
 	return vc, nil
 }
 
-// ownOf are the rules of a VirtualCluster. What has not changed is not compiled again.
+// ownOf returns the compiled rules of a VirtualCluster. Unchanged rules are not
+// compiled again.
 func (r *Rules) ownOf(vc *tenancyv1alpha1.VirtualCluster) compiled {
 	from := rulesOf(vc)
 	if len(from) == 0 {
@@ -141,7 +146,7 @@ func (r *Rules) ownOf(vc *tenancyv1alpha1.VirtualCluster) compiled {
 	return own
 }
 
-// forget drops a tenant that is gone.
+// forget deletes the state of a VirtualCluster that was deleted.
 func (r *Rules) forget(vc *tenancyv1alpha1.VirtualCluster) {
 	r.mu.Lock()
 	delete(r.own, vc.UID)

@@ -23,7 +23,7 @@ import (
 
 var red = plugins.Tenant{Key: "red", Name: "red", Namespace: "team", UID: "red-uid"}
 
-// ruleOf is a rule about pods.
+// ruleOf returns a rule about pods, or the given kinds.
 func ruleOf(expression string, kinds ...tenancyv1alpha1.QuotaKind) tenancyv1alpha1.QuotaRule {
 	if kinds == nil {
 		kinds = []tenancyv1alpha1.QuotaKind{"Pod"}
@@ -40,7 +40,7 @@ func virtualCluster(rules ...tenancyv1alpha1.QuotaRule) *tenancyv1alpha1.Virtual
 	return vc
 }
 
-// clientOf is a client of a cluster with these objects.
+// clientOf returns a client of a cluster with these objects.
 func clientOf(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -50,14 +50,14 @@ func clientOf(t *testing.T, objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-// counted is what every tenant has and may have.
+// counted returns the same usage and limits for every tenant.
 func counted(plugins.Request) (used, hard corev1.ResourceList, err error) {
 	return corev1.ResourceList{"pods": resource.MustParse("3"), "requests.cpu": resource.MustParse("1500m"), "services": {}},
 		corev1.ResourceList{"pods": resource.MustParse("10")}, nil
 }
 
 func uncounted(plugins.Request) (used, hard corev1.ResourceList, err error) {
-	return nil, nil, errors.New("nobody counts")
+	return nil, nil, errors.New("usage is not counted")
 }
 
 func rulesFor(t *testing.T, usage Usage, common *set, rules ...tenancyv1alpha1.QuotaRule) *Rules {
@@ -74,7 +74,7 @@ func podRequest() plugins.Request {
 	return plugins.Request{Tenant: red, Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Object: pod}
 }
 
-// changed is the request of a pod that is there already.
+// changed returns a request to change an existing pod.
 func changed(r plugins.Request) plugins.Request {
 	r.Was = r.Object.DeepCopyObject().(client.Object)
 	return r
@@ -123,7 +123,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// expect checks an error; none is wanted where the text is empty.
+// expect checks the text of an error; empty if none is expected.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -134,17 +134,18 @@ func expect(t *testing.T, err error, want string) {
 func TestWithoutAnybodyWhoCounts(t *testing.T) {
 	expect(t, rulesFor(t, uncounted, nil, ruleOf("object.metadata.name == 'web'")).Validate(t.Context(), podRequest()), "")
 	for _, expression := range []string{"used['pods'] == quantity('0')", "size(hard) == 0"} {
-		expect(t, rulesFor(t, uncounted, nil, ruleOf(expression)).Validate(t.Context(), podRequest()), "nobody counts")
+		expect(t, rulesFor(t, uncounted, nil, ruleOf(expression)).Validate(t.Context(), podRequest()), "usage is not counted")
 	}
 }
 
 func TestAnotherVirtualClusterOfTheName(t *testing.T) {
 	request := podRequest()
 	request.Tenant.UID = "another"
-	expect(t, rulesFor(t, counted, nil).Validate(t.Context(), request), "is another one")
+	expect(t, rulesFor(t, counted, nil).Validate(t.Context(), request), "does not have the UID")
 }
 
-// TestRulesForAllComeFirst, and the tenant's own are asked too.
+// TestRulesForAllComeFirst checks that the rules of all tenants are evaluated
+// before the tenant's own.
 func TestRulesForAllComeFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	text := "rules:\n- {name: labelled, kinds: [Pod], expression: \"'app' in object.metadata.labels\", message: pods need the label app}\n"
@@ -162,7 +163,7 @@ func TestRulesForAllComeFirst(t *testing.T) {
 	expect(t, r.Validate(t.Context(), request), "pods need the label app")
 }
 
-// TestFile: what is wrong in a file is found when it is read.
+// TestFile checks that reading a file returns all errors in it.
 func TestFile(t *testing.T) {
 	const good = "{name: a, kinds: [Pod], expression: 'true', message: not so}"
 	for name, tc := range map[string]struct{ content, want string }{
@@ -188,10 +189,10 @@ func TestFile(t *testing.T) {
 		})
 	}
 	_, err := Registration(counted, filepath.Join(t.TempDir(), "missing")).InitFn(plugins.Environment{})
-	expect(t, err, "the rules for all tenants: open")
+	expect(t, err, "read the rules of all tenants: open")
 }
 
-// TestCompiledOnce: what is the same is not compiled again, and what has changed is.
+// TestCompiledOnce checks that only changed rules are compiled again.
 func TestCompiledOnce(t *testing.T) {
 	r := rulesFor(t, counted, nil)
 	first := r.ownOf(virtualCluster(ruleOf("true")))

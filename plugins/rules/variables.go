@@ -27,14 +27,15 @@ const (
 	hardVariable      = "hard"
 )
 
-// Tenant is the variable tenant. Its fields are those of the type, so that a wrong one is found when a rule is compiled.
+// Tenant is the type of the variable tenant. Wrong field names are found when a
+// rule is compiled.
 type Tenant struct {
-	// Name and Namespace are the VirtualCluster's.
+	// Name and Namespace are those of the VirtualCluster.
 	Name      string `cel:"name"`
 	Namespace string `cel:"namespace"`
 	// Key is the cluster key.
 	Key string `cel:"key"`
-	// Labels are the VirtualCluster's.
+	// Labels are the labels of the VirtualCluster.
 	Labels map[string]string `cel:"labels"`
 }
 
@@ -52,7 +53,8 @@ func newEnvironment() (*cel.Env, error) {
 	)
 }
 
-// variables are what rules read of a request. What takes work is done when a rule asks for it.
+// variables returns the variables of a request. Those that are expensive are
+// evaluated when a rule reads them.
 func (r *Rules) variables(request plugins.Request, vc *tenancyv1alpha1.VirtualCluster) map[string]any {
 	account := sync.OnceValues(func() (used, hard any) {
 		has, most, err := r.usage(request)
@@ -70,7 +72,7 @@ func (r *Rules) variables(request plugins.Request, vc *tenancyv1alpha1.VirtualCl
 	}
 }
 
-// lazy converts an object when a rule asks for it. No object is null.
+// lazy converts an object when a rule reads it. A nil object is null.
 func lazy(object client.Object) func() any {
 	return sync.OnceValue(func() any {
 		if object == nil {

@@ -15,22 +15,24 @@ import (
 )
 
 const (
-	// retryFirst and retryMost bound the backoff of a condition that could not be written.
+	// retryFirst and retryMost bound the backoff of a condition that could not
+	// be written.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = time.Minute
-	// lookAgain is after how long it is asked again whether a tenant that another replica serves is this one's.
-	lookAgain = 10 * time.Second
+	// recheckAfter is the interval of checking whether this replica now serves
+	// a tenant.
+	recheckAfter = 10 * time.Second
 )
 
-// Start follows what the VirtualClusters say until ctx ends.
+// Start follows the rules of the VirtualClusters until ctx is done.
 func (r *Rules) Start(ctx context.Context) error {
 	informer, err := r.env.Cache.GetInformer(ctx, &tenancyv1alpha1.VirtualCluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watching VirtualClusters: %w", err)
+		return fmt.Errorf("watch VirtualClusters: %w", err)
 	}
-	registration, err := informer.AddEventHandler(r.following())
+	registration, err := informer.AddEventHandler(r.handler())
 	if err != nil {
-		return fmt.Errorf("watching VirtualClusters: %w", err)
+		return fmt.Errorf("watch VirtualClusters: %w", err)
 	}
 	var work sync.WaitGroup
 	work.Go(func() { r.work(ctx) })
@@ -40,8 +42,9 @@ func (r *Rules) Start(ctx context.Context) error {
 	return informer.RemoveEventHandler(registration)
 }
 
-// following has the condition of a VirtualCluster looked at when its rules change, and what is rejected of the tenant tried again.
-func (r *Rules) following() toolscache.ResourceEventHandler {
+// handler enqueues a VirtualCluster to update its condition, and retries the
+// rejected objects of its tenant when its rules change.
+func (r *Rules) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if vc, ok := obj.(*tenancyv1alpha1.VirtualCluster); ok {
@@ -78,19 +81,19 @@ func rulesOf(vc *tenancyv1alpha1.VirtualCluster) []tenancyv1alpha1.QuotaRule {
 	return vc.Spec.Quota.Rules
 }
 
-// work writes conditions until the queue is shut down.
+// work updates conditions until the queue is shut down.
 func (r *Rules) work(ctx context.Context) {
 	for {
 		key, shutdown := r.changed.Get()
 		if shutdown {
 			return
 		}
-		switch again, err := r.tell(ctx, key); {
+		switch again, err := r.updateCondition(ctx, key); {
 		case err != nil && ctx.Err() == nil:
-			r.env.Logger.Error(err, "Cannot say whether the rules are valid; it is tried again", "virtualcluster", key)
+			r.env.Logger.Error(err, "Cannot write the condition RulesValid; retrying", "virtualcluster", key)
 			r.changed.AddRateLimited(key)
 		case again:
-			r.changed.AddAfter(key, lookAgain)
+			r.changed.AddAfter(key, recheckAfter)
 		default:
 			r.changed.Forget(key)
 		}
