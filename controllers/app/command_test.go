@@ -11,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
@@ -90,12 +92,21 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
-	for kind, ok := range map[tenancyv1alpha1.ProvisionerType]bool{
-		"": true, "Native": true, "Hosted": true, "External": true, "hosted": false, "Magic": false,
+// TestDefaultProvisioner makes the provisioners of managers that have External.
+func TestDefaultProvisioner(t *testing.T) {
+	only := func(manager.Manager) (provisioner.Registry, error) {
+		return provisioner.Registry{tenancyv1alpha1.ProvisionerExternal: nil}, nil
+	}
+	for kind, want := range map[tenancyv1alpha1.ProvisionerType]string{
+		"": "", "External": "",
+		"Native": "no provisioner Native; it has: External",
+		"Hosted": "no provisioner Hosted; it has: External",
+		"hosted": "no provisioner hosted; it has: External",
+		"Magic":  "no provisioner Magic; it has: External",
 	} {
-		if err := (&Options{DefaultProvisioner: kind}).Validate(); (err == nil) != ok {
-			t.Errorf("%q: %v", kind, err)
+		_, err := (&Options{DefaultProvisioner: kind}).registry(nil, only)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: got %v, want %q", kind, err, want)
 		}
 	}
 }

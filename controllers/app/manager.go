@@ -58,9 +58,9 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 
 // addControllers adds what the manager is for.
 func addControllers(mgr manager.Manager, options Options, provisioners Provisioners) error {
-	registry, err := provisioners(mgr)
+	registry, err := options.registry(mgr, provisioners)
 	if err != nil {
-		return fmt.Errorf("make provisioners: %w", err)
+		return err
 	}
 	reconciler := &virtualcluster.Reconciler{
 		Client:           mgr.GetClient(),
@@ -80,6 +80,19 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 		return nil
 	}
 	return admission.SetupWithManager(mgr)
+}
+
+// registry makes the provisioners of a manager. The default has to be one of
+// them: no VirtualCluster that names none would work otherwise.
+func (o *Options) registry(mgr manager.Manager, provisioners Provisioners) (provisioner.Registry, error) {
+	registry, err := provisioners(mgr)
+	if err != nil {
+		return nil, fmt.Errorf("make provisioners: %w", err)
+	}
+	if _, ok := registry[o.DefaultProvisioner]; !ok && o.DefaultProvisioner != "" {
+		return nil, fmt.Errorf("--default-provisioner: this manager has no provisioner %s; it has: %s", o.DefaultProvisioner, registry)
+	}
+	return registry, nil
 }
 
 // addAddons has kept in place what the tenants' clusters are to have.

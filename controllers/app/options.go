@@ -41,7 +41,7 @@ const DefaultServiceCIDRPrefix = 20
 // AddFlags binds the options to flags; what they hold is the flags' default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.DefaultProvisioner), "default-provisioner", string(o.DefaultProvisioner),
-		"provisioner of VirtualClusters whose spec names none (Hosted or External; Native is not implemented yet)")
+		"provisioner of VirtualClusters whose spec names none; one that this program has, such as External")
 	flags.StringVar(&o.ServiceCIDRPool, "service-cidr-pool", o.ServiceCIDRPool,
 		"range within the super cluster's own Service addresses of which each new tenant gets a part, "+
 			"so that Services have the same address in both; empty for none")
@@ -61,11 +61,6 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	switch o.DefaultProvisioner {
-	case "", tenancyv1alpha1.ProvisionerNative, tenancyv1alpha1.ProvisionerHosted, tenancyv1alpha1.ProvisionerExternal:
-	default:
-		return fmt.Errorf("--default-provisioner %q is unknown: it is one of Native, Hosted, External", o.DefaultProvisioner)
-	}
 	if o.ServiceCIDRPool == "" {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,6 +23,18 @@ type Provisioner interface {
 
 	// Delete deletes the control plane and its data, and reports whether nothing is left.
 	Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error)
+
+	// Capabilities returns what the manager can configure of these control
+	// planes. It is the same at every call.
+	Capabilities() Capabilities
+}
+
+// Capabilities are what a manager can configure of the control planes of a
+// provisioner.
+type Capabilities struct {
+	// ServiceCIDR: a control plane allocates Service addresses from
+	// status.serviceCidr, so the manager allots it a part of its pool.
+	ServiceCIDR bool
 }
 
 // Notifier is implemented by provisioners that know when a control plane's state changes; the VirtualCluster of each event
@@ -78,3 +92,16 @@ func AsFailure(err error) *Failure {
 
 // Registry holds the provisioners that a manager has, by type.
 type Registry map[tenancyv1alpha1.ProvisionerType]Provisioner
+
+// String returns the types of the provisioners in a fixed order.
+func (r Registry) String() string {
+	if len(r) == 0 {
+		return "none"
+	}
+	types := make([]string, 0, len(r))
+	for kind := range r {
+		types = append(types, string(kind))
+	}
+	slices.Sort(types)
+	return strings.Join(types, ", ")
+}

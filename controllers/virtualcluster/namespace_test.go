@@ -131,6 +131,30 @@ func TestFindProvisioner(t *testing.T) {
 	}
 }
 
+// configurable is a provisioner that runs nothing.
+type configurable struct {
+	provisioner.Provisioner
+	serviceCIDR bool
+}
+
+func (c configurable) Capabilities() provisioner.Capabilities {
+	return provisioner.Capabilities{ServiceCIDR: c.serviceCIDR}
+}
+
+// TestUsesRange covers the capability that decides whether a tenant is allotted
+// a part of the Service addresses.
+func TestUsesRange(t *testing.T) {
+	r := &Reconciler{Default: "Own", Provisioners: provisioner.Registry{
+		"Own": configurable{serviceCIDR: true}, "Elsewhere": configurable{},
+	}}
+	for kind, want := range map[tenancyv1alpha1.ProvisionerType]bool{"": true, "Own": true, "Elsewhere": false, "Missing": false} {
+		vc := tenant(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = kind })
+		if got := r.usesRange(vc); got != want {
+			t.Errorf("%q: got %v, want %v", kind, got, want)
+		}
+	}
+}
+
 func TestRootMetadata(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name:   "tenants-123456-red",

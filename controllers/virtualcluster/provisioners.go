@@ -1,9 +1,6 @@
 package virtualcluster
 
 import (
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -37,21 +34,8 @@ func findProvisioner(registry provisioner.Registry, kind tenancyv1alpha1.Provisi
 	}
 	if kind == "" {
 		return nil, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable,
-			"spec.provisioner is not set and this manager has no default: create the VirtualCluster with one of: %s", available(registry))
+			"spec.provisioner is not set and this manager has no default: create the VirtualCluster with one of: %s", registry)
 	}
 	return nil, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable,
-		"this manager has no provisioner %s; it has: %s", kind, available(registry))
-}
-
-// available lists the provisioners of a registry in a fixed order.
-func available(registry provisioner.Registry) string {
-	kinds := make([]string, 0, len(registry))
-	for kind := range registry {
-		kinds = append(kinds, string(kind))
-	}
-	if len(kinds) == 0 {
-		return "none"
-	}
-	slices.Sort(kinds)
-	return strings.Join(kinds, ", ")
+		"this manager has no provisioner %s; it has: %s", kind, registry)
 }

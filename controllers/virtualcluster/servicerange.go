@@ -21,7 +21,7 @@ func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.
 		return nil
 	case own.IsValid() && !r.ServiceAddresses.Contains(own):
 		return nil
-	case !own.IsValid() && (vc.Status.Endpoint != "" || !r.choosesRange(vc)):
+	case !own.IsValid() && (vc.Status.Endpoint != "" || !r.usesRange(vc)):
 		return nil
 	}
 	r.allotting.Lock()
@@ -39,9 +39,11 @@ func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.
 	return nil
 }
 
-// choosesRange reports whether the control plane gets the addresses that it is told; an external one has its own.
-func (r *Reconciler) choosesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
-	return chooseProvisioner(vc, nil, r.Default) != tenancyv1alpha1.ProvisionerExternal
+// usesRange reports whether the control plane would use the part that it is
+// allotted.
+func (r *Reconciler) usesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
+	chosen, ok := r.Provisioners[chooseProvisioner(vc, nil, r.Default)]
+	return ok && chosen.Capabilities().ServiceCIDR
 }
 
 // chooseRange is the part that a tenant gets: the one that it names, or one that no tenant has or names.

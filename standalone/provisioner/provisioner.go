@@ -89,6 +89,12 @@ func (h *Hosted) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.Virtua
 	return h.events
 }
 
+// Capabilities returns that a control plane uses the Service addresses that it
+// is allotted.
+func (*Hosted) Capabilities() provisioner.Capabilities {
+	return provisioner.Capabilities{ServiceCIDR: true}
+}
+
 // Ensure starts the control plane if it does not run, and says where it stands.
 func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
 	if err := checkSpec(vc.Spec, hostedVersion()); err != nil {

@@ -99,6 +99,9 @@ func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualClust
 	return true, nil
 }
 
+// Capabilities returns none: the control plane was configured elsewhere.
+func (*Provisioner) Capabilities() provisioner.Capabilities { return provisioner.Capabilities{} }
+
 // read gets the Secret that the spec names.
 func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Secret, error) {
 	if vc.Spec.External == nil {
