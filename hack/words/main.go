@@ -21,7 +21,9 @@ const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md doc
 	"docs/troubleshooting.md apis cmd config controllers hack/metrics test/node hack/rbac internal standalone/app " +
 	"standalone/bench standalone/cmd standalone/datadir standalone/demo standalone/internal standalone/metricsserver " +
 	"standalone/provisioner standalone/volumes test/conformance test/e2e test/escapes test/kit test/modules " +
-	"test/node test/plugins vnagent"
+	"test/node test/plugins vnagent " +
+	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
+	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest"
 
 //go:embed phrases.txt
 var list string

@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Handler is an event handler of functions, each of which may be nil.
+// Handler is an event handler made of functions, each of which may be nil.
 type Handler struct {
 	Add    func(obj client.Object, initial bool)
 	Update func(was, now client.Object)
@@ -14,14 +14,14 @@ type Handler struct {
 
 var _ toolscache.ResourceEventHandler = Handler{}
 
-// OnAdd is called with a new object, or with one of the first list.
+// OnAdd handles a new object, or one of the first list.
 func (h Handler) OnAdd(obj any, initial bool) {
 	if o, ok := obj.(client.Object); ok && h.Add != nil {
 		h.Add(o, initial)
 	}
 }
 
-// OnUpdate is called with an object before and after a change.
+// OnUpdate handles a change of an object.
 func (h Handler) OnUpdate(was, now any) {
 	o, okWas := was.(client.Object)
 	n, okNow := now.(client.Object)
@@ -30,7 +30,8 @@ func (h Handler) OnUpdate(was, now any) {
 	}
 }
 
-// OnDelete is called with an object that is gone, as it was last seen. Its deletion was missed if it is only found missing.
+// OnDelete handles a deletion, with the last known state of the object. The
+// deletion was missed if the object was only found missing.
 func (h Handler) OnDelete(obj any) {
 	gone, missed := obj.(toolscache.DeletedFinalStateUnknown)
 	if missed {

@@ -36,7 +36,7 @@ func TestHandler(t *testing.T) {
 		"a new object":                {func(h caches.Handler) { h.OnAdd(kindstest.Named("a"), false) }, []string{"add a"}},
 		"a change":                    {func(h caches.Handler) { h.OnUpdate(kindstest.Named("a"), kindstest.Named("b")) }, []string{"update a to b"}},
 		"an end":                      {func(h caches.Handler) { h.OnDelete(kindstest.Named("a")) }, []string{"remove a"}},
-		"an end that nobody saw": {
+		"a missed deletion": {
 			func(h caches.Handler) {
 				h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: kindstest.Named("a")})
 			}, []string{"remove a", "missed"},
@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			tt.event(caches.Handler{}) // has no functions, and must not call any
+			tt.event(caches.Handler{}) // must not panic without functions
 		})
 	}
 }

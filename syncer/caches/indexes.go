@@ -12,29 +12,33 @@ import (
 
 // Indexes of the caches.
 const (
-	// IndexCluster finds the copies of a tenant's objects, by cluster key.
+	// IndexCluster indexes copies by the cluster key of their tenant.
 	IndexCluster = "tenant"
-	// IndexNamespace finds what is shown to a tenant because of its namespace, by the super cluster's name of that.
+	// IndexNamespace indexes objects that are synced up because of their
+	// namespace, by its name in the super cluster.
 	IndexNamespace = "shown-namespace"
-	// IndexNode finds a tenant's mirrored objects on a node.
+	// IndexNode indexes a tenant's mirrored objects by node.
 	IndexNode = "tenant-node"
-	// IndexClaims finds the super cluster's objects that have a claim.
+	// IndexClaims indexes the super cluster's objects by their claims.
 	IndexClaims = "claims"
-	// IndexReferences finds the objects of a tenant that refer to another.
+	// IndexReferences indexes a tenant's objects by the objects that they refer
+	// to.
 	IndexReferences = "references"
-	// IndexAddresses finds a tenant's mirrored objects by the addresses that they have to themselves.
+	// IndexAddresses indexes a tenant's mirrored objects by the addresses that
+	// only they have.
 	IndexAddresses = "tenant-addresses"
-	// IndexTargets finds the objects of a tenant that lead to an address.
+	// IndexTargets indexes a tenant's objects by the addresses that they direct
+	// traffic to.
 	IndexTargets = "targets"
 )
 
-// ReferenceValue finds by indexReferences what refers to an object.
+// ReferenceValue returns the value of IndexReferences for an object.
 func ReferenceValue(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// NodeValue finds by indexNode what a tenant has on a node.
+// NodeValue returns the value of IndexNode for a tenant and a node.
 func NodeValue(cluster, node string) string { return cluster + "/" + node }
 
-// TenantIndexes are the indexes that a kind needs on the tenant's side.
+// TenantIndexes returns the indexes of a kind for tenants.
 func TenantIndexes(k *kinds.Kind) toolscache.Indexers {
 	indexes := toolscache.Indexers{}
 	if k.Down != nil && k.Down.References != nil {
@@ -46,7 +50,7 @@ func TenantIndexes(k *kinds.Kind) toolscache.Indexers {
 	return indexes
 }
 
-// byReferences is the function of an index by what an object refers to.
+// byReferences indexes objects by their references.
 func byReferences(k *kinds.Kind) toolscache.IndexFunc {
 	return valuesOf(func(obj client.Object) []string {
 		refs := k.Down.References(obj)
@@ -59,7 +63,7 @@ func byReferences(k *kinds.Kind) toolscache.IndexFunc {
 	})
 }
 
-// addressValues are the values of an index by addresses.
+// addressValues returns the values of addresses.
 func addressValues(cluster string, addresses []string) []string {
 	values := make([]string, len(addresses))
 	for i, address := range addresses {
@@ -68,7 +72,7 @@ func addressValues(cluster string, addresses []string) []string {
 	return values
 }
 
-// SuperIndexes are the indexes that a kind needs on the super cluster's side.
+// SuperIndexes returns the indexes of a kind for the super cluster.
 func SuperIndexes(k *kinds.Kind) toolscache.Indexers {
 	switch {
 	case k.Down == nil && (k.Up.Node || k.Up.Class):
@@ -94,12 +98,12 @@ func SuperIndexes(k *kinds.Kind) toolscache.Indexers {
 	return indexes
 }
 
-// ByTenant is the function of an index by the cluster key of whose an object is.
+// ByTenant indexes objects by the cluster key of their tenant.
 func ByTenant() toolscache.IndexFunc {
 	return valuesOf(func(obj client.Object) []string { return []string{translate.OriginOf(obj).Cluster} })
 }
 
-// valuesOf is the function of an index by what is said of an object.
+// valuesOf indexes objects by the values that a function returns.
 func valuesOf(by func(client.Object) []string) toolscache.IndexFunc {
 	return func(held any) ([]string, error) {
 		obj, err := asObject(held)
@@ -110,7 +114,8 @@ func valuesOf(by func(client.Object) []string) toolscache.IndexFunc {
 	}
 }
 
-// AddressValue is the value of an address in indexAddresses and indexTargets. Equal addresses have one spelling.
+// AddressValue returns the value of IndexAddresses and IndexTargets for an
+// address. Equal addresses have the same value, however they are spelled.
 func AddressValue(cluster, address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil {
 		address = ip.Unmap().String()

@@ -25,7 +25,7 @@ func TestReferencesOf(t *testing.T) {
 		},
 		"of an object that refers to nothing": {silent.Erase(), nil, []string{}},
 		"of a kind that refers to nothing":    {kindstest.Plain().Erase(), nil, nil},
-		"of a kind that does not go down":     {kinds.Up[*corev1.Pod]{}.Erase(), nil, nil},
+		"of a kind that is not synced down":   {kinds.Up[*corev1.Pod]{}.Erase(), nil, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,8 @@ func TestReferencesOf(t *testing.T) {
 	}
 }
 
-// TestIndexValues: what is put into an index is what is looked for, and differs for what differs.
+// TestIndexValues checks that values for lookups equal those in the index, and
+// that different objects have different values.
 func TestIndexValues(t *testing.T) {
 	values := []string{
 		caches.ReferenceValue("x", "Secret", "a"), caches.ReferenceValue("x", "ConfigMap", "a"), caches.ReferenceValue("x", "Secret", "b"), caches.ReferenceValue("y", "Secret", "a"),

@@ -8,19 +8,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// KeyLocks is a lock for every object, made when it is wanted and gone when it is free. The zero value is ready.
+// KeyLocks provides a lock for each object, which exists while it is used. The
+// zero value is ready to use.
 type KeyLocks struct {
 	mu   sync.Mutex
 	held map[kinds.ObjectKey]*keyLock
 }
 
-// keyLock is the lock of one object, and how many have it or wait for it.
+// keyLock is the lock of one object, with the number of goroutines that hold it
+// or wait for it.
 type keyLock struct {
 	sync.Mutex
 	users int
 }
 
-// Lock waits for an object's lock and returns what gives it back.
+// Lock acquires an object's lock and returns the function that releases it.
 func (l *KeyLocks) Lock(kind string, key client.ObjectKey) (unlock func()) {
 	k := kinds.ObjectKey{Kind: kind, Key: key}
 	l.mu.Lock()

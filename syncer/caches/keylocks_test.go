@@ -10,7 +10,7 @@ import (
 func TestKeyLocksLetOneIn(t *testing.T) {
 	var locks KeyLocks
 	var workers sync.WaitGroup
-	inside := 0 // has no lock but theirs: the race detector looks on
+	inside := 0 // only guarded by the key locks, for the race detector
 	for range 16 {
 		workers.Go(func() {
 			for range 100 {
@@ -29,7 +29,7 @@ func TestKeyLocksLetOneIn(t *testing.T) {
 	}
 }
 
-// TestKeyLocksOfDifferentObjectsDoNotWait would hang if they did.
+// TestKeyLocksOfDifferentObjectsDoNotWait would deadlock if they did.
 func TestKeyLocksOfDifferentObjectsDoNotWait(t *testing.T) {
 	var locks KeyLocks
 	defer locks.Lock("Pod", webKey)()

@@ -1,4 +1,5 @@
-// Package caches reads what is known of the objects of a side: the informers' indexes, and what was written and is not in them yet.
+// Package caches reads the known objects of one side: from the informers'
+// indexes, and from writes that these do not show yet.
 package caches
 
 import (
@@ -14,8 +15,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Reader reads the objects of a cache where its informers hold them. The cache's own reader copies the struct of every object that it
-// finds, and that was a good part of all that the syncer allocated. The objects are the cache's own: nobody changes them.
+// Reader reads objects from the indexes of a cache's informers. The cache's own
+// reader copies the struct of every object that it returns, which accounted for
+// a large part of the syncer's allocations. The returned objects are shared and
+// must not be changed.
 type Reader struct {
 	cache cache.Cache
 
@@ -23,19 +26,20 @@ type Reader struct {
 	informers map[schema.GroupVersionKind]indexed
 }
 
-// indexed is an informer whose index can be read.
+// indexed is an informer with a readable index.
 type indexed interface {
 	cache.Informer
 	// GetIndexer returns the index.
 	GetIndexer() toolscache.Indexer
 }
 
-// NewReader makes a reader of a cache, in which no kind is open yet.
+// NewReader returns a reader of a cache, with no kind opened.
 func NewReader(c cache.Cache) *Reader {
 	return &Reader{cache: c, informers: map[schema.GroupVersionKind]indexed{}}
 }
 
-// Open has the cache watch a kind, if it does not, and gives it these indexes.
+// Open makes the cache watch a kind, and adds the indexes when the kind is
+// opened first.
 func (r *Reader) Open(ctx context.Context, k *kinds.Kind, indexes toolscache.Indexers) (indexed, error) {
 	informer, err := r.cache.GetInformer(ctx, k.Watched(), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -57,7 +61,7 @@ func (r *Reader) Open(ctx context.Context, k *kinds.Kind, indexes toolscache.Ind
 	return open, nil
 }
 
-// Close has the cache watch a kind no more.
+// Close makes the cache stop watching a kind.
 func (r *Reader) Close(ctx context.Context, k *kinds.Kind) error {
 	r.mu.Lock()
 	delete(r.informers, k.GVK)
@@ -65,17 +69,17 @@ func (r *Reader) Close(ctx context.Context, k *kinds.Kind) error {
 	return r.cache.RemoveInformer(ctx, k.Watched())
 }
 
-// Opened says whether a kind is watched.
+// Opened reports whether a kind is watched.
 func (r *Reader) Opened(k *kinds.Kind) bool { return r.informer(k) != nil }
 
-// informer is the one of a kind; nil if it is not watched.
+// informer returns the informer of a kind; nil if it is not watched.
 func (r *Reader) informer(k *kinds.Kind) indexed {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.informers[k.GVK]
 }
 
-// index is the index of a kind, when it is full.
+// index returns the index of a kind, once it has synced.
 func (r *Reader) index(ctx context.Context, k *kinds.Kind) (toolscache.Indexer, error) {
 	open := r.informer(k)
 	if open == nil {
@@ -111,7 +115,8 @@ func (r *Reader) EachKey(ctx context.Context, k *kinds.Kind, f func(client.Objec
 	return eachKey(index.ListKeys(), f)
 }
 
-// EachKeyBy calls f with the key of each object of a kind that is found by this value in one of its indexes.
+// EachKeyBy calls f with the key of each object of a kind that has a value of
+// an index.
 func (r *Reader) EachKeyBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.ObjectKey)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
@@ -124,7 +129,7 @@ func (r *Reader) EachKeyBy(ctx context.Context, k *kinds.Kind, name, value strin
 	return eachKey(found, f)
 }
 
-// EachBy calls f with each object of a kind that is found by this value in one of its indexes.
+// EachBy calls f with each object of a kind that has a value of an index.
 func (r *Reader) EachBy(ctx context.Context, k *kinds.Kind, name, value string, f func(client.Object)) error {
 	index, err := r.index(ctx, k)
 	if err != nil {
@@ -144,7 +149,7 @@ func (r *Reader) EachBy(ctx context.Context, k *kinds.Kind, name, value string, 
 	return nil
 }
 
-// Has says whether an object of a kind is found by this value in one of its indexes.
+// Has reports whether any object of a kind has a value of an index.
 func (r *Reader) Has(ctx context.Context, k *kinds.Kind, name, value string) (bool, error) {
 	index, err := r.index(ctx, k)
 	if err != nil {
@@ -168,7 +173,7 @@ func eachKey(keys []string, f func(client.ObjectKey)) error {
 func asObject(found any) (client.Object, error) {
 	obj, ok := found.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("a cache holds a %T, which is no object", found)
+		return nil, fmt.Errorf("the cache holds a %T, which is not an object", found)
 	}
 	return obj, nil
 }

@@ -65,7 +65,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderWaits: until a list is complete, what is not in it may still be there.
+// TestReaderWaits checks that reads wait for a complete list: until then, an
+// object that is not in the index may exist.
 func TestReaderWaits(t *testing.T) {
 	k, there := kindstest.Typed(kindstest.Plain()), cachestest.NewInformer()
 	r := caches.NewReader(&cachestest.Cache{Informer: there})
@@ -86,7 +87,8 @@ func TestReaderWaits(t *testing.T) {
 	}
 }
 
-// TestReaderOpensOnce: a kind is opened again when it was closed, as that of a custom resource is.
+// TestReaderOpensOnce checks that a closed kind can be opened again, like that
+// of a custom resource.
 func TestReaderOpensOnce(t *testing.T) {
 	k, over := kindstest.Typed(kindstest.Rich()), &cachestest.Cache{Informer: cachestest.NewInformer()}
 	r := caches.NewReader(over)
@@ -111,7 +113,8 @@ func TestReaderOpensOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is what it costs to read a pod from a cache and to find those that refer to an object.
+// BenchmarkRead measures reading a pod from a cache, and finding the pods that
+// refer to an object.
 func BenchmarkRead(b *testing.B) {
 	k := kindstest.Typed(kindstest.Rich())
 	r := cachestest.NewReader()

@@ -12,11 +12,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Recent holds what was written to one side and has not come back through its cache yet, so that a reconcile reads its own
-// writes and repeats none. An entry lives from the answer to a write until its event arrives; one that was overtaken by its
-// event goes when it is read again, or after a while.
+// Recent holds the writes to one side that are not in its cache yet, so that a
+// reconcile reads its own writes and repeats none. An entry lives from the
+// answer to a write until its event arrives; an entry whose event came before
+// the answer is deleted when it is read again, or after a while.
 //
-// The answer to a write can also come after the event of the object's end; so ends are remembered as long.
+// The answer to a write may also arrive after the event of the object's
+// deletion; so deletions are remembered as long.
 type Recent struct {
 	mu      sync.Mutex
 	written map[kinds.ObjectKey]write
@@ -24,11 +26,13 @@ type Recent struct {
 	swept   time.Time
 }
 
-// lifetime is how long a write can stay ahead of its event. A cache that lags longer has been cut off, and will be filled anew.
+// lifetime is how long a write can be ahead of its event. A cache that lags
+// longer was disconnected, and will be filled again.
 const lifetime = time.Minute
 
-// write is an object as the server answered or, if assumed, as it must have become: the answer to a binding is no object, and
-// its resource version is not known but for being later.
+// write is an object as the server answered or, if assumed, as the write must
+// have changed it: the answer to a binding is not the object, and only shows
+// that its resource version is later.
 type write struct {
 	obj     client.Object
 	assumed bool
@@ -36,28 +40,30 @@ type write struct {
 	at      time.Time
 }
 
-// end is the last that the cache has seen of an object.
+// end is the last state of a deleted object in the cache.
 type end struct {
-	last client.Object // its metadata, as far as they are looked at
+	last client.Object // the metadata that is used
 	at   time.Time
 }
 
-// NewRecent makes an empty overlay of the cache of one side.
+// NewRecent returns an empty overlay of the cache of one side.
 func NewRecent() *Recent {
 	return &Recent{written: map[kinds.ObjectKey]write{}, ends: map[kinds.ObjectKey]end{}}
 }
 
-// Put remembers the server's answer to a write.
+// Put records the server's answer to a write.
 func (r *Recent) Put(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj})
 }
 
-// Assume remembers what a write made of an object that still carries its old resource version.
+// Assume records the expected result of a write. The object still has the
+// resource version from before.
 func (r *Recent) Assume(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj, assumed: true})
 }
 
-// Remove remembers that an object was deleted for good: what the cache still shows of it is nothing to act on.
+// Remove records that an object was deleted for good, whatever the cache still
+// holds.
 func (r *Recent) Remove(kind string, obj client.Object) {
 	r.remember(kind, write{obj: obj, assumed: true, gone: true})
 }
@@ -74,19 +80,20 @@ func (r *Recent) remember(kind string, w write) {
 	r.written[k] = w
 }
 
-// after says whether an object had ended when this state of it came to be.
+// after reports whether the object was deleted after this state of it.
 func (e end) after(obj client.Object) bool {
 	return e.last.GetUID() == obj.GetUID() && !newer(obj, e.last)
 }
 
-// Sweep drops what is out of date. A tenant that writes nothing more would hold it for ever.
+// Sweep deletes outdated entries. Without it, those of an idle tenant would
+// stay for ever.
 func (r *Recent) Sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lockedSweep(time.Now())
 }
 
-// lockedSweep drops what is out of date, once in a lifetime.
+// lockedSweep deletes outdated entries, once in a lifetime.
 func (r *Recent) lockedSweep(now time.Time) {
 	if now.Sub(r.swept) < lifetime {
 		return
@@ -98,8 +105,9 @@ func (r *Recent) lockedSweep(now time.Time) {
 
 func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
 
-// Latest is the newer of what the cache holds, which may be nil, and what was written. The event of a write may come before the
-// answer; what the cache has got past is dropped here.
+// Latest returns the newer of the cached object, which may be nil, and the
+// written one. It deletes a write that the cache has caught up with, because
+// its event may have come before the answer.
 func (r *Recent) Latest(kind string, key client.ObjectKey, cached client.Object) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,8 +125,9 @@ func (r *Recent) Latest(kind string, key client.ObjectKey, cached client.Object)
 	return w.obj
 }
 
-// Seen drops what was written once an event that is as new has arrived. It says whether the event is of that very write: then it
-// tells nothing that the writer did not know.
+// Seen deletes a write when an event arrives that is at least as new. It
+// reports whether the event is of that very write, and so is known to the
+// writer already.
 func (r *Recent) Seen(kind string, obj client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +140,7 @@ func (r *Recent) Seen(kind string, obj client.Object) bool {
 	return !w.assumed && !newer(obj, w.obj)
 }
 
-// Ended drops what was written to this very object, which the cache has seen go, and what is still to be answered.
+// Ended records that an object was deleted, and deletes its writes.
 func (r *Recent) Ended(kind string, obj client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,17 +154,18 @@ func (r *Recent) Ended(kind string, obj client.Object) {
 	r.ends[k] = end{last: last, at: now}
 }
 
-// reached says whether an object is at least as new as the write.
+// reached reports whether an object is at least as new as the write.
 func (w write) reached(obj client.Object) bool {
 	if w.gone && len(obj.GetFinalizers()) == 0 {
-		// What is deleted for good may change once more on its way out: only another object of its name counts.
+		// An object that is deleted for good may change once more before it is
+		// gone: only another object of its name counts.
 		return obj.GetUID() != w.obj.GetUID()
 	}
 	return newer(obj, w.obj) || (!w.assumed && !newer(w.obj, obj))
 }
 
-// newer says whether a was written after b (KEP-5504: resource versions can be compared). What cannot be compared counts as
-// newer, so that the cache wins.
+// newer reports whether a was written after b. Resource versions are comparable
+// (KEP-5504); if they are not, a counts as newer, so that the cache wins.
 func newer(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err != nil || order > 0

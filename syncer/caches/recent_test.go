@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// version is the object default/web at a resource version.
+// version returns the object default/web with a resource version.
 func version(rv string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: rv}}
 }
@@ -115,7 +115,8 @@ func TestRecentSeen(t *testing.T) {
 	}
 }
 
-// TestRecentGoneIsThatObject: another one of the name is there, and so is one that a finalizer still holds.
+// TestRecentGoneIsThatObject checks that another object of the name exists, and
+// so does one with a finalizer.
 func TestRecentGoneIsThatObject(t *testing.T) {
 	for name, tt := range map[string]struct {
 		version    string
@@ -182,7 +183,8 @@ func TestRecentEnded(t *testing.T) {
 	}
 }
 
-// TestRecentAnswerAfterTheEnd: the event of an object's end can come before the answer to a write that was made before it.
+// TestRecentAnswerAfterTheEnd checks a deletion whose event arrives before the
+// answer to an earlier write.
 func TestRecentAnswerAfterTheEnd(t *testing.T) {
 	of := func(uid types.UID, rv string) *corev1.Pod {
 		pod := version(rv)
@@ -242,11 +244,12 @@ func TestRecentKeepsTheLastWrite(t *testing.T) {
 	r.Remove("Pod", version("7"))
 	r.Put("Pod", version("9"))
 	if got := r.Latest("Pod", webKey, version("7")); got == nil || got.GetResourceVersion() != "9" {
-		t.Errorf("what was made anew is %v, want version 9", got)
+		t.Errorf("the recreated object is %v, want version 9", got)
 	}
 }
 
-// TestRecentOutlivesNoCutOff: an event that overtook the answer to its write never comes again.
+// TestRecentOutlivesNoCutOff checks a write whose event came before its answer,
+// and never comes again.
 func TestRecentOutlivesNoCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRecent()
@@ -272,8 +275,8 @@ func TestRecentOutlivesNoCutOff(t *testing.T) {
 	})
 }
 
-// TestRecentConcurrently: what a writer has put and nobody has seen is what it gets, whatever others do. For the race detector
-// above all.
+// TestRecentConcurrently checks that a writer reads its own writes that have no
+// event yet, whatever other goroutines do.
 func TestRecentConcurrently(t *testing.T) {
 	r := NewRecent()
 	var workers sync.WaitGroup
@@ -286,7 +289,7 @@ func TestRecentConcurrently(t *testing.T) {
 				if got := r.Latest(kind, webKey, version(fmt.Sprint(2*i-1))); got.GetResourceVersion() != fmt.Sprint(2*i) {
 					t.Errorf("latest is version %s, want %d", got.GetResourceVersion(), 2*i)
 				}
-				// Everybody also has a hand in one object.
+				// All goroutines also write one shared object.
 				switch rv := fmt.Sprint(1 + random.IntN(100)); random.IntN(5) {
 				case 0:
 					r.Put("Pod", version(rv))

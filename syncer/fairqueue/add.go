@@ -7,26 +7,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// Add asks for a key at once, at priority 0.
+// Add enqueues a key without delay, at priority 0.
 func (q *Queue[T]) Add(key T) {
 	q.AddWithOpts(priorityqueue.AddOpts{}, key)
 }
 
-// AddAfter asks for a key after a delay, at priority 0.
+// AddAfter enqueues a key after a delay, at priority 0.
 func (q *Queue[T]) AddAfter(key T, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
 }
 
-// AddRateLimited counts a failure of a key and asks for it after its backoff,
+// AddRateLimited counts a failure of a key and enqueues it after its backoff,
 // at priority 0.
 func (q *Queue[T]) AddRateLimited(key T) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
 }
 
-// AddWithOpts asks for keys. A key that is asked for already keeps the highest
-// priority and the shortest delay of all who asked; one that rises to another
-// level (above, at, or below 0) goes to that level's end. With both After and
-// RateLimited the shorter delay counts.
+// AddWithOpts enqueues keys. A key that is enqueued already keeps the highest
+// of its priorities and the shortest of its delays; one that is raised to
+// another level (above, at, or below 0) goes to the end of that level. With
+// both After and RateLimited the shorter delay counts.
 func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, keys ...T) {
 	now := time.Now()
 	q.mu.Lock()
@@ -65,8 +65,8 @@ func (it *item[T]) raise(priority int) {
 	it.priority = priority
 }
 
-// lockedAfter returns the delay that o asks for, counting the failure if it is
-// one.
+// lockedAfter returns the delay for o, and counts the failure if o is rate
+// limited.
 func (q *Queue[T]) lockedAfter(it *item[T], o priorityqueue.AddOpts) time.Duration {
 	if !o.RateLimited {
 		return o.After
@@ -79,7 +79,7 @@ func (q *Queue[T]) lockedAfter(it *item[T], o priorityqueue.AddOpts) time.Durati
 	return backoff
 }
 
-// lockedDue makes an item ready, or held if a worker has it.
+// lockedDue makes an item ready, or held if a worker is processing it.
 func (q *Queue[T]) lockedDue(it *item[T], at time.Time) {
 	switch it.state {
 	case ready, held:
@@ -96,14 +96,15 @@ func (q *Queue[T]) lockedDue(it *item[T], at time.Time) {
 	q.lockedPush(it)
 }
 
-// lockedPush puts an item that no worker has into its lane.
+// lockedPush puts an item that is not in flight into its lane.
 func (q *Queue[T]) lockedPush(it *item[T]) {
 	it.lane.push(it)
 	q.ready++
 	q.lockedSettle(it.lane)
 }
 
-// Forget clears the failures of a key. It leaves the key where it is.
+// Forget clears the failures of a key. It does not remove the key from the
+// queue.
 func (q *Queue[T]) Forget(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,8 +118,8 @@ func (q *Queue[T]) Forget(key T) {
 	q.lockedSettle(l)
 }
 
-// NumRequeues returns how often a key was added by rate limit since it was
-// last forgotten.
+// NumRequeues returns how often a key was added rate limited since it was last
+// forgotten.
 func (q *Queue[T]) NumRequeues(key T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,8 +2,7 @@ package fairqueue
 
 import "testing"
 
-// TestAllocatesNothing has keys pass through one by one, so that lanes come and
-// go.
+// TestAllocatesNothing processes keys one by one, so that lanes come and go.
 func TestAllocatesNothing(t *testing.T) {
 	keys := requests(100, 1)
 	q := New(request.lane, Options{})

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// request has the shape of the syncer's keys.
+// request resembles the syncer's keys.
 type request struct {
 	tenant, namespace, name string
 }
 
 func (r request) lane() string { return r.tenant }
 
-// requests returns n keys for each of many tenants, the tenants in turn.
+// requests returns n keys for each of many tenants, interleaved.
 func requests(tenants, n int) []request {
 	keys := make([]request, 0, tenants*n)
 	for i := range n {
@@ -26,7 +26,7 @@ func requests(tenants, n int) []request {
 	return keys
 }
 
-// cycle runs the life of a key, once for each iteration, beginning at first.
+// cycle processes a key in each iteration, beginning at first.
 func cycle[Q workqueue.TypedRateLimitingInterface[request]](b *testing.B, q Q, keys []request, first int) {
 	b.Helper()
 	defer q.ShutDown()
@@ -67,7 +67,7 @@ func BenchmarkCycleStock(b *testing.B) {
 }
 
 // BenchmarkAddBurst adds 10,000 keys of 100 tenants one by one to an empty
-// queue, and drops them.
+// queue, and drops the tenants.
 func BenchmarkAddBurst(b *testing.B) {
 	const tenants, each = 100, 100
 	keys := requests(tenants, each)

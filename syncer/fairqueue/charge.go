@@ -2,9 +2,9 @@ package fairqueue
 
 import "container/heap"
 
-// Charge has a key that a worker has count as so many more, for what it turned
-// out to cost: its tenant's next turn comes later. It must come before
-// [Queue.Done]; of a key that no worker has it does nothing.
+// Charge makes a key in flight count as more additional keys, because it turned
+// out to be expensive: the next turn of its tenant comes later. It must be
+// called before [Queue.Done]; for a key that is not in flight it does nothing.
 func (q *Queue[T]) Charge(key T, more int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -19,9 +19,9 @@ func (q *Queue[T]) Charge(key T, more int) {
 	}
 }
 
-// lockedLeave is told that a lane has no items. It is given back, unless its
-// tenant was charged for more than others have had since: those that come and go
-// pay like those that wait all the time.
+// lockedLeave releases a lane that has no items, unless its tenant was charged
+// for more than others have used since. Without this, tenants whose lanes come
+// and go would pay less than those that always have work.
 func (q *Queue[T]) lockedLeave(l *lane[T]) {
 	switch {
 	case l.owes:
@@ -29,11 +29,11 @@ func (q *Queue[T]) lockedLeave(l *lane[T]) {
 		l.owes, l.skipped = true, 0
 		heap.Push(&l.class.owing, l)
 	default:
-		q.lockedGiveBack(l)
+		q.lockedReleaseLane(l)
 	}
 }
 
-// lockedReturn is told that a lane gets an item.
+// lockedReturn takes a lane that gets an item out of the owing lanes.
 func (q *Queue[T]) lockedReturn(l *lane[T]) {
 	if l.owes {
 		l.owes = false
@@ -41,20 +41,20 @@ func (q *Queue[T]) lockedReturn(l *lane[T]) {
 	}
 }
 
-// lockedCatchUp gives back the lanes of those that others have caught up with.
+// lockedCatchUp releases the owing lanes that others have caught up with.
 func (q *Queue[T]) lockedCatchUp(c *class[T]) {
 	for len(c.owing) > 0 && c.owing[0].pass <= c.pass {
 		q.lockedForgive(c.owing[0])
 	}
 }
 
-// lockedForgive gives back the lane of one that owes.
+// lockedForgive releases an owing lane.
 func (q *Queue[T]) lockedForgive(l *lane[T]) {
 	q.lockedReturn(l)
-	q.lockedGiveBack(l)
+	q.lockedReleaseLane(l)
 }
 
-func (q *Queue[T]) lockedGiveBack(l *lane[T]) {
+func (q *Queue[T]) lockedReleaseLane(l *lane[T]) {
 	delete(q.lanes, l.tenant)
 	q.spareLanes.put(l)
 }

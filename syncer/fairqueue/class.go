@@ -1,26 +1,27 @@
 package fairqueue
 
-// class is the lanes that share a number of workers: those of tenants that
-// answer fast, or of those that answer slowly. Each class has its own clock of
-// passes, so that the lanes of one wait for no lane of the other.
+// class is the set of lanes that share a number of workers: those of fast
+// tenants, or those of slow tenants. Each class has its own clock of passes, so
+// that lanes of one class never wait for lanes of the other.
 type class[T comparable] struct {
-	// limit is how many keys of the class may be in flight, 0 for any number.
+	// limit is the maximum number of keys of the class in flight, 0 for no
+	// limit.
 	limit int
-	// shared is how many may be in flight when a lane gets a second worker, 0
-	// for any number. Beyond, each lane gets one worker at most.
+	// shared is the number of keys in flight up to which a lane can get more
+	// than one worker, 0 for no limit. Above it, each lane gets at most one.
 	shared   int
 	inFlight int
-	// seats are the lanes with something to hand out, the next on top. Where
-	// shared is set, those that have a key in flight have the second row.
+	// seats are the lanes with keys that can be handed out, the next on top. If
+	// shared is set, lanes with a key in flight are in the second row.
 	seats [2]order[*lane[T]]
-	// owing are the lanes without items whose tenants owe, the first to be even
-	// on top.
+	// owing are the lanes without items whose tenants owe, the one that is even
+	// first on top.
 	owing order[*lane[T]]
 	// pass is the highest pass at which a lane was served.
 	pass int64
 }
 
-// next returns the lane that has the turn, nil if none can be served.
+// next returns the lane to serve next; nil if none can be served.
 func (c *class[T]) next() *lane[T] {
 	if c.limit > 0 && c.inFlight >= c.limit {
 		return nil
@@ -43,7 +44,7 @@ func (c *class[T]) row(l *lane[T]) *order[*lane[T]] {
 	return &c.seats[0]
 }
 
-// seated returns how many lanes have something to hand out.
+// seated returns the number of lanes with keys that can be handed out.
 func (c *class[T]) seated() int { return len(c.seats[0]) + len(c.seats[1]) }
 
 func (q *Queue[T]) lockedClass(c config) *class[T] {
@@ -53,7 +54,7 @@ func (q *Queue[T]) lockedClass(c config) *class[T] {
 	return &q.fast
 }
 
-// lockedNext returns the lane to serve next, nil if there is none.
+// lockedNext returns the lane to serve next; nil if there is none.
 func (q *Queue[T]) lockedNext() *lane[T] {
 	if l := q.fast.next(); l != nil {
 		return l
@@ -61,8 +62,8 @@ func (q *Queue[T]) lockedNext() *lane[T] {
 	return q.slow.next()
 }
 
-// lockedMove moves a lane to another class, with its lead or lag, and counts
-// its keys in flight there. lockedSettle must follow.
+// lockedMove moves a lane to another class. The lane keeps its lead or lag, and
+// its keys in flight count there. lockedSettle must follow.
 func (q *Queue[T]) lockedMove(l *lane[T], to *class[T]) {
 	from := l.class
 	if from == to {
@@ -79,10 +80,10 @@ func (q *Queue[T]) lockedMove(l *lane[T], to *class[T]) {
 	}
 }
 
-// SetSlow sets whether a tenant answers slowly. The keys of slow tenants have
-// workers of their own, so that other tenants keep theirs, however many tenants
-// are slow. It takes effect on keys in flight as well: their workers no longer
-// count as those of fast tenants.
+// SetSlow sets whether a tenant is slow. Keys of slow tenants have workers of
+// their own, so that other tenants keep theirs, however many tenants are slow.
+// It also applies to keys in flight: their workers no longer count as those of
+// fast tenants.
 func (q *Queue[T]) SetSlow(tenant string, slow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

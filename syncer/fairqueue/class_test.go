@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestSlowTenantsHoldNoOthers has many tenants whose keys no worker finishes,
-// and one whose keys are finished at once. It must have all workers of fast
-// tenants to itself, once the others have been seen to be slow.
+// TestSlowTenantsHoldNoOthers has many tenants whose keys are never processed,
+// and one whose keys are processed at once. It must get all workers of fast
+// tenants, once the others are known to be slow.
 func TestSlowTenantsHoldNoOthers(t *testing.T) {
 	const slow, workers, slowWorkers = 100, 4, 10
 	q := New(tenantOf, Options{Cap: 4, Workers: workers, SlowWorkers: slowWorkers})
@@ -76,9 +76,9 @@ func TestSlowShare(t *testing.T) {
 	}
 }
 
-// TestWakesWhenATenantTurnsSlow has all workers of fast tenants held, and others
-// wait. When the tenant that holds them is seen to be slow, as many as it held
-// must wake, for the keys that wait.
+// TestWakesWhenATenantTurnsSlow has one tenant occupy all workers of fast
+// tenants, while keys of others wait. When the tenant becomes slow, as many
+// workers as it occupied must wake for the waiting keys.
 func TestWakesWhenATenantTurnsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(tenantOf, Options{Cap: 2, Workers: 2, SlowWorkers: 4})
@@ -107,8 +107,8 @@ func TestWakesWhenATenantTurnsSlow(t *testing.T) {
 	})
 }
 
-// TestClassesHaveClocksOfTheirOwn serves a slow tenant often, alone in its class.
-// A fast tenant that comes afterwards must not wait for others longer.
+// TestClassesHaveClocksOfTheirOwn serves a slow tenant often, alone in its
+// class. A fast tenant that comes afterwards must not wait longer for it.
 func TestClassesHaveClocksOfTheirOwn(t *testing.T) {
 	q := New(tenantOf, Options{Cap: 1, Workers: 1, SlowWorkers: 1})
 	q.SetSlow("slow", true)

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// countingLock counts how often it is taken. As the lock of a condition, it
-// counts wakeups.
+// countingLock counts how often it is locked. As the lock of a condition
+// variable, it counts wakeups.
 type countingLock struct {
 	sync.Locker
 	taken atomic.Int64
@@ -23,7 +23,8 @@ func (c *countingLock) Lock() {
 	c.taken.Add(1)
 }
 
-// TestWakesNoMoreThanNeeded has many workers wait, and counts those that wake.
+// TestWakesNoMoreThanNeeded has many waiting workers, and counts those that
+// wake.
 func TestWakesNoMoreThanNeeded(t *testing.T) {
 	const workers = 20
 	var q *Queue[string]
@@ -31,16 +32,16 @@ func TestWakesNoMoreThanNeeded(t *testing.T) {
 		change func()
 		want   int64
 	}{
-		"one key":               {func() { q.Add("a/1") }, 1},
-		"the same key":          {func() { q.AddWithOpts(at(0), "a/1", "a/1", "a/1") }, 1},
-		"below the cap":         {func() { q.AddWithOpts(at(0), "a/1", "a/2") }, 2},
-		"above the cap":         {func() { q.AddWithOpts(at(0), "a/1", "a/2", "a/3", "a/4", "a/5", "a/6") }, 3},
-		"more than workers":     {func() { addTenants(q, 2*workers) }, workers},
-		"a paused tenant":       {func() { q.Pause("a"); q.AddWithOpts(at(0), "a/1", "a/2") }, 0},
-		"a resumed tenant":      {func() { q.Pause("a"); q.AddWithOpts(at(0), "a/1", "a/2"); q.Resume("a") }, 2},
-		"a delay that is over":  {func() { q.AddAfter("a/1", time.Second) }, 1},
-		"a delay that is not":   {func() { q.AddAfter("a/1", time.Hour) }, 0},
-		"done, nothing waiting": {func() { q.Add("a/1"); synctest.Wait(); q.Done("a/1") }, 1},
+		"one key":              {func() { q.Add("a/1") }, 1},
+		"the same key":         {func() { q.AddWithOpts(at(0), "a/1", "a/1", "a/1") }, 1},
+		"below the cap":        {func() { q.AddWithOpts(at(0), "a/1", "a/2") }, 2},
+		"above the cap":        {func() { q.AddWithOpts(at(0), "a/1", "a/2", "a/3", "a/4", "a/5", "a/6") }, 3},
+		"more than workers":    {func() { addTenants(q, 2*workers) }, workers},
+		"a paused tenant":      {func() { q.Pause("a"); q.AddWithOpts(at(0), "a/1", "a/2") }, 0},
+		"a resumed tenant":     {func() { q.Pause("a"); q.AddWithOpts(at(0), "a/1", "a/2"); q.Resume("a") }, 2},
+		"a delay that is over": {func() { q.AddAfter("a/1", time.Second) }, 1},
+		"a delay that is not":  {func() { q.AddAfter("a/1", time.Hour) }, 0},
+		"done, none waiting":   {func() { q.Add("a/1"); synctest.Wait(); q.Done("a/1") }, 1},
 		"done, one held": {func() {
 			q.Add("a/1")
 			synctest.Wait()
@@ -84,8 +85,8 @@ func addTenants(q *Queue[string], n int) {
 type hammer struct {
 	*Queue[string]
 	limit int32
-	// wanted and seen are versions of each key: a worker that comes late may
-	// see a newer version, but the last must be seen.
+	// wanted and seen are versions of each key: a late worker may see a newer
+	// version, but the last must be seen.
 	wanted, seen, busy map[string]*atomic.Int32
 	inFlight           map[string]*atomic.Int32
 }
@@ -106,7 +107,7 @@ func newHammer(limit int32, tenants, keys int) *hammer {
 	return h
 }
 
-// produce wants every key a few times, each in another way.
+// produce adds every key a few times, each time in another way.
 func (h *hammer) produce(n int) {
 	for i := range n {
 		for key, version := range h.wanted {
@@ -120,7 +121,7 @@ func (h *hammer) produce(n int) {
 	}
 }
 
-// consume works until the queue is shut down. It fails some keys.
+// consume processes keys until the queue is shut down. It fails some of them.
 func (h *hammer) consume(t *testing.T) {
 	for n := 0; ; n++ {
 		key, priority, shutdown := h.GetWithPriority()
@@ -129,7 +130,7 @@ func (h *hammer) consume(t *testing.T) {
 		}
 		tenant := h.inFlight[tenantOf(key)]
 		if h.busy[key].Add(1) != 1 {
-			t.Errorf("%s is in two workers' hands", key)
+			t.Errorf("two workers have %s", key)
 		}
 		if tenant.Add(1) > h.limit {
 			t.Errorf("tenant of %s is above its cap", key)
@@ -160,8 +161,9 @@ func (h *hammer) disturb(n int) {
 	}
 }
 
-// TestConcurrent has producers, workers and an admin at once. In the end
-// everything must have been seen, and nobody may be left waiting.
+// TestConcurrent runs producers, workers and changes of settings concurrently.
+// In the end every version must have been seen, and no goroutine may be left
+// waiting.
 func TestConcurrent(t *testing.T) {
 	for _, limit := range []int32{1, 3, 100} {
 		t.Run(fmt.Sprint("cap=", limit), func(t *testing.T) {
@@ -172,7 +174,7 @@ func TestConcurrent(t *testing.T) {
 					go h.produce(20)
 				}
 				go h.disturb(100)
-				time.Sleep(time.Hour) // The bubble's clock moves when all wait.
+				time.Sleep(time.Hour) // The bubble's clock advances when all goroutines wait.
 				synctest.Wait()
 				for key, wanted := range h.wanted {
 					if got, want := h.seen[key].Load(), wanted.Load(); got != want {

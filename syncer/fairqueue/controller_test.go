@@ -20,9 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// TestController runs a real controller and a real event handler on the queue.
-// They must use it as it is, or priorities are lost: the initial list has a low
-// one, and a key that fails or is to come back keeps its own.
+// TestController runs a real controller and a real event handler with the
+// queue. They must use it as a priority queue, or priorities are lost: keys of
+// the initial list have a low one, and a key that fails or is requeued keeps
+// its own.
 func TestController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
@@ -58,8 +59,8 @@ func TestController(t *testing.T) {
 	})
 }
 
-// newController makes a controller whose reconciler gives the results of each
-// tenant in turn; a tenant's first success asks to come back.
+// newController returns a controller whose reconciler returns the results of
+// each tenant in order; the first success of a tenant asks for a requeue.
 func newController(t *testing.T, q *Queue[reconcile.Request], results map[string][]error) controller.Controller {
 	t.Helper()
 	reconciler := func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -90,7 +91,7 @@ func newController(t *testing.T, q *Queue[reconcile.Request], results map[string
 	return c
 }
 
-// events is a source of one object of the initial list and one that came later.
+// events is a source of one object of the initial list and a later one.
 func events(t *testing.T, q *Queue[reconcile.Request]) source.Source {
 	t.Helper()
 	return source.Func(func(ctx context.Context, got workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -14,7 +14,7 @@ func (o Options) backoff(failures int) time.Duration {
 	return o.BackoffBase << doublings
 }
 
-// lockedDelay makes an item due at a time, unless it is due sooner already.
+// lockedDelay makes an item due at a time, unless it is due earlier already.
 func (q *Queue[T]) lockedDelay(it *item[T], at time.Time) {
 	switch {
 	case it.state == idle:
@@ -29,8 +29,8 @@ func (q *Queue[T]) lockedDelay(it *item[T], at time.Time) {
 	q.lockedArm()
 }
 
-// lockedArm sets the timer to the first delayed item. An earlier setting that
-// has become needless is left alone: expire sets the next.
+// lockedArm sets the timer to the first delayed item. It keeps an earlier
+// setting that has become obsolete: expire sets the next.
 func (q *Queue[T]) lockedArm() {
 	if len(q.delays) == 0 {
 		return
@@ -47,14 +47,14 @@ func (q *Queue[T]) lockedArm() {
 	q.armed = first
 }
 
-// lockedDisarm stops the timer for good.
+// lockedDisarm stops the timer permanently.
 func (q *Queue[T]) lockedDisarm() {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
 }
 
-// expire makes ready what is due. It runs when the timer fires.
+// expire makes due items ready. It runs when the timer fires.
 func (q *Queue[T]) expire() {
 	now := time.Now()
 	q.mu.Lock()

@@ -34,8 +34,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestDelayWakes has a worker wait for a key that becomes due, and finds it
-// neither late nor early; a later delay must not hold up a shorter one.
+// TestDelayWakes has a worker wait for a delayed key, and expects it exactly
+// when it is due; a longer delay that was set before must not defer it.
 func TestDelayWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(tenantOf, Options{})

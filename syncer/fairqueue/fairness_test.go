@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// TestRounds takes random weights, and expects that of every run of as many
-// keys as the weights add up to, each tenant has got just its weight, while all
-// are busy: with one worker and any cap, and with as many workers as the cap.
+// TestRounds takes random weights, and expects that in every run of as many
+// keys as the sum of the weights, each tenant gets as many as its weight, while
+// all are busy: with one worker and any cap, and with as many workers as the
+// cap.
 func TestRounds(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -34,9 +35,9 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// served returns the tenants in the order they got served. Every key is wanted
-// again while a worker has it, and workers finish in the order they began: when
-// all are busy, or caps leave nothing to begin.
+// served returns the tenants in the order in which they are served. Every key
+// is added again while in flight, and workers finish in the order in which they
+// began: when all are busy, or when caps leave no key to hand out.
 func served(t *testing.T, q *Queue[string], workers, turns int) (order []string) {
 	t.Helper()
 	var busy []string
@@ -70,7 +71,7 @@ func checkRounds(t *testing.T, order []string, weights map[string]int, round int
 }
 
 // TestHungTenant has workers that never finish a tenant's keys. They must stay
-// few, and others must be served as if nothing were.
+// few, and other tenants must be served as usual.
 func TestHungTenant(t *testing.T) {
 	q := New(tenantOf, Options{Cap: 2})
 	q.SetWeight("hung", 100)

@@ -17,7 +17,8 @@ func keys() []string {
 	return []string{"a/1", "a/2", "a/3", "a/4", "b/1", "b/2", "b/3", "b/4", "c/1", "c/2"}
 }
 
-// FuzzQueue reads its input as operations, and holds the queue against model.
+// FuzzQueue interprets its input as operations, and compares the queue with the
+// model.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 4, 5, 6, 7, 7})
 	f.Add([]byte{3, 0, 0, 0, 3, 0, 12, 255, 5, 6, 3, 0})
@@ -26,7 +27,7 @@ func FuzzQueue(f *testing.F) {
 	})
 }
 
-// TestRandom is FuzzQueue over long inputs of a fixed seed.
+// TestRandom is FuzzQueue with long inputs from a fixed seed.
 func TestRandom(t *testing.T) {
 	rounds := uint64(100)
 	if testing.Short() {
@@ -99,7 +100,7 @@ func (p *pair) step(t *testing.T) {
 	}
 }
 
-// rare runs what would leave little to see if it were frequent.
+// rare makes disruptive operations less frequent.
 func (p *pair) rare() {
 	switch p.next(10) {
 	case 0:
@@ -144,7 +145,7 @@ func (p *pair) get(t *testing.T) {
 	}
 }
 
-// done mostly finishes a key in flight, and sometimes any.
+// done mostly finishes a key in flight, and sometimes any key.
 func (p *pair) done() {
 	key := p.key()
 	for _, held := range slices.Sorted(maps.Keys(p.model.inFlight)) {
@@ -179,7 +180,7 @@ func (p *pair) weigh(tenant string, weight int) {
 	p.model.weights[tenant] = weight
 }
 
-// finish lets everything come out, and looks for what is left.
+// finish drains the queue, and checks that no state is left.
 func (p *pair) finish(t *testing.T) {
 	t.Helper()
 	for _, tenant := range tenants() {

@@ -8,9 +8,9 @@ func (q *Queue[T]) Get() (key T, shutdown bool) {
 	return key, shutdown
 }
 
-// GetWithPriority waits for the next key and hands it out, with the priority it
-// was added with. The worker must call [Queue.Done] when it has finished. Once
-// the queue is shut down there are no more keys.
+// GetWithPriority waits for the next key and returns it with its priority. The
+// worker must call [Queue.Done] when it has processed the key. After a shutdown
+// it returns no keys.
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	for q.lockedNext() == nil && q.phase != stopped {
@@ -21,7 +21,7 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 		return key, 0, true
 	}
 	it := q.lockedTake()
-	// Once unlocked, the records may change hands.
+	// The records may be reused once q.mu is unlocked.
 	key, priority = it.key, it.priority
 	tenant, weight, at := it.lane.tenant, it.lane.weight, it.at
 	q.mu.Unlock()
@@ -42,9 +42,8 @@ func (q *Queue[T]) lockedTake() *item[T] {
 	return it
 }
 
-// Done tells that a worker has finished with a key. If the key was added
-// meanwhile, it is handed out again. Done of a key that no worker has does
-// nothing.
+// Done marks a key as processed. If the key was added meanwhile, it becomes
+// ready. Done does nothing for a key that is not in flight.
 func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +57,7 @@ func (q *Queue[T]) Done(key T) {
 	l.class.inFlight--
 	q.inFlight--
 	if l.class.limit > 0 && l.class.seated() > 0 {
-		q.work.Signal() // this worker may go on with a key of the other class
+		q.work.Signal() // this worker may take a key of the other class
 	}
 	if it.state == held {
 		q.lockedPush(it)
@@ -68,7 +67,7 @@ func (q *Queue[T]) Done(key T) {
 	q.lockedSettle(l)
 }
 
-// lockedInFlight returns the record of a key that a worker has, nil if none has.
+// lockedInFlight returns the record of a key in flight; nil if it is not.
 func (q *Queue[T]) lockedInFlight(key T) *item[T] {
 	if it := q.items[key]; it != nil && it.inFlight {
 		return it

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestComesAndGoes has a guest want one key at a time, some turns after its last
-// was done, so that its lane is gone in between. Others always have work, and a
-// worker keeps the only key of one for long, which so can make up for a round
-// whenever it comes back. The guest neither waits longer than its weight says nor
-// takes more than it from anybody.
+// TestComesAndGoes has a guest add one key at a time, some turns after its last
+// was done, so that its lane is released in between. Others always have work,
+// and a worker keeps the only key of one of them for long, so that it can make
+// up for a round whenever it returns. The guest must neither wait longer than
+// its weight allows nor get more than its share.
 func TestComesAndGoes(t *testing.T) {
 	for _, weight := range []int{1, 3, 10} {
 		for _, away := range []int{0, 1, 7, 100} {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// tenantOf takes keys of the form tenant/name.
+// tenantOf parses keys of the form tenant/name.
 func tenantOf(key string) string {
 	tenant, _, _ := strings.Cut(key, "/")
 	return tenant
@@ -17,7 +17,7 @@ func at(priority int) priorityqueue.AddOpts {
 	return priorityqueue.AddOpts{Priority: &priority}
 }
 
-// available tells whether a Get would return at once.
+// available reports whether Get would return at once.
 func (q *Queue[T]) available() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -27,11 +27,11 @@ func (q *Queue[T]) available() bool {
 // owing returns how many lanes owe.
 func (q *Queue[T]) owing() int { return len(q.fast.owing) + len(q.slow.owing) }
 
-// mustGet fails the test where Get would block.
+// mustGet fails the test if Get would block.
 func mustGet[T comparable](t *testing.T, q *Queue[T]) T {
 	t.Helper()
 	if !q.available() {
-		t.Fatal("nothing to get")
+		t.Fatal("no key to get")
 	}
 	key, shutdown := q.Get()
 	if shutdown {
@@ -52,7 +52,7 @@ func take[T comparable](t *testing.T, q *Queue[T], n int) []T {
 	return keys
 }
 
-// checkEmpty fails the test if the queue holds on to anything.
+// checkEmpty fails the test if the queue has any state.
 func checkEmpty[T comparable](t *testing.T, q *Queue[T]) {
 	t.Helper()
 	q.mu.Lock()

@@ -1,7 +1,8 @@
 package fairqueue
 
-// The levels of priority in a lane. Few levels keep a lane's operations O(1),
-// and nobody needs more: what is under way, what begins, periodic checks.
+// The levels of priority in a lane. With few levels, the operations of a lane
+// are O(1). They suffice for what the syncer distinguishes: work under way, new
+// work, periodic checks.
 const (
 	high = iota
 	normal
@@ -9,8 +10,8 @@ const (
 	levels
 )
 
-// share is how many turns of a lane it takes for the keys that higher
-// priorities keep waiting to get one.
+// share is the number of turns of a lane after which a lower level that waits
+// gets one.
 const share = 16
 
 func levelOf(priority int) int {
@@ -24,39 +25,40 @@ func levelOf(priority int) int {
 	}
 }
 
-// lane is a tenant that has at least one item, or owes for those it had.
-// Queue.mu guards it.
+// lane holds the items of a tenant. It exists while the tenant has items or
+// owes. Queue.mu guards it.
 type lane[T comparable] struct {
 	tenant string
 	config
-	// class is that of the config.
+	// class is the class that config selects.
 	class *class[T]
-	// items are all of the tenant's.
+	// items are all items of the tenant.
 	items list[*item[T]]
-	// waiting are the ready items by level, each in the order they came.
+	// waiting are the ready items by level, in the order in which they became
+	// ready.
 	waiting [levels]list[*item[T]]
 	// ready counts the items in waiting.
 	ready    int
 	inFlight int
-	// skipped counts the turns taken from those waiting at a lower level.
+	// skipped counts the turns since a waiting lower level was last served.
 	skipped int
-	// offered is how many items workers have been woken for.
+	// offered is the number of items that workers were woken for.
 	offered int
-	// pass tells when the lane's turn is: the lowest of its class is served.
+	// pass decides the lane's turn: the lowest of its class is served next.
 	pass int64
-	// joined is set while items are ready and the tenant is not paused, whether
-	// its cap lets the lane have a seat or not.
+	// joined is set while items are ready and the tenant is not paused, even if
+	// its cap keeps the lane from having a seat.
 	joined bool
-	// seat is the number of the seat, 0 for none; row is the row that it is in.
+	// seat is the number of the seat, 0 for none; row is the row of the seat.
 	seat uint64
 	row  *order[*lane[T]]
-	// owes is set while the lane is among class.owing, and has no items.
+	// owes is set while the lane is in class.owing, and has no items.
 	owes bool
-	// slot is its place in a row of class.seats or in class.owing.
+	// slot is its index in a row of class.seats or in class.owing.
 	slot int
 }
 
-// open returns how many items could be handed out at once.
+// open returns how many items could be handed out now.
 func (l *lane[T]) open(limit int) int {
 	if l.paused {
 		return 0
@@ -85,8 +87,8 @@ func (l *lane[T]) take() *item[T] {
 	return it
 }
 
-// pick returns the highest level that has items, but at every share-th turn
-// the level below it that has waited longest: so no level starves.
+// pick returns the highest level with items, but at every share-th turn the
+// lower level that has waited longest, so that no level starves.
 func (l *lane[T]) pick() int {
 	top, below := -1, -1
 	for i := range l.waiting {

@@ -1,13 +1,13 @@
 package fairqueue
 
-// element is a place in a list. It lives inside the value it stands for, so
-// that joining, leaving and moving cost O(1) and no allocation.
+// element is an element of a list. It is embedded in its value, so that
+// inserting, removing and moving are O(1) and do not allocate.
 type element[V any] struct {
 	value      V
 	prev, next *element[V]
 }
 
-// list is doubly linked; its zero value is empty.
+// list is a doubly linked list. The zero value is empty.
 type list[V any] struct {
 	head, tail *element[V]
 }
@@ -46,11 +46,11 @@ func (l *list[V]) remove(e *element[V]) {
 	e.prev, e.next = nil, nil
 }
 
-// spares bounds what a pool keeps, so that a burst does not hold its memory
+// spares bounds the size of a pool, so that a burst does not keep its memory
 // for ever.
 const spares = 1024
 
-// pool recycles values so that a steady load allocates nothing.
+// pool recycles values, so that a steady load does not allocate.
 type pool[V any] struct {
 	free []*V
 }
@@ -65,7 +65,8 @@ func (p *pool[V]) get() *V {
 	return v
 }
 
-// put clears v, so that it keeps nothing else alive, and may keep it.
+// put clears v, so that it keeps no other memory alive, and recycles it unless
+// the pool is full.
 func (p *pool[V]) put(v *V) {
 	var zero V
 	*v = zero

@@ -12,24 +12,24 @@ import (
 // maxWeight bounds the weights in randomised tests. All of them divide whole.
 const maxWeight, whole = 4, 12
 
-// model is what the queue should do, written for obviousness: plain maps, and
-// loops over everything. It does not predict which key comes next; it says
-// whether the one that came was allowed:
+// model is a simple specification of the queue: plain maps, and loops over all
+// keys. It does not predict the next key, but reports whether a key was allowed:
 //
-//  1. it was asked for, its delay is over, and it has the highest priority of
-//     all who asked;
-//  2. no worker has it;
+//  1. it was added, its delay has expired, and it has the highest of the
+//     priorities that it was added with;
+//  2. it is not in flight;
 //  3. its tenant is not paused and below its cap, and its class has a worker for
-//     it: slow tenants share theirs as SlowWorkers says;
+//     it: slow tenants share theirs according to SlowWorkers;
 //  4. no key of the tenant at the same level was ready before it;
-//  5. its level is the tenant's highest, but for one turn in share;
-//  6. no other tenant of its class that could have been served all the while waited for more
-//     than two rounds of this one and a key since it was served itself: one
-//     round until its turn, and one that this one may make up for; and no longer
-//     than it was charged for. A key is a round divided by the weight.
+//  5. its level is the tenant's highest, except for one turn in share;
+//  6. no other tenant of its class that could have been served all the time has
+//     waited for more than two rounds of this one and a key since it was last
+//     served: one round until its turn, and one that this one may make up for;
+//     and no longer than it was charged for. A key is a round divided by the
+//     weight.
 //
-// After each step the sizes must agree, and the queue must have something to
-// hand out just when the model has: nothing is lost, and nothing comes twice.
+// After each step the sizes must agree, and the queue must have a key to hand
+// out exactly when the model has: no key is lost, and none is handed out twice.
 type model struct {
 	limit    int
 	opts     Options
@@ -41,18 +41,18 @@ type model struct {
 	paused   map[string]bool
 	// passed counts a tenant's turns since a lower level was served.
 	passed map[string]int
-	// waited holds, for a tenant that can be served, what each other got, a
-	// round being the whole.
+	// waited holds, for a tenant that can be served, the service that each
+	// other tenant got since, in units of a round.
 	waited  map[string]map[string]int
 	weights map[string]int
-	// charged holds what a tenant was charged since it was served, a round being
-	// the whole.
+	// charged holds what a tenant was charged since it was served, in units of
+	// a round.
 	charged map[string]int
-	// clock orders what becomes ready.
+	// clock orders items by when they became ready.
 	clock int
 }
 
-// ask is a key that was asked for and not handed out.
+// ask is a key that was added and not handed out.
 type ask struct {
 	priority int
 	due      time.Time
@@ -94,7 +94,7 @@ func (m *model) add(key string, o priorityqueue.AddOpts) {
 	m.settle()
 }
 
-// settle ranks what has become ready, the first due first.
+// settle ranks the asks that have become ready, the first due first.
 func (m *model) settle() {
 	var fresh []*ask
 	for key, a := range m.asks {
@@ -165,7 +165,7 @@ func (m *model) open() (open []string) {
 	return open
 }
 
-// records returns the keys there is something to know of.
+// records returns the keys with any state.
 func (m *model) records() map[string]bool {
 	keys := map[string]bool{}
 	for key := range m.asks {
@@ -182,7 +182,7 @@ func (m *model) records() map[string]bool {
 	return keys
 }
 
-// known returns the tenants there is something to know of.
+// known returns the tenants with any state.
 func (m *model) known() (known []string) {
 	for key := range m.records() {
 		known = append(known, tenantOf(key))
@@ -191,12 +191,12 @@ func (m *model) known() (known []string) {
 	return slices.Compact(known)
 }
 
-// get says whether handing out a key was allowed, and follows it.
+// get checks that a key may be handed out, and updates the model.
 func (m *model) get(key string, priority int) error {
 	tenant, a := tenantOf(key), m.asks[key]
 	switch {
 	case a == nil:
-		return fmt.Errorf("%s: nobody asked for it", key)
+		return fmt.Errorf("%s: it was not added", key)
 	case m.inFlight[key]:
 		return fmt.Errorf("%s: a worker has it", key)
 	case a.rank == 0:
@@ -246,7 +246,7 @@ func (m *model) order(key string, a *ask) error {
 	return nil
 }
 
-// fairness checks that others were not kept waiting too long.
+// fairness checks that no other tenant waited too long.
 func (m *model) fairness(tenant string) error {
 	key := m.key(tenant)
 	for _, other := range m.open() {
@@ -262,7 +262,7 @@ func (m *model) fairness(tenant string) error {
 	return nil
 }
 
-// key is what a key of a tenant is of a round.
+// key returns the cost of a tenant's key, in units of a round.
 func (m *model) key(tenant string) int { return whole / max(m.weights[tenant], 1) }
 
 func (m *model) charge(key string, more int) {
@@ -300,7 +300,7 @@ func (m *model) setSlow(tenant string, slow bool) {
 	m.settle()
 }
 
-// check compares the sizes of the two.
+// check compares the sizes of the queue and the model.
 func (m *model) check(t *testing.T, q *Queue[string]) {
 	t.Helper()
 	total := 0

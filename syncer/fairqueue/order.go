@@ -1,17 +1,15 @@
 package fairqueue
 
-// ordered is a value that can stand in an order, and knows where it does.
+// ordered is a value that can be in an order, and knows its index there.
 type ordered[V any] interface {
 	before(other V) bool
 	setSlot(slot int)
 }
 
-// order is a heap for container/heap: on top is the value that comes before all
-// others.
+// order is a heap for container/heap, with the first value on top.
 type order[V ordered[V]] []V
 
-// top returns the value that comes before all others, or the zero value if there
-// is none.
+// top returns the first value, or the zero value if there is none.
 func (o order[V]) top() (v V) {
 	if len(o) > 0 {
 		v = o[0]

@@ -14,27 +14,28 @@ const (
 	DefaultBackoffMax  = time.Minute
 )
 
-// Options are the limits of one queue; the zero value means the defaults.
+// Options configure a queue. The zero value selects the defaults.
 type Options struct {
-	// Cap is how many keys of one tenant may be in flight.
+	// Cap is the maximum number of keys of one tenant in flight.
 	Cap int
-	// Workers is how many keys of fast tenants may be in flight, 0 for any
-	// number: as many as workers get.
+	// Workers is the maximum number of keys of fast tenants in flight, 0 for no
+	// limit.
 	Workers int
-	// SlowWorkers is how many keys of slow tenants may be in flight, 0 for any
-	// number. While more than half of them are, each slow tenant gets one.
+	// SlowWorkers is the maximum number of keys of slow tenants in flight, 0
+	// for no limit. While more than half of it is used, each slow tenant gets
+	// at most one worker.
 	SlowWorkers int
 	// BackoffBase is the delay after a key's first failure. It doubles with
-	// each further one.
+	// each further failure.
 	BackoffBase time.Duration
-	// BackoffMax is the longest such delay.
+	// BackoffMax is the maximum delay after a failure.
 	BackoffMax time.Duration
-	// Observe, if set, is told of every key that a worker gets. It is called
-	// without a lock, by many workers.
+	// Observe, if set, is called for every key that a worker gets. It is called
+	// concurrently and without a lock.
 	Observe func(Wait)
 }
 
-// Wait is how long a key has been due when a worker gets it, and whose it is.
+// Wait describes how long a key was due before a worker got it.
 type Wait struct {
 	Tenant   string
 	Weight   int32
@@ -55,19 +56,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Queue hands out keys, fairly among tenants. Make one with [New].
+// Queue hands out keys, fairly among tenants. Create it with [New].
 //
-// Like the queues of client-go it holds a key at most once, never gives it to
-// two workers, and keeps what is added while a worker has it until [Queue.Done].
+// Like the queues of client-go it contains a key at most once, never hands it
+// to two workers, and keeps a key that is added while in flight until
+// [Queue.Done].
 type Queue[T comparable] struct {
 	opts     Options
 	tenantOf func(T) string
 
-	// mu guards everything below. Methods named locked… need it held.
+	// mu guards the fields below. Methods named locked… require it to be held.
 	mu sync.Mutex
 	// work is signalled once for each item that can be handed out.
 	work sync.Cond
-	// drained is broadcast while draining, whenever something may have ended.
+	// drained is broadcast while draining, whenever the drain may be complete.
 	drained sync.Cond
 	phase   phase
 
@@ -75,17 +77,17 @@ type Queue[T comparable] struct {
 	items map[T]*item[T]
 	// lanes holds the lane of each tenant that has an item or owes.
 	lanes map[string]*lane[T]
-	// configs holds what differs from the default, by tenant.
+	// configs holds the tenants' settings that differ from the default.
 	configs map[string]config
 	// fast and slow are the classes of lanes.
 	fast, slow class[T]
-	// seated counts how often a lane took a seat.
+	// seated counts how often a lane got a seat.
 	seated uint64
 	// ready and inFlight are the sums over all lanes.
 	ready, inFlight int
 
-	// delays are the items that are not due, the next on top. timer fires at
-	// armed, the time of the first; zero if it is not set.
+	// delays are the items that are not due, the first on top. timer fires at
+	// armed, when the first is due; zero if it is not set.
 	delays order[*item[T]]
 	timer  *time.Timer
 	armed  time.Time
@@ -96,8 +98,9 @@ type Queue[T comparable] struct {
 
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
-// New makes a queue. tenantOf names the tenant of a key; it must always give
-// the same answer for the same key, and is called under the queue's lock.
+// New returns a queue. tenantOf returns the tenant of a key; it must always
+// return the same tenant for the same key, and is called with the queue's lock
+// held.
 func New[T comparable](tenantOf func(T) string, o Options) *Queue[T] {
 	q := &Queue[T]{
 		opts:     o.withDefaults(),
@@ -111,15 +114,15 @@ func New[T comparable](tenantOf func(T) string, o Options) *Queue[T] {
 	return q
 }
 
-// Len returns how many keys are due and wait for a worker, those of paused
-// tenants included.
+// Len returns the number of keys that are due and wait for a worker, including
+// those of paused tenants.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ready
 }
 
-// lockedItem returns the record of a key, a new one if need be.
+// lockedItem returns the record of a key, and creates it if there is none.
 func (q *Queue[T]) lockedItem(key T) *item[T] {
 	if it := q.items[key]; it != nil {
 		return it
@@ -132,8 +135,8 @@ func (q *Queue[T]) lockedItem(key T) *item[T] {
 	return it
 }
 
-// lockedRelease gives the record back unless there is something to remember.
-// The caller settles the lane.
+// lockedRelease releases the record of an item that has no state. The caller
+// settles the lane.
 func (q *Queue[T]) lockedRelease(it *item[T]) {
 	if it.inFlight || it.state != idle || it.failures > 0 {
 		return
@@ -156,8 +159,8 @@ func (q *Queue[T]) lockedLane(tenant string) *lane[T] {
 }
 
 // lockedSettle must follow every change of a lane: it wakes one worker for each
-// item that has become available, updates the lane's seat, and removes an empty
-// lane.
+// item that has become available, updates the lane's seat, and releases an
+// empty lane.
 func (q *Queue[T]) lockedSettle(l *lane[T]) {
 	open := l.open(q.opts.Cap)
 	for ; l.offered < open; l.offered++ {

@@ -6,14 +6,13 @@ import (
 	"testing"
 )
 
-// group are tenants of the same weight.
+// group is a number of tenants of the same weight.
 type group struct {
 	tenants int
 	weight  int32
 }
 
-// newShared makes a queue of tenants that have more keys than their cap lets
-// workers have.
+// newShared returns a queue of tenants that have more keys than their cap.
 func newShared(limit int, groups []group) *Queue[string] {
 	q := New(tenantOf, Options{Cap: limit})
 	for _, g := range groups {
@@ -28,9 +27,9 @@ func newShared(limit int, groups []group) *Queue[string] {
 	return q
 }
 
-// TestShares expects each tenant's service to be as its weight, however often
-// its cap interrupts it, as long as the cap leaves room for it: no more than cap
-// of the workers.
+// TestShares expects each tenant's service to be proportional to its weight,
+// however often its cap interrupts it, as long as the cap suffices: a share of
+// no more than cap of the workers.
 func TestShares(t *testing.T) {
 	const turns = 50_000
 	for name, tt := range map[string]struct {
@@ -68,8 +67,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSharesOfCosts expects tenants of the same weight to be served the less, the
-// more their keys cost: whether they always wait, or come and go.
+// TestSharesOfCosts expects tenants of the same weight to be served the less,
+// the more their keys cost, whether they always wait, or come and go.
 func TestSharesOfCosts(t *testing.T) {
 	const rounds = 1_000
 	costs := map[string]int{"cheap": 1, "middling": 3, "dear": 6}
@@ -101,9 +100,9 @@ func TestSharesOfCosts(t *testing.T) {
 }
 
 // TestMakesUp has a worker keep the only key that a tenant of weight 3 may have
-// in flight, for so many turns of one of weight 6. The tenant is due every two of
-// these. What it missed it makes up for afterwards, but no more than it gets in
-// a round: the rest is lost.
+// in flight, for several turns of a tenant of weight 6. The tenant is due every
+// two of these. It makes up for missed turns afterwards, except for no more than
+// it gets in a round: the rest is lost.
 func TestMakesUp(t *testing.T) {
 	const rounds = 200
 	for kept, lost := range map[int]int{0: 0, 3: 0, 9: 0, 11: 1, 13: 2, 1_001: 496} {

@@ -1,27 +1,27 @@
 package fairqueue
 
-// phase is how far the queue is on its way to its end.
+// phase is the phase of the queue's shutdown.
 type phase int8
 
 const (
 	running phase = iota
-	// draining accepts nothing and hands out what is due.
+	// draining accepts no keys and hands out those that are due.
 	draining
-	// stopped hands out nothing.
+	// stopped hands out no keys.
 	stopped
 )
 
-// ShutDown ends the queue at once: what waits is not handed out any more, and
-// workers that wait for a key return.
+// ShutDown stops the queue at once: it hands out no more keys, and workers that
+// wait for a key return.
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lockedStop()
 }
 
-// ShutDownWithDrain accepts no more keys, waits until workers have finished all
-// that was due, and ends the queue. It does not wait for delayed keys nor for
-// those of paused tenants. ShutDown cuts it short.
+// ShutDownWithDrain accepts no more keys, waits until all due keys are
+// processed, and stops the queue. It does not wait for delayed keys or those of
+// paused tenants. ShutDown interrupts it.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -35,7 +35,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 	q.lockedStop()
 }
 
-// ShuttingDown tells whether the queue has stopped to accept keys.
+// ShuttingDown reports whether the queue no longer accepts keys.
 func (q *Queue[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 )
 
 // A bubble of synctest ends only when all its goroutines have ended, so every
-// test here is a test for leaks as well.
+// test here also checks for leaks.
 
 func TestShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAfterShutDown(t *testing.T) {
 			t.Error("the timer still runs")
 		}
 		time.Sleep(time.Minute)
-		q.expire() // as when the timer had just fired
+		q.expire() // as if the timer had just fired
 		if key, shutdown := q.Get(); !shutdown {
 			t.Errorf("handed out %s", key)
 		}
@@ -90,7 +90,8 @@ func TestShutDownWithDrain(t *testing.T) {
 	})
 }
 
-// drain calls ShutDownWithDrain, which must wait, and tells when it has returned.
+// drain calls ShutDownWithDrain, which must wait, and returns a channel that
+// reports its return.
 func drain(t *testing.T, q *Queue[string]) *bool {
 	t.Helper()
 	drained := new(bool)
@@ -105,7 +106,7 @@ func drain(t *testing.T, q *Queue[string]) *bool {
 	return drained
 }
 
-// TestDrainEnds lists what ends a drain besides a worker's Done.
+// TestDrainEnds checks the events that end a drain besides a worker's Done.
 func TestDrainEnds(t *testing.T) {
 	for name, end := range map[string]func(*Queue[string]){
 		"shut down": (*Queue[string]).ShutDown,

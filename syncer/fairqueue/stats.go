@@ -1,23 +1,26 @@
 package fairqueue
 
-// Stats are what a queue holds at one moment.
+// Stats is a snapshot of a queue's size.
 type Stats struct {
-	// Due are the keys that wait for a worker, Paused those of paused tenants
-	// that are due as well.
+	// Due is the number of keys that wait for a worker, without those of paused
+	// tenants, which Paused counts.
 	Due, Paused int
-	// Longest is how many keys of one tenant wait for a worker at most.
+	// Longest is the maximum number of keys of one tenant that wait for a
+	// worker.
 	Longest int
-	// Delayed are the keys that are not due yet.
+	// Delayed is the number of keys that are not due yet.
 	Delayed int
-	// InFlight are the keys in workers' hands.
+	// InFlight is the number of keys in flight.
 	InFlight int
-	// Busy is how many tenants have keys that wait for a worker or that one has.
+	// Busy is the number of tenants with keys in flight or waiting for a
+	// worker.
 	Busy int
-	// Slow is how many tenants answer slowly.
+	// Slow is the number of slow tenants.
 	Slow int
 }
 
-// Stats counts what the queue holds. It reads every lane and every setting once.
+// Stats returns a snapshot of the queue's size. It visits every lane and every
+// config once.
 func (q *Queue[T]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -33,7 +33,7 @@ func TestStats(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		q.Resume("a")
-		check("nothing is held back", Stats{Due: 4, Longest: 2, Busy: 3})
+		check("no tenant is paused", Stats{Due: 4, Longest: 2, Busy: 3})
 		take(t, q, 4)
 		check("all is done", Stats{})
 	})

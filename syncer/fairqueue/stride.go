@@ -2,24 +2,24 @@ package fairqueue
 
 import "container/heap"
 
-// round is the stride of weight 1, and so the stretch of passes in which a lane
-// that always waits is served as many times as its weight says.
+// round is the stride of weight 1, and so the range of passes in which a lane
+// that always waits is served as many times as its weight.
 //
-// All weights up to 16 divide it, so that these share exactly; of those up to
-// 1000, rounding down takes less than two thousandths of a round. A key adds no
-// more than a round to the highest pass that was served, and as much for each
-// that it is charged: an int64 lasts for 2^63/720,720 of them, which is 4 years at
-// 100,000 a second.
+// All weights up to 16 divide it, so that these shares are exact; for weights
+// up to 1000, the error by rounding is less than two thousandths of a round. A
+// key adds at most a round to the highest pass that was served, and as much for
+// each key that it is charged as: an int64 lasts for 2^63/720,720 keys, which
+// is 4 years at 100,000 a second.
 const round = 720_720
 
-// stride is how far a lane's passes are apart. It is never 0, or a lane of a huge
-// weight would keep the lowest pass for ever.
+// stride is the distance between a lane's passes. It is never 0, so that a lane
+// with a huge weight does not keep the lowest pass for ever.
 func (l *lane[T]) stride() int64 {
 	return max(1, round/int64(l.weight))
 }
 
-// lockedTurn takes the lane that has the turn from its seat; there must be one.
-// lockedSettle gives it the next.
+// lockedTurn takes the seat of the lane to serve next and advances its pass;
+// there must be one. lockedSettle gives it another seat.
 func (q *Queue[T]) lockedTurn() *lane[T] {
 	l := q.lockedNext()
 	q.lockedUnseat(l)
@@ -29,14 +29,14 @@ func (q *Queue[T]) lockedTurn() *lane[T] {
 	return l
 }
 
-// lockedSeat gives a lane a seat, moves it to another row, or takes its seat
-// away.
+// lockedSeat gives a lane a seat, moves it to another row, or removes its seat.
 //
-// A lane that begins to wait stands one stride behind, as if it had just been
-// served: whoever comes and goes gains nothing over those that wait all the
-// time. A lane that only its cap interrupted keeps its pass, or a small cap
-// would undo its weight. It makes up for one round at most, so that a tenant
-// whose keys were in flight for long does not keep others waiting as long.
+// A lane that begins to wait is one stride behind, as if it had just been
+// served, so that a tenant whose lane comes and goes has no advantage over
+// those that always wait. A lane that was only interrupted by its cap keeps its
+// pass; otherwise a small cap would nullify its weight. It makes up for at most
+// one round, so that a tenant whose keys were in flight for long does not delay
+// others as long.
 func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
 	waits := l.ready > 0 && !l.paused
 	if waits && !l.joined {
@@ -56,7 +56,7 @@ func (q *Queue[T]) lockedSeat(l *lane[T], open bool) {
 	}
 }
 
-// lockedUnseat takes a lane's seat away, if it has one.
+// lockedUnseat removes a lane's seat, if it has one.
 func (q *Queue[T]) lockedUnseat(l *lane[T]) {
 	if l.seat > 0 {
 		heap.Remove(l.row, l.slot)
@@ -64,8 +64,8 @@ func (q *Queue[T]) lockedUnseat(l *lane[T]) {
 	}
 }
 
-// before says whether a lane's turn comes before another's: its pass is lower or,
-// of equal ones, it was seated first.
+// before reports whether a lane's turn comes before another's: its pass is
+// lower or, if the passes are equal, it got its seat first.
 func (l *lane[T]) before(other *lane[T]) bool {
 	return l.pass < other.pass || (l.pass == other.pass && l.seat < other.seat)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStride expects the usual weights to share exactly, any of the API's within
-// a thousandth or two, and none to stand still.
+// TestStride expects the usual weights to share exactly, all weights of the API
+// within two thousandths, and no stride to be 0.
 func TestStride(t *testing.T) {
 	for weight := int32(1); weight <= 1000; weight++ {
 		l := lane[string]{config: config{weight: weight}}

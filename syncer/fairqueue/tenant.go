@@ -2,14 +2,14 @@ package fairqueue
 
 import "container/heap"
 
-// config is what can be set for a tenant. It outlives the tenant's lane.
+// config holds the settings of a tenant. It outlives the tenant's lane.
 type config struct {
 	weight int32
 	paused bool
 	slow   bool
 }
 
-// defaultConfig is the config of a tenant that none was set for.
+// defaultConfig returns the config of a tenant without settings.
 func defaultConfig() config { return config{weight: 1} }
 
 func (q *Queue[T]) lockedConfig(tenant string) config {
@@ -32,8 +32,8 @@ func (q *Queue[T]) lockedConfigure(tenant string, c config) {
 	}
 }
 
-// SetWeight sets how many keys a tenant gets for one of a tenant of weight 1,
-// once its next key is handed out. Less than 1 counts as 1, the default.
+// SetWeight sets how many keys of a tenant are served for each key of a tenant
+// of weight 1, from its next key on. Values below 1 count as 1, the default.
 func (q *Queue[T]) SetWeight(tenant string, weight int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,7 +46,7 @@ func (q *Queue[T]) SetWeight(tenant string, weight int32) {
 // flight are not affected. Pauses are not counted: one Resume ends them.
 func (q *Queue[T]) Pause(tenant string) { q.setPaused(tenant, true) }
 
-// Resume hands out a tenant's keys again.
+// Resume ends a pause.
 func (q *Queue[T]) Resume(tenant string) { q.setPaused(tenant, false) }
 
 func (q *Queue[T]) setPaused(tenant string, paused bool) {
@@ -57,20 +57,20 @@ func (q *Queue[T]) setPaused(tenant string, paused bool) {
 	q.lockedConfigure(tenant, c)
 }
 
-// Drop forgets a tenant: its weight, pause and slowness, its keys, delays and
-// failures, and its debt. Keys in flight stay their workers' until Done and count
-// against the cap, so that a tenant that comes back has no key in two workers'
-// hands. The queue does not know that a tenant is gone: what is added after
-// Drop, by a worker that retries for instance, is handed out, and its reconcile
-// should find no tenant and end without an error.
+// Drop deletes the settings of a tenant, its keys, delays and failures, and its
+// debt. Keys in flight stay in flight until Done and count against the cap, so
+// that no key of a tenant that comes back is handed to two workers. The queue
+// does not remember that the tenant was dropped: keys that are added later, for
+// example by a worker that retries, are handed out, and their reconcile should
+// find no tenant and return without an error.
 func (q *Queue[T]) Drop(tenant string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l := q.lanes[tenant]; l != nil {
 		for e := l.items.head; e != nil; {
 			it := e.value
-			e = e.next // before it is released
-			q.lockedWithdraw(it)
+			e = e.next // before the item is released
+			q.lockedDrop(it)
 		}
 	}
 	q.lockedConfigure(tenant, defaultConfig())
@@ -79,9 +79,9 @@ func (q *Queue[T]) Drop(tenant string) {
 	}
 }
 
-// lockedWithdraw forgets an item but for the worker that has it. The caller
-// settles the lane.
-func (q *Queue[T]) lockedWithdraw(it *item[T]) {
+// lockedDrop clears the state of an item, except that it may be in flight. The
+// caller settles the lane.
+func (q *Queue[T]) lockedDrop(it *item[T]) {
 	switch it.state {
 	case delayed:
 		heap.Remove(&q.delays, it.slot)
@@ -94,7 +94,8 @@ func (q *Queue[T]) lockedWithdraw(it *item[T]) {
 	q.lockedRelease(it)
 }
 
-// LaneLen returns how many keys of a tenant are due and wait for a worker.
+// LaneLen returns the number of keys of a tenant that are due and wait for a
+// worker.
 func (q *Queue[T]) LaneLen(tenant string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +105,7 @@ func (q *Queue[T]) LaneLen(tenant string) int {
 	return 0
 }
 
-// InFlight returns how many keys of a tenant are in workers' hands.
+// InFlight returns the number of keys of a tenant in flight.
 func (q *Queue[T]) InFlight(tenant string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,10 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the transcripts in testdata anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts in testdata")
 
-// TestTranscripts runs the commands of testdata/*.txt and compares what they
-// print, which stands indented below each. testdata/README.md tells the commands.
+// TestTranscripts runs the commands of testdata/*.txt and compares their
+// output, which is indented below each. testdata/README.md describes the
+// commands.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -63,7 +64,7 @@ type script struct {
 	*Queue[string]
 }
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its output.
 func (s *script) run(t *testing.T, words []string) string {
 	t.Helper()
 	if len(words) == 0 || words[0] == "#" {
@@ -106,7 +107,7 @@ func (s *script) run(t *testing.T, words []string) string {
 	return ""
 }
 
-// add adds keys with the options that stand before them, as in after=1s.
+// add adds keys with the options before them, as in after=1s.
 func (s *script) add(t *testing.T, args []string) {
 	t.Helper()
 	var o priorityqueue.AddOpts

@@ -1,4 +1,5 @@
-// Package guard writes to the super cluster on behalf of one tenant, and rejects every write that would cross tenants.
+// Package guard writes to the super cluster on behalf of one tenant, and
+// rejects every write that would affect another tenant.
 package guard
 
 import (
@@ -15,65 +16,74 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ErrForeign is a write that the guard refused. The text names nothing of the super cluster, since tenants read it.
-var ErrForeign = errors.New("the name that this object would have in the super cluster belongs to somebody else; use another name")
+// ErrForeign is returned for a write that the guard rejects. It does not name
+// anything of the super cluster, since tenants read it.
+var ErrForeign = errors.New("the name of this object's copy in the super cluster belongs to another owner; use another name")
 
-// ErrNoNamespace is a write into a namespace that is not there yet, or no more.
+// ErrNoNamespace is returned for a write to a namespace that does not exist.
 var ErrNoNamespace = errors.New("the namespace does not exist in the super cluster")
 
-// fieldOwner owns what the syncer applies.
+// fieldOwner is the field manager of applied objects.
 const fieldOwner = client.FieldOwner("vc-syncer")
 
-// statusSubresource is where what is said about an object is written, and not what it is to be.
+// statusSubresource is the subresource that validators are not called for.
 const statusSubresource = "status"
 
-// ErrKind is a write of an object that is not of the kind that it is written as.
+// ErrKind is returned for a write of an object that is not of the kind that it
+// is synced as.
 var ErrKind = errors.New("the object is not of the kind that it is synced as, or cannot have its name")
 
-// Guard is the one way by which objects of a tenant are written to the super cluster. It refuses every write of an object of
-// another kind than the one that is reconciled, of an object outside of namespaces other than a namespace, and of an object in a
-// namespace that does not carry the UID of the tenant's VirtualCluster.
+// Guard writes the objects of a tenant to the super cluster; there is no other
+// way. It rejects every write of an object of another kind than the one being
+// reconciled, of a cluster-scoped object other than a namespace, and of an
+// object in a namespace that does not have the UID of the tenant's
+// VirtualCluster.
 type Guard struct {
 	UID    types.UID
 	Client client.Client
-	// Namespace returns what is known of a namespace, nil if it does not exist.
+	// Namespace returns a namespace of the super cluster from the cache, nil if
+	// it does not exist.
 	Namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
-	// Namespaced reports whether the super cluster keeps objects of the type of this one in namespaces.
+	// Namespaced reports whether objects of the type of obj are namespaced in
+	// the super cluster.
 	Namespaced func(obj runtime.Object) (bool, error)
-	// Rejected is told of every write that was refused.
+	// Rejected is called for every rejected write.
 	Rejected func()
-	// Validate does a write that validators allow; nil if there are none. Was is nil for what is new.
+	// Validate executes a write if the validators allow it; nil if there are
+	// none. was is nil for a creation.
 	Validate func(ctx context.Context, obj, was client.Object, write func(context.Context) error) error
 }
 
-// Create creates an object; obj becomes what the server made of it.
+// Create creates an object. It sets obj to the server's answer.
 func (g *Guard) Create(ctx context.Context, k *kinds.Kind, obj client.Object) error {
 	if ns, ok := obj.(*corev1.Namespace); ok {
 		if err := g.checkKind(k, ns); err != nil {
 			return err
 		}
-		// An existing namespace of the name is kept: the server rejects a second one.
+		// An existing namespace of the name is not affected: the server rejects
+		// a second one.
 		return g.write(ctx, ns, nil, func(ctx context.Context) error { return g.Client.Create(ctx, ns) })
 	}
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
 	}
 	return g.write(ctx, obj, nil, func(ctx context.Context) error {
-		return untilChosen(k, func() error { return g.Client.Create(ctx, obj) })
+		return retryByChance(k, func() error { return g.Client.Create(ctx, obj) })
 	})
 }
 
-// Patch changes an object from what it was to what it should be; obj becomes what the server made of it.
+// Patch changes an object from was to obj. It sets obj to the server's answer.
 func (g *Guard) Patch(ctx context.Context, k *kinds.Kind, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
 	}
 	return g.write(ctx, obj, was, func(ctx context.Context) error {
-		return untilChosen(k, func() error { return g.Client.Patch(ctx, obj, SameObject(was, client.MergeFrom(was))) })
+		return retryByChance(k, func() error { return g.Client.Patch(ctx, obj, SameObject(was, client.MergeFrom(was))) })
 	})
 }
 
-// PatchSubresource changes an object through one of its subresources; obj becomes what the server made of it.
+// PatchSubresource changes an object from was to obj by a subresource. It sets
+// obj to the server's answer.
 func (g *Guard) PatchSubresource(ctx context.Context, k *kinds.Kind, name string, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
@@ -86,7 +96,7 @@ func (g *Guard) PatchSubresource(ctx context.Context, k *kinds.Kind, name string
 	})
 }
 
-// write does a write, past the validators if there are any.
+// write executes a write if the validators, if any, allow it.
 func (g *Guard) write(ctx context.Context, obj, was client.Object, do func(context.Context) error) error {
 	if g.Validate == nil {
 		return do(ctx)
@@ -94,7 +104,8 @@ func (g *Guard) write(ctx context.Context, obj, was client.Object, do func(conte
 	return g.Validate(ctx, obj, was, do)
 }
 
-// PatchIn changes an object without a namespace that belongs to the tenant because of this one.
+// PatchIn changes a cluster-scoped object that belongs to the tenant because of
+// a namespace.
 func (g *Guard) PatchIn(ctx context.Context, k *kinds.Kind, namespace string, obj, was client.Object) error {
 	if err := g.checkKind(k, obj, was); err != nil {
 		return err
@@ -105,7 +116,8 @@ func (g *Guard) PatchIn(ctx context.Context, k *kinds.Kind, namespace string, ob
 	return g.Client.Patch(ctx, obj, SameObject(was, client.MergeFrom(was)))
 }
 
-// CreateOwn creates an object of the syncer's own in a namespace of the tenant. It is no copy, so validators are not asked.
+// CreateOwn creates an object that the syncer owns in a namespace of the
+// tenant. It is not a copy, so it is not validated.
 func (g *Guard) CreateOwn(ctx context.Context, k *kinds.Kind, obj client.Object) error {
 	if err := g.check(ctx, k, obj); err != nil {
 		return err
@@ -113,7 +125,7 @@ func (g *Guard) CreateOwn(ctx context.Context, k *kinds.Kind, obj client.Object)
 	return g.Client.Create(ctx, obj)
 }
 
-// PatchOwn changes an object of the syncer's own, as CreateOwn creates it.
+// PatchOwn changes an object that was created by CreateOwn.
 func (g *Guard) PatchOwn(ctx context.Context, k *kinds.Kind, obj, was client.Object) error {
 	if err := g.check(ctx, k, obj, was); err != nil {
 		return err
@@ -121,7 +133,8 @@ func (g *Guard) PatchOwn(ctx context.Context, k *kinds.Kind, obj, was client.Obj
 	return g.Client.Patch(ctx, obj, SameObject(was, client.MergeFrom(was)))
 }
 
-// Apply makes or changes what the engine itself keeps beside a tenant's copies, which is no copy and not the tenant's to be asked about.
+// Apply applies an object that the syncer owns in a namespace of the tenant. It
+// is not a copy, so it is not validated.
 func (g *Guard) Apply(ctx context.Context, namespace string, obj runtime.ApplyConfiguration) error {
 	if err := g.checkNamespace(ctx, namespace); err != nil {
 		return err
@@ -137,8 +150,8 @@ func (g *Guard) Delete(ctx context.Context, k *kinds.Kind, obj client.Object, gr
 	return DeleteObject(ctx, g.Client, obj, grace)
 }
 
-// check ensures that a write goes to a namespace of the tenant, and that the object is of a kind. The last of two states is the
-// super cluster's.
+// check ensures that a write goes to a namespace of the tenant, and that the
+// object is of a kind. The last of two states is that in the super cluster.
 func (g *Guard) check(ctx context.Context, k *kinds.Kind, states ...client.Object) error {
 	is := states[len(states)-1]
 	if ns, ok := is.(*corev1.Namespace); ok {
@@ -153,7 +166,7 @@ func (g *Guard) check(ctx context.Context, k *kinds.Kind, states ...client.Objec
 	if err := g.checkKind(k, states...); err != nil {
 		return err
 	}
-	// A server ignores the namespace of an object that it keeps outside of namespaces.
+	// A server ignores the namespace of a cluster-scoped object.
 	namespaced, err := g.Namespaced(is)
 	if err == nil && !namespaced {
 		g.Rejected()
@@ -162,7 +175,7 @@ func (g *Guard) check(ctx context.Context, k *kinds.Kind, states ...client.Objec
 	return err
 }
 
-// checkKind makes sure that states of one object are of a kind.
+// checkKind ensures that the states of one object are of a kind.
 func (g *Guard) checkKind(k *kinds.Kind, states ...client.Object) error {
 	for _, obj := range states {
 		if !k.Is(obj) || !isNamed(obj) || client.ObjectKeyFromObject(obj) != client.ObjectKeyFromObject(states[0]) {
@@ -173,7 +186,7 @@ func (g *Guard) checkKind(k *kinds.Kind, states ...client.Object) error {
 	return nil
 }
 
-// checkNamespace makes sure that a namespace is the tenant's.
+// checkNamespace ensures that a namespace belongs to the tenant.
 func (g *Guard) checkNamespace(ctx context.Context, name string) error {
 	ns, err := g.Namespace(ctx, name)
 	if err != nil {
@@ -185,7 +198,7 @@ func (g *Guard) checkNamespace(ctx context.Context, name string) error {
 	return g.owns(ns)
 }
 
-// owns says whether a namespace is the tenant's.
+// owns returns an error unless a namespace belongs to the tenant.
 func (g *Guard) owns(ns *corev1.Namespace) error {
 	if owner := ns.Annotations[names.VCUID]; owner != "" && owner == string(g.UID) {
 		return nil
@@ -194,7 +207,8 @@ func (g *Guard) owns(ns *corev1.Namespace) error {
 	return ErrForeign
 }
 
-// isNamed reports whether the name and namespace of an object are single elements of a path.
+// isNamed reports whether the name and namespace of an object are valid path
+// segments.
 func isNamed(obj client.Object) bool {
 	return obj.GetName() != "" && len(content.IsPathSegmentName(obj.GetName())) == 0 &&
 		len(content.IsPathSegmentName(obj.GetNamespace())) == 0

@@ -19,7 +19,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
-// namespaceOfVC is a namespace that carries the UID of a VirtualCluster; none if it is empty.
+// namespaceOfVC returns a namespace with the UID of a VirtualCluster; without
+// it if uid is empty.
 func namespaceOfVC(name, uid string) *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if uid != "" {
@@ -28,8 +29,9 @@ func namespaceOfVC(name, uid string) *corev1.Namespace {
 	return ns
 }
 
-// guardOf is the guard of a tenant over a super cluster of these namespaces, and the number of writes that it refused. It has
-// no client: a write that it lets through panics.
+// guardOf returns the guard of a tenant in a super cluster with these
+// namespaces, and the number of writes that it rejected. It has no client: a
+// write that it allows panics.
 func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *Guard, refused *int) {
 	refused = new(int)
 	return &Guard{
@@ -50,12 +52,12 @@ func guardOf(uid types.UID, namespaces ...*corev1.Namespace) (g *Guard, refused 
 	}, refused
 }
 
-// kindOf is the kind of an object.
+// kindOf returns the kind of an object.
 func kindOf(obj client.Object) *kinds.Kind {
 	return &kinds.Kind{Object: obj.DeepCopyObject().(client.Object), GVK: obj.GetObjectKind().GroupVersionKind()}
 }
 
-// saying is a custom resource that says of itself that it is of a kind.
+// saying returns a custom resource that states a kind.
 func saying(gvk schema.GroupVersionKind) client.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
@@ -115,7 +117,7 @@ func TestGuardCheck(t *testing.T) {
 		namespaceOfVC("empty", ""),
 	}
 	super[3].Annotations = map[string]string{names.VCUID: ""}
-	super[2].Labels = map[string]string{names.VCUID: "blue-uid"} // labels do not say whose it is
+	super[2].Labels = map[string]string{names.VCUID: "blue-uid"} // labels do not decide about ownership
 
 	tests := map[string]struct {
 		uid     types.UID
@@ -125,17 +127,17 @@ func TestGuardCheck(t *testing.T) {
 	}{
 		"in its own namespace":                         {"blue-uid", pod("blue-default"), nil, 0},
 		"in another tenant's":                          {"blue-uid", pod("green-default"), ErrForeign, 1},
-		"in one of nobody's":                           {"blue-uid", pod("kube-system"), ErrForeign, 1},
+		"in one of no tenant":                          {"blue-uid", pod("kube-system"), ErrForeign, 1},
 		"in one that is not there":                     {"blue-uid", pod("blue-other"), ErrNoNamespace, 0},
 		"in one that was a predecessor's":              {"blue-uid-2", pod("blue-default"), ErrForeign, 1},
 		"outside of namespaces":                        {"blue-uid", pod(""), ErrNoNamespace, 0},
 		"its own namespace":                            {"blue-uid", namespaceOfVC("blue-default", "blue-uid"), nil, 0},
 		"another tenant's namespace":                   {"blue-uid", namespaceOfVC("green-default", "green-uid"), ErrForeign, 1},
-		"a namespace of nobody's":                      {"blue-uid", namespaceOfVC("kube-system", ""), ErrForeign, 1},
+		"a namespace of no tenant":                     {"blue-uid", namespaceOfVC("kube-system", ""), ErrForeign, 1},
 		"a namespace is what it is, not what is known": {"blue-uid", namespaceOfVC("blue-default", "green-uid"), ErrForeign, 1},
-		"nobody, in a namespace of nobody's":           {"", pod("kube-system"), ErrForeign, 1},
-		"nobody, in a namespace that names nobody":     {"", pod("empty"), ErrForeign, 1},
-		"nobody, a namespace of nobody's":              {"", namespaceOfVC("kube-system", ""), ErrForeign, 1},
+		"no UID, in a namespace of no tenant":          {"", pod("kube-system"), ErrForeign, 1},
+		"no UID, in one with an empty UID":             {"", pod("empty"), ErrForeign, 1},
+		"no UID, a namespace of no tenant":             {"", namespaceOfVC("kube-system", ""), ErrForeign, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +160,8 @@ func TestGuardThatCannotSeeNamespacesRefuses(t *testing.T) {
 	}
 }
 
-// TestGuardStopsEveryWrite: a write that came through would panic for want of a client.
+// TestGuardStopsEveryWrite checks that every write is rejected; an allowed
+// write would panic because there is no client.
 func TestGuardStopsEveryWrite(t *testing.T) {
 	own := kindstest.Version("1")
 	own.Namespace = "blue-default"

@@ -10,18 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// uidPatch is a patch that only applies to the object with this UID: another one of the same name is a conflict.
+// uidPatch is a patch with the UID as a precondition: patching another object
+// of the same name is a conflict.
 type uidPatch struct {
 	client.Patch
 	uid types.UID
 }
 
-// SameObject ties a patch to the object that it was computed from.
+// SameObject adds the UID of the object that a patch was computed from as a
+// precondition.
 func SameObject(was client.Object, patch client.Patch) client.Patch {
 	return uidPatch{Patch: patch, uid: was.GetUID()}
 }
 
-// Data is the patch with the UID added.
+// Data returns the patch with the UID added.
 func (p uidPatch) Data(obj client.Object) ([]byte, error) {
 	data, err := p.Patch.Data(obj)
 	if err != nil {
@@ -40,7 +42,8 @@ func (p uidPatch) Data(obj client.Object) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// patchByKeys is a patch that leaves alone what others add to a list meanwhile, where the kind's lists have keys.
+// patchByKeys returns a patch that preserves concurrent additions to lists with
+// keys.
 func patchByKeys(was client.Object) client.Patch {
 	if _, custom := was.(*unstructured.Unstructured); custom {
 		return client.MergeFrom(was)
@@ -48,7 +51,8 @@ func patchByKeys(was client.Object) client.Patch {
 	return client.StrategicMergeFrom(was)
 }
 
-// DeleteObject deletes exactly this object, not another of the same name. One that is gone is no error.
+// DeleteObject deletes exactly this object, not another of the same name. It
+// returns nil if the object does not exist.
 func DeleteObject(ctx context.Context, c client.Client, obj client.Object, grace *int64) error {
 	uid := obj.GetUID()
 	return client.IgnoreNotFound(c.Delete(ctx, obj, &client.DeleteOptions{

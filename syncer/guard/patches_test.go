@@ -95,7 +95,7 @@ func TestPatchThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// rawPatch is a patch of these bytes, or this error.
+// rawPatch is a patch with this data, or this error.
 type rawPatch struct {
 	data string
 	err  error

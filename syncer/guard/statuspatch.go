@@ -9,17 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StatusPatch makes the status of an object what another state of it says, and only applies to that very object. All else of the
-// two is not looked at, which is most of a pod.
+// StatusPatch changes the status of an object, and only applies to that very
+// object. It does not compare the rest of the two states, which is most of a
+// pod.
 type StatusPatch struct {
-	// Was is the other state: what is patched.
+	// Was is the state to patch.
 	Was client.Object
 }
 
-// Type is the type of the patch.
+// Type returns the type of the patch.
 func (p StatusPatch) Type() types.PatchType { return patchByKeys(p.Was).Type() }
 
-// Data is the patch.
+// Data returns the patch.
 func (p StatusPatch) Data(now client.Object) ([]byte, error) {
 	before, err := statusOf(p.Was)
 	if err != nil {
@@ -29,12 +30,13 @@ func (p StatusPatch) Data(now client.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What only the second has is in the patch.
+	// A field of only the second state is part of the patch.
 	after.SetUID(p.Was.GetUID())
 	return patchByKeys(before).Data(after)
 }
 
-// statusOf is an object with the status of another, whose memory it shares, and nothing else.
+// statusOf returns an object with only the status of another, whose memory it
+// shares.
 func statusOf(obj client.Object) (client.Object, error) {
 	if custom, ok := obj.(*unstructured.Unstructured); ok {
 		return &unstructured.Unstructured{Object: map[string]any{

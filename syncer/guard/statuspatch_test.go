@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// running is a pod that runs.
+// running returns a running pod.
 func running() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7", Labels: map[string]string{"a": "1"}},
@@ -39,7 +39,7 @@ func custom(status map[string]any) *unstructured.Unstructured {
 	return obj
 }
 
-// TestStatusPatch: it is the patch that all of the object would have led to.
+// TestStatusPatch compares it with the patch of the complete object.
 func TestStatusPatch(t *testing.T) {
 	pod := func(change func(*corev1.PodStatus)) client.Object {
 		p := running()
@@ -104,7 +104,7 @@ func TestStatusPatchOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// BenchmarkStatusPatch is what it costs to say that a pod is ready.
+// BenchmarkStatusPatch measures the patch that marks a pod ready.
 func BenchmarkStatusPatch(b *testing.B) {
 	was, now := running(), running()
 	now.Status.Conditions[1].Status = corev1.ConditionFalse

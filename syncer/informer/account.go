@@ -2,14 +2,16 @@ package informer
 
 import "sync"
 
-// account is what the objects of one informer take of the budget. A list that is being read takes the place of what is kept, so the
-// larger of the two counts.
+// account is the memory of one informer's objects within the budget. A list
+// that is being read will replace the stored objects, so the larger of the two
+// counts.
 type account struct {
 	mu              sync.Mutex
 	kept, collected int64
 }
 
-// update changes an account, and reports whether the budget allows that. If not, nothing changes.
+// update changes an account, and reports whether the budget allows it. If it
+// does not, the account is unchanged.
 func (i *Informer) update(change func(kept, collected int64) (int64, int64)) bool {
 	if i.group == nil {
 		return true
@@ -26,22 +28,22 @@ func (i *Informer) update(change func(kept, collected int64) (int64, int64)) boo
 	return true
 }
 
-// collect counts an object of the list that is being read.
+// collect adds the size of an object of the list that is being read.
 func (i *Informer) collect(size int64) bool {
 	return i.update(func(kept, collected int64) (int64, int64) { return kept, collected + size })
 }
 
-// forgetCollected begins a new list.
+// forgetCollected starts a new list.
 func (i *Informer) forgetCollected() {
 	i.update(func(kept, _ int64) (int64, int64) { return kept, 0 })
 }
 
-// keepCollected replaces what is kept by the list.
+// keepCollected replaces the stored objects by the list.
 func (i *Informer) keepCollected() {
 	i.update(func(_, collected int64) (int64, int64) { return collected, 0 })
 }
 
-// keep adds to the size of the objects that are kept.
+// keep adds to the size of the stored objects.
 func (i *Informer) keep(change int64) bool {
 	return i.update(func(kept, collected int64) (int64, int64) { return kept + change, collected })
 }

@@ -14,17 +14,18 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// kinds are the informers that are compared.
+// kinds are the informers to compare.
 var kinds = []struct {
 	name string
 	over func(cache.ListerWatcher) cache.SharedIndexInformer
 }{{"lean", over}, {"stock", stockOver}}
 
-// nothing is a handler.
+// nothing is a handler that does nothing.
 var nothing = cache.ResourceEventHandlerFuncs{}
 
-// BenchmarkIdle measures what an informer holds that has one handler and nothing to tell: goroutines, their stacks, and the heap. The
-// watch is in memory, so what an HTTP connection takes is not in it.
+// BenchmarkIdle measures the resources of an idle informer with one handler:
+// goroutines, their stacks, and the heap. The watch is in memory, so those of
+// an HTTP connection are not included.
 func BenchmarkIdle(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(kind.name, func(b *testing.B) {
@@ -56,18 +57,19 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// holding is what a process holds.
+// holding is what a process uses.
 type holding struct{ goroutines, stacks, heap int }
 
 func held() holding {
 	runtime.GC()
-	runtime.GC() // stacks shrink in one, and what they held goes in the next
+	runtime.GC() // stacks shrink in the first, and are freed in the second
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return holding{runtime.NumGoroutine(), int(stats.StackInuse), int(stats.HeapAlloc)}
 }
 
-// BenchmarkEvent measures the way of an event from the watch to a handler, among 1,000 objects.
+// BenchmarkEvent measures the time of an event from the watch to a handler,
+// with 1,000 objects.
 func BenchmarkEvent(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(kind.name, func(b *testing.B) {
@@ -99,7 +101,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkHeld measures what an informer holds of a pod.
+// BenchmarkHeld measures the memory of a pod in an informer.
 func BenchmarkHeld(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(kind.name, func(b *testing.B) {
@@ -108,7 +110,8 @@ func BenchmarkHeld(b *testing.B) {
 				i := kind.over(nil)
 				before := held()
 				for n := range pods {
-					// A source would hold what it knows, so the index is given it directly.
+					// A source would keep the objects, so they are added to the
+					// index directly.
 					if err := i.GetIndexer().Add(podOf(fmt.Sprint(n))); err != nil {
 						b.Fatal(err)
 					}
@@ -121,7 +124,8 @@ func BenchmarkHeld(b *testing.B) {
 	}
 }
 
-// BenchmarkPack measures what an event more costs that keeps an object packed, and a reader that finds it unpacked no more.
+// BenchmarkPack measures the additional cost of an event that packs an object,
+// and of a reader that has to unpack it.
 func BenchmarkPack(b *testing.B) {
 	pod := podOf("web")
 	b.Run("pack", func(b *testing.B) {

@@ -7,20 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// MemoryError says that objects exceed their budget of memory.
+// MemoryError reports that objects exceed their memory budget.
 type MemoryError struct {
-	// Kind is the kind of the object that exceeded the budget, Most the budget in bytes.
+	// Kind is the kind of the object that exceeded the budget, Most the budget
+	// in bytes.
 	Kind string
 	Most int64
 }
 
-// Error says how much the objects may take.
+// Error implements error.
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("the tenant's objects take more than %d MiB of the syncer's memory, the last that was read was of kind %s",
+	return fmt.Sprintf("the tenant's objects need more than %d MiB of the syncer's memory; the last one read is of kind %s",
 		e.Most>>20, e.Kind)
 }
 
-// budget bounds the memory that the objects of several informers take together.
+// budget bounds the total memory of the objects of several informers.
 type budget struct {
 	most     int64
 	exceeded func(error)
@@ -30,8 +31,8 @@ type budget struct {
 	told bool
 }
 
-// take takes memory from the budget, or returns it if size is negative. It takes nothing and reports false if the budget does not
-// suffice.
+// take reserves memory, or releases it if size is negative. It reserves nothing
+// and returns false if the budget does not suffice.
 func (b *budget) take(kind string, size int64) bool {
 	b.mu.Lock()
 	if b.most <= 0 || size <= 0 || b.used+size <= b.most {
@@ -48,10 +49,10 @@ func (b *budget) take(kind string, size int64) bool {
 	return false
 }
 
-// overhead is the memory of an index for each object.
+// overhead is the memory that an index needs for each object.
 const overhead = 256
 
-// sizeOf estimates the memory that a kept object takes.
+// sizeOf estimates the memory of a stored object.
 func sizeOf(kept any) int64 {
 	switch kept := kept.(type) {
 	case *packed:
@@ -64,10 +65,10 @@ func sizeOf(kept any) int64 {
 	return overhead
 }
 
-// unpackedFactor is how much more an object takes that is not packed.
+// unpackedFactor is how much more memory an object needs that is not packed.
 const unpackedFactor = 5
 
-// sizeOfValue estimates the memory that a value of JSON takes.
+// sizeOfValue estimates the memory of a JSON value.
 func sizeOfValue(value any) int64 {
 	const word = 16
 	size := int64(word)

@@ -8,41 +8,46 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reasons why an object of an apiserver is dropped.
+// Reasons for dropping an object of an apiserver.
 const (
-	// ReasonKind: it states another kind, or is of another type.
+	// ReasonKind: the object states another kind, or has another type.
 	ReasonKind = "Kind"
-	// ReasonName and ReasonNamespace: its name or namespace is not valid.
+	// ReasonName and ReasonNamespace: the name or namespace is invalid.
 	ReasonName      = "Name"
 	ReasonNamespace = "Namespace"
-	// ReasonIdentity: it has no UID or resource version that an apiserver would give it.
+	// ReasonIdentity: the UID or resource version cannot come from an
+	// apiserver.
 	ReasonIdentity = "Identity"
-	// ReasonMetadata: it has more labels, annotations, finalizers or owners than an apiserver would take.
+	// ReasonMetadata: there are more labels, annotations, finalizers or owners
+	// than an apiserver accepts.
 	ReasonMetadata = "Metadata"
-	// ReasonDuplicate: a list has another object of the name.
+	// ReasonDuplicate: the list has another object with the name.
 	ReasonDuplicate = "Duplicate"
-	// ReasonEvent: an event of a watch is not about an object of the kind.
+	// ReasonEvent: the watch event is not about an object of the kind.
 	ReasonEvent = "Event"
-	// ReasonMemory: with it, the objects would take more memory than they may.
+	// ReasonMemory: the object would exceed the memory budget.
 	ReasonMemory = "Memory"
 )
 
 const (
-	// maxAnnotations is what Kubernetes allows the annotations of an object, in bytes. Labels may have as much here.
+	// maxAnnotations is Kubernetes' limit for the annotations of an object, in
+	// bytes. It also bounds labels here.
 	maxAnnotations = 256 << 10
-	// maxReferences bounds the finalizers and the owners of an object.
+	// maxReferences bounds the number of finalizers, and of owners, of an
+	// object.
 	maxReferences = 1000
-	// maxIdentity bounds UIDs and resource versions, which are of 36 and 20 characters.
+	// maxIdentity bounds the length of UIDs and resource versions, which have
+	// up to 36 and 20 characters.
 	maxIdentity = 64
 )
 
-// checker checks objects of one kind that come from an untrusted apiserver.
+// checker validates objects of one kind from an untrusted apiserver.
 type checker struct {
 	example    runtime.Object
 	namespaced bool
 }
 
-// check returns why an object is to be dropped; empty if it is not.
+// check returns the reason to drop an object; empty if it is valid.
 func (c checker) check(obj any) string {
 	o, ok := obj.(interface {
 		metav1.Object
@@ -65,8 +70,8 @@ func (c checker) check(obj any) string {
 	return ""
 }
 
-// isKind reports whether an object is of the kind. An object of a type of many kinds, such as metadata, has to state the same
-// kind as the example.
+// isKind reports whether an object is of the kind. An object of a type for many
+// kinds, such as metadata, has to state the same kind as the example.
 func (c checker) isKind(o runtime.Object) bool {
 	if reflect.TypeOf(o) != reflect.TypeOf(c.example) {
 		return false
@@ -78,7 +83,7 @@ func (c checker) isKind(o runtime.Object) bool {
 	return says.Empty() || says.Kind == c.kind()
 }
 
-// kind is the name of the kind.
+// kind returns the name of the kind.
 func (c checker) kind() string { return kindOf(c.example) }
 
 func kindOf(example runtime.Object) string {
@@ -88,7 +93,8 @@ func kindOf(example runtime.Object) string {
 	return reflect.TypeOf(example).Elem().Name()
 }
 
-// isIdentity reports whether a text can be a UID or a resource version: short, and of characters that are safe to show.
+// isIdentity reports whether a text can be a UID or a resource version: short,
+// and with safe characters only.
 func isIdentity(text string) bool {
 	if text == "" || len(text) > maxIdentity {
 		return false
@@ -109,8 +115,9 @@ func sizeOfTexts(texts map[string]string) int {
 	return size
 }
 
-// dropped takes the place of an object that has been dropped while a list is collected. All are the same to the collector.
+// dropped replaces a dropped object while a list is collected. All are equal
+// for the collector.
 type dropped struct{}
 
-// GetObjectMeta returns the metadata of an object without a name.
+// GetObjectMeta returns empty metadata.
 func (dropped) GetObjectMeta() metav1.Object { return &metav1.ObjectMeta{} }

@@ -9,12 +9,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Group makes informers that live as long as a context. controller-runtime's cache spends two goroutines on telling each of its
-// informers when to end, for the cache ends as a whole and can let one of them go; a group's informers return them as soon as they
-// run. So a cache of a group lets no informer go: one that is removed from it watches on, unseen, until all end.
+// Group creates informers that live as long as a context. controller-runtime's
+// cache needs two goroutines to tell each of its informers when to stop,
+// because an informer may stop alone or with the cache; informers of a group
+// return from Run at once, which ends these goroutines. A cache with a group
+// therefore cannot stop a single informer: an informer that is removed from it
+// continues to watch until the group ends.
 //
-// The apiserver that a group watches is not trusted: objects that no honest apiserver returns are dropped, and all objects
-// together take a bounded amount of memory.
+// The apiserver that a group watches is not trusted: objects that no conforming
+// apiserver returns are dropped, and the total memory of the objects is
+// bounded.
 type Group struct {
 	ctx     context.Context
 	opts    GroupOptions
@@ -22,31 +26,35 @@ type Group struct {
 	running sync.WaitGroup
 }
 
-// GroupOptions are what a group is made of.
+// GroupOptions configure a group.
 type GroupOptions struct {
-	// Memory is how many bytes the objects of the group may take; 0 is any number.
+	// Memory is the maximum memory of the group's objects in bytes; 0 for no
+	// limit.
 	Memory int64
-	// Exceeded is called once when an object does not fit. Such objects are dropped.
+	// Exceeded is called once, when the first object exceeds the limit. Such
+	// objects are dropped.
 	Exceeded func(error)
-	// Rejected is called with the kind of every object that was dropped, and the reason.
+	// Rejected is called with the kind of every dropped object, and the reason.
 	Rejected func(kind, reason string)
-	// Namespaced reports whether objects of the type of an example are in namespaces.
+	// Namespaced reports whether objects of the type of an example are
+	// namespaced.
 	Namespaced func(example runtime.Object) (bool, error)
 }
 
-// NewGroup makes a group that lives as long as ctx.
+// NewGroup returns a group that lives as long as ctx.
 func NewGroup(ctx context.Context, opts GroupOptions) *Group {
 	return &Group{ctx: ctx, opts: opts, budget: budget{most: opts.Memory, exceeded: opts.Exceeded}}
 }
 
-// New makes an informer, as the function New does.
+// New returns an informer, like the function New.
 func (g *Group) New(
 	source cache.ListerWatcher, example runtime.Object, _ time.Duration, indexers cache.Indexers,
 ) cache.SharedIndexInformer {
 	i := newInformer(source, example, indexers)
 	i.source = newSource(source, i)
 	i.group = g
-	// The cache has mapped the kind to a resource in the same way, so this does not fail.
+	// The cache has already mapped the kind to a resource, so this does not
+	// fail.
 	namespaced, err := g.opts.Namespaced(example)
 	i.check = func(obj any) string {
 		if err != nil {
@@ -57,5 +65,5 @@ func (g *Group) New(
 	return i
 }
 
-// Wait waits until the informers that run have ended.
+// Wait waits until the running informers have stopped.
 func (g *Group) Wait() { g.running.Wait() }

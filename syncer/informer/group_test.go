@@ -21,7 +21,7 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// inNamespaces are the options of a group whose kinds are in namespaces.
+// inNamespaces returns the options of a group whose kinds are namespaced.
 func inNamespaces() GroupOptions {
 	return GroupOptions{
 		Rejected:   func(string, string) {},
@@ -30,13 +30,13 @@ func inNamespaces() GroupOptions {
 	}
 }
 
-// identified gives an object a UID.
+// identified sets the UID of an object.
 func identified(c *corev1.ConfigMap) *corev1.ConfigMap {
 	c.UID = types.UID("uid-" + c.Name)
 	return c
 }
 
-// rejections are the reasons that a group tells.
+// rejections are the reasons that a group reports.
 type rejections struct {
 	mu      sync.Mutex
 	reasons []string
@@ -80,8 +80,8 @@ func TestCheck(t *testing.T) {
 		want    string
 	}{
 		"an object":                      {typed, good(), ""},
-		"one that says its kind":         {typed, good(func(c *corev1.ConfigMap) { c.Kind = "ConfigMap" }), ""},
-		"one that says another kind":     {typed, good(func(c *corev1.ConfigMap) { c.Kind = "Secret" }), ReasonKind},
+		"one that states its kind":       {typed, good(func(c *corev1.ConfigMap) { c.Kind = "ConfigMap" }), ""},
+		"one that states another kind":   {typed, good(func(c *corev1.ConfigMap) { c.Kind = "Secret" }), ReasonKind},
 		"another type":                   {typed, &corev1.Secret{ObjectMeta: good().ObjectMeta}, ReasonKind},
 		"a status":                       {typed, &metav1.Status{}, ReasonKind},
 		"nothing":                        {typed, nil, ReasonKind},
@@ -140,7 +140,8 @@ func TestAGroupDropsWhatNoApiserverShows(t *testing.T) {
 	})
 }
 
-// TestAListThatIsNoneDeletesNothing: client-go leaves a list of another kind empty, which looks like the end of all objects.
+// TestAListThatIsNoneDeletesNothing checks an answer of another kind: client-go
+// leaves the list empty, as if all objects had been deleted.
 func TestAListThatIsNoneDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -214,7 +215,7 @@ func TestAGroupHasABudget(t *testing.T) {
 		if memory, ok := errors.AsType[*MemoryError](errors.Join(exceeded...)); !ok || len(exceeded) != 1 || memory.Kind != "ConfigMap" {
 			t.Errorf("exceeded: %v", exceeded)
 		}
-		// What goes makes room, and an update counts once.
+		// Deleted objects make room, and an update counts once.
 		source.Delete(identified(configMap("a", large)))
 		synctest.Wait()
 		source.Add(identified(configMap("e", large)))

@@ -8,14 +8,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// registration is a handler that has joined an informer. All that it is told, it is told inline: it is as far as its informer.
+// registration is a handler of an informer. It is called synchronously, so it
+// is always as far as its informer.
 type registration struct {
 	syncing
 
 	handler cache.ResourceEventHandler
 }
 
-// AddEventHandler has a handler told of every object that is known, and of what happens from then on.
+// AddEventHandler calls the handler for every known object, and adds it for
+// later events.
 func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -37,18 +39,20 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(
 	return i.AddEventHandler(handler)
 }
 
-// AddEventHandlerWithOptions is AddEventHandler: there is no resync, and nothing to log.
+// AddEventHandlerWithOptions is AddEventHandler: there is no resync, and the
+// logger is not used.
 func (i *Informer) AddEventHandlerWithOptions(
 	handler cache.ResourceEventHandler, _ cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(handler)
 }
 
-// RemoveEventHandler has a handler told nothing any more once it returns. One that has been removed may be removed again.
+// RemoveEventHandler removes a handler, which is not called any more once it
+// returns. A removed handler may be removed again.
 func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	joined, ok := handle.(*registration)
 	if !ok || joined.informer != i {
-		return fmt.Errorf("this %T is not of a handler of this informer", handle)
+		return fmt.Errorf("%T is not a registration of this informer", handle)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -56,7 +60,7 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	return nil
 }
 
-// lockedAdded tells the handlers of an object.
+// lockedAdded notifies the handlers of a new object.
 func (i *Informer) lockedAdded(obj any, initial bool) {
 	i.mutations.AddObject(obj)
 	for _, r := range i.handlers {
@@ -64,7 +68,8 @@ func (i *Informer) lockedAdded(obj any, initial bool) {
 	}
 }
 
-// lockedUpdated tells the handlers of a state of an object; of the same one too, if it was listed again.
+// lockedUpdated notifies the handlers of a state of an object, which may be the
+// same one if it was listed again.
 func (i *Informer) lockedUpdated(was, obj any) {
 	i.mutations.AddObject(obj)
 	for _, r := range i.handlers {
@@ -72,24 +77,25 @@ func (i *Informer) lockedUpdated(was, obj any) {
 	}
 }
 
-// lockedDeleted tells the handlers that an object is gone.
+// lockedDeleted notifies the handlers of a deletion.
 func (i *Informer) lockedDeleted(obj any) {
 	for _, r := range i.handlers {
 		r.handler.OnDelete(obj)
 	}
 }
 
-// syncing is whether an informer holds a whole list and has told it to its handlers.
+// syncing reports whether an informer has read a complete list and notified its
+// handlers.
 type syncing struct{ informer *Informer }
 
-// HasSynced says whether it does.
+// HasSynced reports whether it has synced.
 func (s syncing) HasSynced() bool { return cache.IsDone(s) }
 
-// HasSyncedChecker is done when it does.
+// HasSyncedChecker returns a checker that is done when it has synced.
 func (s syncing) HasSyncedChecker() cache.DoneChecker { return s }
 
-// Name says of what.
+// Name describes the informer.
 func (s syncing) Name() string { return fmt.Sprintf("informer of %T", s.informer.example) }
 
-// Done is closed when it does.
+// Done is closed when it has synced.
 func (s syncing) Done() <-chan struct{} { return s.informer.synced }

@@ -17,13 +17,14 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// TestMain has errors not logged: client-go holds up those who log many, by a clock that is not a bubble's.
+// TestMain disables the logging of errors: client-go delays callers that log
+// many, by a clock outside the bubble.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil //nolint:reassign // there is no other way
 	os.Exit(m.Run())
 }
 
-// configMap is an object in one of two namespaces.
+// configMap returns an object in one of two namespaces.
 func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop-" + name[:1], Name: name, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
@@ -31,17 +32,18 @@ func configMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// over makes an informer over a source.
+// over returns an informer of a source.
 func over(source cache.ListerWatcher) cache.SharedIndexInformer {
 	return New(source, &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-// stockOver makes client-go's informer over a source.
+// stockOver returns client-go's informer of a source.
 func stockOver(source cache.ListerWatcher) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-// inBubble runs a test with a source and time of its own; what runs with the context has ended when the test has.
+// inBubble runs a test with a source and a clock of its own; goroutines with
+// the context have ended when the test ends.
 func inBubble(t *testing.T, test func(t *testing.T, ctx context.Context, source *cachetesting.FakeControllerSource)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,11 +58,11 @@ func inBubble(t *testing.T, test func(t *testing.T, ctx context.Context, source 
 	})
 }
 
-// journal is a handler that writes down what it is told.
+// journal is a handler that records its calls.
 type journal struct {
 	mu      sync.Mutex
 	entries []string
-	// state is what is there by what was told.
+	// state is the state according to the calls.
 	state map[string]string
 }
 
@@ -109,14 +111,14 @@ func describe(o *corev1.ConfigMap) string {
 	return text
 }
 
-// sorted are the entries; those of objects that came in one list are in no order.
+// sorted returns the entries in order; objects of one list come in any order.
 func (j *journal) sorted() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Sorted(slices.Values(j.entries))
 }
 
-// taken are the entries since it was called last.
+// taken returns the entries since the last call.
 func (j *journal) taken() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,14 +127,14 @@ func (j *journal) taken() []string {
 	return entries
 }
 
-// known is what is there by what was told.
+// known returns the state according to the calls.
 func (j *journal) known() map[string]string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.state)
 }
 
-// stored is what an informer's index holds.
+// stored returns the objects in an informer's index.
 func stored(i cache.SharedIndexInformer) map[string]string {
 	values := map[string]string{}
 	for _, obj := range i.GetStore().List() {
@@ -142,7 +144,7 @@ func stored(i cache.SharedIndexInformer) map[string]string {
 	return values
 }
 
-// join adds a handler that must be let in.
+// join adds a handler, which must succeed.
 func join(t *testing.T, i cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
 	t.Helper()
 	joined, err := i.AddEventHandler(handler)

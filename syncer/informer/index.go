@@ -2,11 +2,12 @@ package informer
 
 import "k8s.io/client-go/tools/cache"
 
-// index is client-go's index of packed objects. To those who read it, it is one of the objects themselves.
+// index is client-go's index with packed objects. Readers see the unpacked
+// objects.
 type index struct {
 	cache.Indexer
 
-	// made is told of each object that is made again for those who read.
+	// made is called with each object that is unpacked anew.
 	made func(obj any)
 }
 
@@ -17,7 +18,7 @@ func newIndex(indexers cache.Indexers, made func(obj any)) index {
 // pack packs an object for this index.
 func (i index) pack(obj any) (any, error) { return pack(obj, i.made) }
 
-// keyOf is the key of an object, or of one that is packed.
+// keyOf returns the key of an object, which may be packed.
 func keyOf(obj any) (string, error) {
 	if p, ok := obj.(*packed); ok {
 		return p.key, nil
@@ -25,7 +26,7 @@ func keyOf(obj any) (string, error) {
 	return cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 }
 
-// packedIndexers have indexers see the objects that are packed.
+// packedIndexers returns indexers for packed objects.
 func packedIndexers(indexers cache.Indexers) cache.Indexers {
 	all := make(cache.Indexers, len(indexers))
 	for name, values := range indexers {
@@ -34,10 +35,10 @@ func packedIndexers(indexers cache.Indexers) cache.Indexers {
 	return all
 }
 
-// Add keeps an object.
+// Add stores an object.
 func (i index) Add(obj any) error { return i.Update(obj) }
 
-// Update keeps an object.
+// Update stores an object.
 func (i index) Update(obj any) error {
 	kept, err := i.pack(obj)
 	if err != nil {
@@ -46,7 +47,7 @@ func (i index) Update(obj any) error {
 	return i.Indexer.Update(kept)
 }
 
-// Replace keeps these objects alone.
+// Replace stores these objects and deletes all others.
 func (i index) Replace(objects []any, resourceVersion string) error {
 	all := make([]any, len(objects))
 	for n, obj := range objects {
@@ -58,7 +59,7 @@ func (i index) Replace(objects []any, resourceVersion string) error {
 	return i.Indexer.Replace(all, resourceVersion)
 }
 
-// kept returns what is kept of an object, to be unpacked later.
+// kept returns the stored form of an object, to be unpacked later.
 func (i index) kept(key string) (item any, exists bool, err error) { return i.Indexer.GetByKey(key) }
 
 // Get returns the object with the key of this one.
@@ -76,13 +77,13 @@ func (i index) GetByKey(key string) (item any, exists bool, err error) {
 // List returns all objects.
 func (i index) List() []any { return unpackAll(i.Indexer.List()) }
 
-// Index returns the objects that have a value of an index in common with this one.
+// Index returns the objects that share a value of an index with this one.
 func (i index) Index(name string, obj any) ([]any, error) {
 	kept, err := i.Indexer.Index(name, obj)
 	return unpackAll(kept), err
 }
 
-// ByIndex returns the objects that have a value of an index.
+// ByIndex returns the objects with a value of an index.
 func (i index) ByIndex(name, value string) ([]any, error) {
 	kept, err := i.Indexer.ByIndex(name, value)
 	return unpackAll(kept), err

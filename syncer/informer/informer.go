@@ -1,5 +1,6 @@
-// Package informer watches objects and keeps them in memory, with as few goroutines and buffers as that takes: a syncer has
-// an informer for each kind of each tenant, and nearly all of them have nothing to tell.
+// Package informer provides informers with as few goroutines and buffers as
+// possible: a syncer has an informer for each kind of each tenant, and nearly
+// all of them are idle.
 package informer
 
 import (
@@ -16,31 +17,37 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Informer does what client-go's shared informers do, with client-go's reflector and index, but has neither a queue between the
-// reflector and the index nor one for each handler: handlers are called one after the other by the goroutine that reads the
-// watch. So a handler must return at once, and must not add or remove handlers. There is no resync.
+// Informer is a replacement for client-go's shared informers, with client-go's
+// reflector and index. It has neither a queue between the reflector and the
+// index nor one for each handler: the goroutine that reads the watch calls the
+// handlers in sequence. So a handler must return at once, and must not add or
+// remove handlers. There is no resync.
 type Informer struct {
 	source  cache.ListerWatcher
 	example runtime.Object
 	indexer index
-	// transform changes every object before it is kept; what it made it leaves as it is.
+	// transform changes every object before it is stored. It must be
+	// idempotent.
 	transform cache.TransformFunc
-	// mutations panics when a kept object is changed, in tests that ask for that.
+	// mutations panics when a stored object is changed, in tests that enable
+	// it.
 	mutations cache.MutationDetector
 
-	// group is set for an informer that lives as long as its group, not as the context that it runs with. check returns why an
-	// object is dropped; it is nil without a group.
+	// group is set for an informer that lives as long as its group, and not as
+	// the context of Run. check returns the reason to drop an object; it is nil
+	// without a group.
 	group *Group
 	check func(obj any) string
-	// account is what the objects take of the group's budget.
+	// account is the memory of the objects within the group's budget.
 	account account
 
 	started   atomic.Bool
 	reflector atomic.Pointer[cache.Reflector]
-	// synced is closed when the first list is in the index and has been told to the handlers.
+	// synced is closed when the first list is in the index and the handlers
+	// have been notified of it.
 	synced chan struct{}
 
-	// mu lets handlers come and go between events, not during one.
+	// mu serializes events with changes of the handlers.
 	mu       sync.Mutex
 	stopped  bool
 	handlers []*registration
@@ -48,13 +55,14 @@ type Informer struct {
 
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
-// errStopped says why nothing can be added.
+// errStopped is returned by methods that require an informer to run.
 var errStopped = errors.New("the informer has stopped")
 
-// errStarted says why something cannot be changed.
+// errStarted is returned by methods that require an informer not to run.
 var errStarted = errors.New("the informer has started")
 
-// New makes an informer. It fits controller-runtime's cache; the period of resyncs is without meaning.
+// New returns an informer. The signature is that of controller-runtime's cache;
+// the resync period is ignored.
 func New(source cache.ListerWatcher, example runtime.Object, _ time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return newInformer(source, example, indexers)
 }
@@ -73,8 +81,9 @@ func newInformer(source cache.ListerWatcher, example runtime.Object, indexers ca
 // Run watches until stop is closed.
 func (i *Informer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext watches until ctx ends. One of a group returns at once, and watches until the group's context ends. An informer
-// runs once.
+// RunWithContext watches until ctx is done. An informer of a group returns at
+// once, and watches until the group's context is done. An informer can run
+// once.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	if !i.started.CompareAndSwap(false, true) {
 		klog.FromContext(ctx).Error(errStarted, "An informer can run once", "type", fmt.Sprintf("%T", i.example))
@@ -86,18 +95,19 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.group.running.Go(func() { i.watch(klog.NewContext(i.group.ctx, logger)) })
 		return
 	}
-	// A context that is not of the standard library's making takes a goroutine for each that is derived from it; so does this one,
-	// but not what the reflector derives from it.
+	// A context that is not of a standard library type needs a goroutine for
+	// each context derived from it. Only this one is derived from it; the
+	// reflector derives others from this.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i.watch(ctx)
 }
 
-// watch watches until ctx ends.
+// watch watches until ctx is done.
 func (i *Informer) watch(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { i.mutations.Run(ctx.Done()) }) // which ends at once, but in those tests
+	watching.Go(func() { i.mutations.Run(ctx.Done()) }) // returns at once unless mutations are detected
 	defer i.stop()
 	logger := klog.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(i.source, i.example, &store{i}, cache.ReflectorOptions{Logger: &logger, Name: "informer"})
@@ -117,7 +127,7 @@ func (i *Informer) isDropped(obj any) bool {
 	switch obj.(type) {
 	case dropped:
 		return true
-	case *packed: // has passed
+	case *packed: // checked already
 		return false
 	}
 	if i.check == nil {
@@ -130,27 +140,29 @@ func (i *Informer) isDropped(obj any) bool {
 	return reason != ""
 }
 
-// stop rejects all later handlers.
+// stop makes the informer reject new handlers.
 func (i *Informer) stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.stopped = true
 }
 
-// IsStopped says whether it has run and will not again.
+// IsStopped reports whether the informer has stopped. It cannot run again.
 func (i *Informer) IsStopped() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.stopped
 }
 
-// HasSynced says whether the index holds a whole list.
+// HasSynced reports whether the index holds a complete list.
 func (i *Informer) HasSynced() bool { return cache.IsDone(i.HasSyncedChecker()) }
 
-// HasSyncedChecker is done when the index holds a whole list.
+// HasSyncedChecker returns a checker that is done when the index holds a
+// complete list.
 func (i *Informer) HasSyncedChecker() cache.DoneChecker { return syncing{i} }
 
-// LastSyncResourceVersion is how far the watch has come.
+// LastSyncResourceVersion returns the resource version up to which the watch
+// has read.
 func (i *Informer) LastSyncResourceVersion() string {
 	if reflector := i.reflector.Load(); reflector != nil {
 		return reflector.LastSyncResourceVersion()
@@ -172,7 +184,8 @@ func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	return i.indexer.AddIndexers(indexers)
 }
 
-// SetTransform sets what changes every object before it is kept. It is called more than once for some.
+// SetTransform sets a function that changes every object before it is stored.
+// It may be called repeatedly for an object.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	if i.started.Load() {
 		return errStarted
@@ -181,13 +194,15 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return nil
 }
 
-// SetWatchErrorHandler fails: client-go's own handler, which logs, cannot be replaced.
+// SetWatchErrorHandler fails: client-go's own handler, which logs, cannot be
+// replaced.
 func (*Informer) SetWatchErrorHandler(cache.WatchErrorHandler) error { return errors.ErrUnsupported }
 
-// SetWatchErrorHandlerWithContext fails: client-go's own handler, which logs, cannot be replaced.
+// SetWatchErrorHandlerWithContext fails: client-go's own handler, which logs,
+// cannot be replaced.
 func (*Informer) SetWatchErrorHandlerWithContext(cache.WatchErrorHandlerWithContext) error {
 	return errors.ErrUnsupported
 }
 
-// GetController returns nothing: there is none.
+// GetController returns nil: there is no controller.
 func (*Informer) GetController() cache.Controller { return nil }

@@ -233,7 +233,7 @@ func TestItEndsWithItsContext(t *testing.T) {
 		if err := i.AddIndexers(cache.Indexers{}); err == nil {
 			t.Error("an index could be added to one that has stopped")
 		}
-		i.RunWithContext(t.Context()) // returns: it runs once
+		i.RunWithContext(t.Context()) // returns: an informer runs once
 	})
 }
 

@@ -11,36 +11,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// packed is an object as it is kept: what would be sent of it, which takes a fifth of the memory and has no pointers that the garbage
-// collector follows. It is unpacked when somebody reads it, and until the next collection everybody who does gets the same object.
+// packed is the stored form of an object: its wire format, which needs a fifth
+// of the memory and has no pointers for the garbage collector. It is unpacked
+// when it is read. All readers until the next garbage collection share one
+// unpacked object.
 type packed struct {
 	key  string
 	data []byte
 	of   reflect.Type
-	// made is told of each object that is made of it.
+	// made is called with each object that is unpacked anew.
 	made func(obj any)
 
 	mu sync.Mutex
-	// recent is the object as long as nobody has collected the garbage.
+	// recent is the unpacked object until it is garbage-collected.
 	recent weak.Pointer[unpacked]
 }
 
 var _ metav1.ObjectMetaAccessor = (*packed)(nil)
 
-// unpacked is what a weak pointer points to.
+// unpacked is the target of a weak pointer.
 type unpacked struct{ obj message }
 
-// message is what has a wire format: all types that are built into Kubernetes.
+// message is an object with a wire format: all types that are built into
+// Kubernetes.
 type message interface {
 	runtime.Object
-	// Marshal writes it.
+	// Marshal encodes the object.
 	Marshal() ([]byte, error)
-	// Unmarshal reads it into an empty object.
+	// Unmarshal decodes into an empty object.
 	Unmarshal(data []byte) error
 }
 
-// pack packs an object; made is told when it is made again. One that has no wire format stays as it is, and so does one that says what
-// kind it is of, which is not in that format.
+// pack returns the packed form of an object; made is called when it is unpacked
+// anew. It returns objects without a wire format unchanged, and objects that
+// state their kind, which is not part of that format.
 func pack(obj any, made func(any)) (any, error) {
 	m, ok := obj.(message)
 	if !ok || !m.GetObjectKind().GroupVersionKind().Empty() {
@@ -52,13 +56,14 @@ func pack(obj any, made func(any)) (any, error) {
 	}
 	data, err := m.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("packing the %T %s: %w", obj, key, err)
+		return nil, fmt.Errorf("pack %T %s: %w", obj, key, err)
 	}
 	return &packed{key: key, data: data, of: reflect.TypeOf(obj).Elem(), made: made, recent: weak.Make(&unpacked{m})}, nil
 }
 
-// unpack is the object that is kept so. What has been written can be read: were it ever not, the error stands in the place of the
-// object, where everybody sees that it is none.
+// unpack returns the object of a stored form. An object that was encoded can be
+// decoded; if decoding failed nevertheless, the error would be returned in
+// place of the object.
 func unpack(kept any) any {
 	p, ok := kept.(*packed)
 	if !ok {
@@ -71,14 +76,14 @@ func unpack(kept any) any {
 	}
 	obj := reflect.New(p.of).Interface().(message)
 	if err := obj.Unmarshal(p.data); err != nil {
-		return fmt.Errorf("unpacking the %s %s: %w", p.of, p.key, err)
+		return fmt.Errorf("unpack %s %s: %w", p.of, p.key, err)
 	}
 	p.recent = weak.Make(&unpacked{obj})
 	p.made(obj)
 	return obj
 }
 
-// GetObjectMeta returns the metadata, by which a reflector sorts what it collects.
+// GetObjectMeta returns the metadata, which the reflector sorts a list by.
 func (p *packed) GetObjectMeta() metav1.Object {
 	obj, ok := unpack(p).(metav1.Object)
 	if !ok {
@@ -87,7 +92,7 @@ func (p *packed) GetObjectMeta() metav1.Object {
 	return obj
 }
 
-// unpackAll unpacks what is kept.
+// unpackAll unpacks stored forms in place.
 func unpackAll(kept []any) []any {
 	for n, one := range kept {
 		kept[n] = unpack(one)

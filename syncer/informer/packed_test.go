@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podOf is a pod with something of all that has a format of its own.
+// podOf returns a pod with fields of all special formats.
 func podOf(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,9 +38,10 @@ func podOf(name string) *corev1.Pod {
 	}
 }
 
-// TestPacked: who reads an object finds all of it, and the same as everybody else until it has to be made again.
+// TestPacked checks that readers get the complete object, and share it until it
+// has to be unpacked again.
 func TestPacked(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // none but those that are asked for
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only explicit collections
 	var made []any
 	kept, err := pack(podOf("web"), func(obj any) { made = append(made, obj) })
 	if err != nil {
@@ -55,19 +56,20 @@ func TestPacked(t *testing.T) {
 			t.Error("two readers have the object twice")
 		}
 		if n := len(made); n > 0 && made[n-1] != first {
-			t.Error("nobody was told that the object was made again")
+			t.Error("made was not called for the object that was unpacked again")
 		}
 		runtime.GC()
 	}
 	if len(made) != 2 {
-		t.Errorf("the object was made %d times again, want 2", len(made))
+		t.Errorf("the object was unpacked %d times, want 2", len(made))
 	}
 }
 
-// ignore is told of objects that are made again.
+// ignore is called with objects that are unpacked anew.
 func ignore(any) {}
 
-// TestNothingPackedIsKeptAlive: what nobody reads any more takes no memory but what is packed.
+// TestNothingPackedIsKeptAlive checks that an object that is no longer read
+// needs no memory except its packed form.
 func TestNothingPackedIsKeptAlive(t *testing.T) {
 	kept, err := pack(podOf("web"), ignore)
 	if err != nil {
@@ -83,7 +85,7 @@ func TestNothingPackedIsKeptAlive(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// unreadable is an object that says of itself what is not so.
+// unreadable is an object with an invalid wire format.
 type unreadable struct{ corev1.ConfigMap }
 
 func (*unreadable) Unmarshal([]byte) error { return errors.New("unreadable") }
@@ -92,8 +94,8 @@ func TestWhatIsNotPacked(t *testing.T) {
 	named := podOf("web")
 	named.Kind = "Pod"
 	for name, obj := range map[string]any{
-		"without a wire format":        &unstructured.Unstructured{},
-		"that says what kind it is of": named,
+		"without a wire format": &unstructured.Unstructured{},
+		"that states its kind":  named,
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept, err := pack(obj, ignore)
@@ -114,7 +116,8 @@ func TestWhatIsNotPacked(t *testing.T) {
 	})
 }
 
-// TestIndexOfPackedObjects: who reads an index does not see that its objects are packed, nor do its indexers.
+// TestIndexOfPackedObjects checks that readers of an index, and its indexers,
+// see unpacked objects.
 func TestIndexOfPackedObjects(t *testing.T) {
 	byNode := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
 	byName := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil }

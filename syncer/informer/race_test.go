@@ -12,7 +12,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// TestHandlersComeAndGoDuringEvents has the race detector watch, and every handler that stays know all in the end.
+// TestHandlersComeAndGoDuringEvents runs with the race detector, and checks
+// that every remaining handler knows all objects in the end.
 func TestHandlersComeAndGoDuringEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, source *cachetesting.FakeControllerSource) {
 		i := over(source)

@@ -12,15 +12,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// errNoList says that an apiserver answered with something other than the list. client-go leaves the list empty then, as if all objects
-// had been deleted.
-var errNoList = errors.New("the apiserver answers with something other than a list of the kind")
+// errNoList reports that an apiserver answered with an object that is not the
+// list. client-go then leaves the list empty, as if all objects had been
+// deleted.
+var errNoList = errors.New("the apiserver's answer is not a list of the kind")
 
 // source lists and watches an untrusted apiserver.
 type source struct {
 	cache.ListerWatcherWithContext
 
-	plain    any // the source behind, as it was given
+	plain    any // the original source
 	informer *Informer
 }
 
@@ -28,7 +29,8 @@ func newSource(of cache.ListerWatcher, i *Informer) *source {
 	return &source{cache.ToListerWatcherWithContext(of), of, i}
 }
 
-// IsWatchListSemanticsUnSupported reports whether the source behind cannot list by watching.
+// IsWatchListSemanticsUnSupported reports whether the original source does not
+// support lists by watching.
 func (s *source) IsWatchListSemanticsUnSupported() bool {
 	behind, ok := s.plain.(interface{ IsWatchListSemanticsUnSupported() bool })
 	return ok && behind.IsWatchListSemanticsUnSupported()
@@ -44,7 +46,7 @@ func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext lists, and fails if the answer is no list of the kind.
+// ListWithContext lists, and fails if the answer is not a list of the kind.
 func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		s.informer.forgetCollected()
@@ -60,8 +62,9 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// isList reports whether an answer is a list of the kind: every list has a resource version, and one without a type says its
-// kind. A list of metadata does not state the kind.
+// isList reports whether an answer is a list of the kind: every list has a
+// resource version, and an untyped list states its kind. A list of metadata
+// does not state the kind.
 func (s *source) isList(list runtime.Object) bool {
 	listMeta, err := meta.ListAccessor(list)
 	if err != nil || !isIdentity(listMeta.GetResourceVersion()) {
@@ -74,7 +77,8 @@ func (s *source) isList(list runtime.Object) bool {
 	return want.Empty() || list.GetObjectKind().GroupVersionKind() == want.GroupVersion().WithKind(want.Kind+"List")
 }
 
-// WatchWithContext watches. A watch that begins with a list discards what was collected before.
+// WatchWithContext watches. A watch that begins with a list discards an earlier
+// one.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		s.informer.forgetCollected()
@@ -82,14 +86,15 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return s.ListerWatcherWithContext.WatchWithContext(ctx, options)
 }
 
-// quiet is a log sink that leaves events, which may be large, out of client-go's messages about unusable events.
+// quiet is a log sink that removes events, which may be large, from client-go's
+// messages about unusable events.
 type quiet struct {
 	logr.LogSink
 
 	event func()
 }
 
-// Error logs a message without what an apiserver sent.
+// Error logs a message without the apiserver's data.
 func (q quiet) Error(err error, message string, values ...any) {
 	kept := make([]any, 0, len(values))
 	for i := 0; i+1 < len(values); i += 2 {
@@ -106,10 +111,10 @@ func (q quiet) Error(err error, message string, values ...any) {
 	q.LogSink.Error(err, message, kept...)
 }
 
-// WithValues keeps quiet.
+// WithValues implements logr.LogSink.
 func (q quiet) WithValues(values ...any) logr.LogSink {
 	return quiet{q.LogSink.WithValues(values...), q.event}
 }
 
-// WithName keeps quiet.
+// WithName implements logr.LogSink.
 func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.event} }

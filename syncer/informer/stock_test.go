@@ -15,8 +15,9 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// TestSameAsStock runs an informer beside client-go's through the same changes, watches that break among them, and compares what they
-// hold and what they told.
+// TestSameAsStock runs an informer and client-go's with the same changes,
+// including watches that break, and compares their indexes and the calls of
+// their handlers.
 func TestSameAsStock(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestSameAsStock(t *testing.T) {
 	}
 }
 
-// changes are random ones.
+// changes are random changes.
 type changes struct {
 	source *cachetesting.FakeControllerSource
 	random *rand.Rand
@@ -45,7 +46,7 @@ type changes struct {
 	last   int
 }
 
-// make makes so many, of which watches see that part.
+// make makes that many changes, of which watches see a part.
 func (c *changes) make(n int, seen float64) {
 	for range n {
 		name := fmt.Sprintf("object-%d", c.random.IntN(10))
@@ -65,7 +66,8 @@ func (c *changes) make(n int, seen float64) {
 	}
 }
 
-// followed is an informer with handlers that joined before it ran and while it did.
+// followed is an informer with handlers that were added before and while it
+// ran.
 type followed struct {
 	cache.SharedIndexInformer
 	journals []*journal
@@ -80,7 +82,8 @@ func follow(ctx context.Context, t *testing.T, i cache.SharedIndexInformer) *fol
 	return f
 }
 
-// compare compares what two informers hold and told, and has another handler join each.
+// compare compares the indexes of two informers and the calls of their
+// handlers, and adds a handler to each.
 func compare(t *testing.T, lean, stock *followed) {
 	t.Helper()
 	synctest.Wait()

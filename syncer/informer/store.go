@@ -6,12 +6,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is where the reflector puts what it reads: into the index, and to the handlers.
+// store receives objects from the reflector, and passes them to the index and
+// the handlers.
 type store struct{ *Informer }
 
 var _ cache.TransformingStore = (*store)(nil)
 
-// Transformer lets the reflector transform and pack objects while it collects them: a list is never in memory as it came.
+// Transformer lets the reflector transform and pack objects while it collects a
+// list, so that the list is never in memory in its original form.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if _, done := obj.(*packed); done {
@@ -35,10 +37,10 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add keeps an object. The watch may begin with some that are known.
+// Add stores an object, which may be known already at the beginning of a watch.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update keeps an object.
+// Update stores an object.
 func (s *store) Update(obj any) error {
 	if s.isDropped(obj) {
 		return nil
@@ -76,7 +78,7 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// Delete drops an object, whose last state this is.
+// Delete deletes an object. obj is its final state.
 func (s *store) Delete(obj any) error {
 	if s.isDropped(obj) {
 		return nil
@@ -97,7 +99,7 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// lockedGet returns what is kept of an object.
+// lockedGet returns the stored form of an object.
 func (s *store) lockedGet(obj any) (kept any, known bool, err error) {
 	key, err := keyOf(obj)
 	if err != nil {
@@ -106,7 +108,8 @@ func (s *store) lockedGet(obj any) (kept any, known bool, err error) {
 	return s.indexer.kept(key)
 }
 
-// Replace keeps these objects alone. The final states of the others are unknown.
+// Replace stores these objects and deletes all others, whose final states are
+// unknown.
 func (s *store) Replace(objects []any, resourceVersion string) error {
 	list, err := s.listed(objects)
 	if err != nil {
@@ -116,7 +119,7 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 	defer s.mu.Unlock()
 	was := make(map[string]any, len(list)) // still packed
 	for _, key := range s.indexer.ListKeys() {
-		// What ListKeys lists is there: nobody else writes.
+		// The listed keys exist, because there is no other writer.
 		was[key], _, _ = s.indexer.kept(key)
 	}
 	kept := make([]any, len(list))
@@ -134,7 +137,8 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 	return nil
 }
 
-// lockedReplaced tells the handlers what came and went between what was kept and a list, what went first.
+// lockedReplaced notifies the handlers of the difference between the stored
+// objects and a list, deletions first.
 func (s *store) lockedReplaced(was map[string]any, list []listed) {
 	initial := !s.HasSynced()
 	there := make(map[string]bool, len(list))
@@ -155,10 +159,10 @@ func (s *store) lockedReplaced(was map[string]any, list []listed) {
 	}
 }
 
-// Resync does nothing: the reflector is not asked to call it.
+// Resync does nothing, since the reflector is not configured to call it.
 func (*store) Resync() error { return nil }
 
-// listed is an object of a list, packed, with its key in the index.
+// listed is a packed object of a list, with its key in the index.
 type listed struct {
 	key string
 	obj any
@@ -168,7 +172,8 @@ type listed struct {
 func (s *store) listed(objects []any) ([]listed, error) {
 	list := make([]listed, 0, len(objects))
 	there := make(map[string]bool, len(objects))
-	// Those that were packed while they were collected are counted again, as the others are.
+	// Objects that were packed while the list was collected are counted again,
+	// like the others.
 	s.forgetCollected()
 	for _, obj := range objects {
 		kept, err := s.Transformer()(obj)
@@ -201,7 +206,7 @@ func (s *store) transformed(obj any) (any, error) {
 	}
 	changed, err := s.transform(obj)
 	if err != nil {
-		return nil, fmt.Errorf("transforming a %T: %w", obj, err)
+		return nil, fmt.Errorf("transform %T: %w", obj, err)
 	}
 	return changed, nil
 }

@@ -13,18 +13,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 )
 
-// Limits are how many copies a tenant may have in the super cluster, by resource, such as pods or services.nodeports. A negative number is
-// no limit.
+// Limits are the maximum numbers of a tenant's copies in the super cluster, by
+// resource, such as pods or services.nodeports. A negative number means no
+// limit.
 type Limits map[string]int64
 
-// AnyResource has the limit of each resource that has none of its own.
+// AnyResource is the key of the limit for each resource without a limit of its
+// own.
 const AnyResource = "*"
 
-// ReasonLimited is the reason of the event and of the condition on an object that waits for room.
+// ReasonLimited is the reason of the event and of the condition on an object
+// that exceeds a limit.
 const ReasonLimited = "LimitExceeded"
 
-// most returns how much of a resource a tenant may have, by the first of the limits that says so. AnyResource does not apply to parts of
-// a kind.
+// most returns the limit of a resource, from the first of the limits that has
+// one. AnyResource does not apply to parts of a kind.
 func most(k *kinds.Kind, resource string, by []Limits) (most int64, limited bool) {
 	for _, limits := range by {
 		if most, ok := limits[resource]; ok {
@@ -37,8 +40,10 @@ func most(k *kinds.Kind, resource string, by []Limits) (most int64, limited bool
 	return 0, false
 }
 
-// Reserve rejects a new or changed copy that would exceed a limit of the tenant. Otherwise it reserves the growth, which release
-// returns if the copy is not written; was is nil for a new copy. The first of the limits that has a resource counts.
+// Reserve rejects a new or changed copy that would exceed a limit of the
+// tenant. Otherwise it reserves the growth; release undoes that if the copy is
+// not written. was is nil for a new copy. The first of the limits that has a
+// resource counts.
 func (u *Usage) Reserve(cluster string, k *kinds.Kind, copied, was client.Object, by ...Limits) (release func(), err error) {
 	wanted := k.Amounts(copied)
 	before := k.Amounts(was)
@@ -61,8 +66,9 @@ func (u *Usage) Reserve(cluster string, k *kinds.Kind, copied, was client.Object
 	return func() { u.release(cluster, key) }, nil
 }
 
-// growth is what one copy has of limited resources before and after a write, where it becomes more, and how much the tenant may have.
+// growth is the amounts of limited resources of one copy before and after a
+// write, for those that increase, and their limits.
 type growth struct{ before, after, most map[string]int64 }
 
-// sorted returns the resources that grow.
+// sorted returns the resources that increase.
 func (g growth) sorted() []string { return slices.Sorted(maps.Keys(g.after)) }

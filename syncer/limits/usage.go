@@ -10,8 +10,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Usage counts the copies of all tenants by the events of the super cluster, and what is about to be written. A limit is thus
-// checked without listing copies, and a burst does not exceed it.
+// Usage counts the copies of all tenants by the events of the super cluster,
+// and those that are about to be written. Limits are thus checked without
+// listing copies, and a burst does not exceed them.
 type Usage struct {
 	mu sync.Mutex
 	// used is by cluster key and resource, reserved by cluster key.
@@ -19,7 +20,7 @@ type Usage struct {
 	reserved map[string]map[kinds.ObjectKey]reservation
 }
 
-// staleAfter is how long a reservation lasts whose copy no event tells of.
+// staleAfter is the lifetime of a reservation without an event for its copy.
 const staleAfter = time.Minute
 
 // reservation is the growth of a copy that is being written.
@@ -29,12 +30,13 @@ type reservation struct {
 	at time.Time
 }
 
-// NewUsage makes the usage of a super cluster without copies.
+// NewUsage returns the usage of a super cluster without copies.
 func NewUsage() *Usage {
 	return &Usage{used: map[string]map[string]int64{}, reserved: map[string]map[kinds.ObjectKey]reservation{}}
 }
 
-// reserve reserves the growth of a copy. If that would exceed a limit, it reserves nothing and returns the resource.
+// reserve reserves the growth of a copy. If that would exceed a limit, it
+// reserves nothing and returns the resource.
 func (u *Usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,14 +64,15 @@ func (u *Usage) reserve(cluster string, key kinds.ObjectKey, g growth) (exceeded
 	return ""
 }
 
-// release drops a reservation.
+// release deletes a reservation.
 func (u *Usage) release(cluster string, key kinds.ObjectKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.reserved[cluster], key)
 }
 
-// Observe counts an event of the super cluster: was is nil for a new object, now is nil for a deleted one.
+// Observe counts an event of the super cluster: was is nil for a new object,
+// now is nil for a deleted one.
 func (u *Usage) Observe(k *kinds.Kind, was, now client.Object) {
 	before, after := clusterOf(was), clusterOf(now)
 	if was != nil && now != nil && before == after && len(k.Down.Parts) == 0 {
@@ -89,7 +92,7 @@ func (u *Usage) Observe(k *kinds.Kind, was, now client.Object) {
 	}
 }
 
-// lockedAdd adds amounts to what a cluster uses, or takes them away.
+// lockedAdd adds amounts to the usage of a cluster, or subtracts them.
 func (u *Usage) lockedAdd(cluster string, amounts map[string]int64, sign int64) {
 	if cluster == "" {
 		return
@@ -110,7 +113,7 @@ func (u *Usage) lockedAdd(cluster string, amounts map[string]int64, sign int64) 
 	}
 }
 
-// coveredBy reports whether a copy has as much as was reserved for it.
+// coveredBy reports whether the amounts of a copy reach the reservation.
 func (r reservation) coveredBy(amounts map[string]int64) bool {
 	for resource, after := range r.after {
 		if amounts[resource] < after {
@@ -120,7 +123,7 @@ func (r reservation) coveredBy(amounts map[string]int64) bool {
 	return true
 }
 
-// Forget drops the counts of a resource that is no longer watched.
+// Forget deletes the counts of a resource that is no longer watched.
 func (u *Usage) Forget(resource string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -131,8 +134,9 @@ func (u *Usage) Forget(resource string) {
 	}
 }
 
-// clusterOf returns the cluster key of the tenant that a copy belongs to; empty for nil and for an object that is no copy, such
-// as a tenant's root namespace.
+// clusterOf returns the cluster key of the tenant that a copy belongs to; empty
+// for nil and for an object that is not a copy, such as a tenant's root
+// namespace.
 func clusterOf(obj client.Object) string {
 	if obj == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ported is the kind of services, limited by how many ports they have.
+// ported is the kind of services, with their ports as a limited part.
 func ported() *kinds.Kind {
 	return &kinds.Kind{Name: "Service", Resource: "services", Down: &kinds.Down[client.Object]{Parts: []kinds.Part[client.Object]{{
 		Resource: "ports", Amount: func(obj client.Object) int { return len(obj.(*corev1.Service).Spec.Ports) },
@@ -30,7 +30,8 @@ func keyOf(obj client.Object) kinds.ObjectKey {
 	return kinds.ObjectKey{Kind: "Service", Key: client.ObjectKeyFromObject(obj)}
 }
 
-// atMost is the growth from one state of a copy to another, with a limit of each resource.
+// atMost returns the growth from one state of a copy to another, with a limit
+// for each resource.
 func atMost(k *kinds.Kind, was, now client.Object, most int64) growth {
 	return growth{before: k.Amounts(was), after: k.Amounts(now), most: map[string]int64{"services": most, "ports": most}}
 }
@@ -61,7 +62,8 @@ func TestUsageFollowsEvents(t *testing.T) {
 	}
 }
 
-// TestABurstStaysWithinTheLimit: what is being written counts before the cache shows it, once.
+// TestABurstStaysWithinTheLimit checks that a copy that is being written counts
+// before it is in the cache, and counts once.
 func TestABurstStaysWithinTheLimit(t *testing.T) {
 	k, u := ported(), NewUsage()
 	allowed := 0
@@ -93,7 +95,7 @@ func TestReservationsAreGivenBack(t *testing.T) {
 		t.Errorf("the first is rejected for %s", got)
 	}
 	if got := try(one); got != "" {
-		t.Errorf("the first, tried again, is rejected for %s", got)
+		t.Errorf("the first, retried, is rejected for %s", got)
 	}
 	if got := try(two); got != "ports" {
 		t.Errorf("the second is rejected for %q, want ports", got)
@@ -104,7 +106,7 @@ func TestReservationsAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestGrowthCounts: what a copy has already is not counted again when it changes.
+// TestGrowthCounts checks that only the growth of a changed copy counts.
 func TestGrowthCounts(t *testing.T) {
 	k, u := ported(), NewUsage()
 	was := copyOfCluster("blue", "a", 2)
@@ -120,7 +122,7 @@ func TestGrowthCounts(t *testing.T) {
 	if got := u.reserve("blue", keyOf(other), atMost(k, nil, other, 4)); got != "ports" {
 		t.Errorf("another with two beside three is rejected for %q, want ports", got)
 	}
-	u.Observe(k, was, was.DeepCopy()) // an event of before the change
+	u.Observe(k, was, was.DeepCopy()) // an event from before the change
 	if len(u.reserved["blue"]) != 1 {
 		t.Error("an earlier event gives the reservation back")
 	}

@@ -1,4 +1,4 @@
-// Package pace tells tenants whose apiservers answer slowly.
+// Package pace detects tenants whose apiservers answer slowly.
 package pace
 
 import (
@@ -8,24 +8,28 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// A tenant's apiserver answers in time if it takes at most slowFactor times as long as the super cluster's usually does, within
-// these bounds. On a machine where everything is slow, no tenant counts as slow.
+// A tenant's apiserver answers in time if it takes at most slowFactor times as
+// long as the super cluster usually does, within these bounds. On a machine
+// where everything is slow, no tenant counts as slow.
 const (
 	slowFactor              = 10
 	leastInTime, mostInTime = 50 * time.Millisecond, time.Second
 )
 
-// A slow tenant counts as fast again after leastProof answers in time in a row. Each time that it turns slow doubles that, up to
-// mostProof, and as many answers in time halve it: to answer fast for a while, so as to be given workers, costs more each time.
+// A slow tenant counts as fast again after leastProof consecutive answers in
+// time. Each time that it becomes slow doubles that number, up to mostProof,
+// and as many answers in time halve it: a tenant that alternates has to answer
+// in time for longer and longer.
 const leastProof, mostProof = 8, 1024
 
-// Usual is how long answers of the super cluster usually take. The zero value is ready.
+// Usual is the usual duration of the super cluster's answers. The zero value is
+// ready to use.
 type Usual struct {
 	mu   sync.Mutex
 	mean time.Duration
 }
 
-// observe takes an answer in.
+// observe adds an answer to the mean.
 func (u *Usual) observe(took time.Duration) {
 	const weight = 16
 	u.mu.Lock()
@@ -33,32 +37,36 @@ func (u *Usual) observe(took time.Duration) {
 	u.mean += (took - u.mean) / weight
 }
 
-// inTime returns how long an answer of a tenant may take.
+// inTime returns the time limit for an answer of a tenant.
 func (u *Usual) inTime() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return min(max(slowFactor*u.mean, leastInTime), mostInTime)
 }
 
-// Pace tells whether a tenant's apiserver answers slowly. It is a [requests.Timer] of the requests that reconciles send: a request
-// that is not answered in time makes the tenant slow, while its worker still waits.
+// Pace detects whether a tenant's apiserver answers slowly. It is a
+// [requests.Timer] of the requests that reconciles send: a request that is not
+// answered in time makes the tenant slow, while its worker still waits.
 type Pace struct {
 	super *Usual
-	// tell is called when the tenant turns slow or fast. It must not call the pace.
+	// tell is called when the tenant becomes slow or fast. It must not call the
+	// pace.
 	tell func(slow bool)
 
 	mu   sync.Mutex
 	slow bool
-	// inTime counts answers in time in a row, proof how many of them it takes.
+	// inTime counts consecutive answers in time, proof is the number that is
+	// required.
 	inTime, proof int
 }
 
-// New makes the pace of a tenant, compared with the super cluster's; tell is called when the tenant becomes slow or fast.
+// New returns the pace of a tenant, compared with the super cluster's; tell is
+// called when the tenant becomes slow or fast.
 func New(super *Usual, tell func(slow bool)) *Pace {
 	return &Pace{super: super, tell: tell, proof: leastProof}
 }
 
-// Begin notes that a request begins.
+// Begin implements requests.Timer.
 func (p *Pace) Begin(side string) (end func(answered bool)) {
 	if side == requests.Super {
 		began := time.Now()
@@ -76,7 +84,7 @@ func (p *Pace) Begin(side string) (end func(answered bool)) {
 	}
 }
 
-// late notes that a request was not answered in time.
+// late records that a request was not answered in time.
 func (p *Pace) late() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +96,7 @@ func (p *Pace) late() {
 	p.tell(true)
 }
 
-// answered notes that a request was answered in time.
+// answered records that a request was answered in time.
 func (p *Pace) answered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// paced is a pace that remembers what it tells.
+// paced is a pace that records calls of tell.
 type paced struct {
 	*Pace
 	told []bool
@@ -36,7 +36,8 @@ func (p *paced) sendAll(n int, takes time.Duration) {
 	}
 }
 
-// TestPace: one answer that is late makes a tenant slow, and so many in time in a row fast again; each time it takes more.
+// TestPace checks that one late answer makes a tenant slow, and consecutive
+// answers in time make it fast again; each time it takes more of them.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPaced()
@@ -65,7 +66,8 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPaceDoesNotWaitForTheAnswer: a tenant is slow while its worker still waits.
+// TestPaceDoesNotWaitForTheAnswer checks that a tenant becomes slow while its
+// worker still waits.
 func TestPaceDoesNotWaitForTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPaced()
@@ -78,7 +80,8 @@ func TestPaceDoesNotWaitForTheAnswer(t *testing.T) {
 	})
 }
 
-// TestPaceOfALoadedMachine: where the super cluster answers slowly as well, a tenant that does is not slow; a failure proves nothing.
+// TestPaceOfALoadedMachine checks that a tenant is not slow if the super
+// cluster is slow as well, and that a failed request does not count.
 func TestPaceOfALoadedMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPaced()

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestManyGoroutinesShareASet, and read the same objects of the tenant.
+// TestManyGoroutinesShareASet checks that a Set and the tenant's objects can be
+// used concurrently.
 func TestManyGoroutinesShareASet(t *testing.T) {
 	patches := set(
 		fields("/metadata/annotations/a", "self.metadata.name + tenant.name", "/metadata/annotations/b", "['x', 'y'].map(e, e + 'z').join('-')"),

@@ -17,20 +17,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// draft is an object while it is patched.
+// draft is an object that is being patched.
 type draft struct {
-	// object is what is patched, and not changed here.
+	// object is the object to patch. It is not changed here.
 	object client.Object
-	// content is the JSON form that the patches change. It shares nothing with the object.
+	// content is the object in JSON form, which patches change. It shares no
+	// memory with the object.
 	content map[string]any
-	// was is what no patch may change.
+	// was holds the fields that no patch may change.
 	was protected
 	// inputs are the variables of expressions.
 	inputs map[string]any
 	budget expression.Budget
 }
 
-// newDraft makes the draft of an object.
+// newDraft returns the draft of an object.
 func newDraft(object, self client.Object, tenant translate.Tenant) (*draft, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -50,7 +51,8 @@ func newDraft(object, self client.Object, tenant translate.Tenant) (*draft, erro
 	}, nil
 }
 
-// lazy converts an object when an expression asks for it, which few do. Nothing writes to what it returns.
+// lazy converts an object when an expression reads it, which few do. The result
+// is read-only.
 func lazy(object client.Object) func() any {
 	return sync.OnceValue(func() any {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -61,13 +63,15 @@ func lazy(object client.Object) func() any {
 	})
 }
 
-// variables are the inputs of an expression as they are now.
+// variables returns the variables of an expression, with the object in its
+// current form.
 func (d *draft) variables() map[string]any {
 	d.inputs["object"] = d.content
 	return d.inputs
 }
 
-// result is an object of the draft's content, with what is protected put back.
+// result returns an object with the draft's content, with its protected fields
+// restored.
 func (d *draft) result() (client.Object, error) {
 	if err := d.was.restore(d.content); err != nil {
 		return nil, err
@@ -82,7 +86,8 @@ func (d *draft) result() (client.Object, error) {
 	return typed, decode(d.content, typed)
 }
 
-// overwrite makes an object the same as another one of its type.
+// overwrite replaces the content of an object by that of another object of its
+// type.
 func overwrite(object, result client.Object) {
 	if untyped, ok := object.(runtime.Unstructured); ok {
 		untyped.SetUnstructuredContent(result.(runtime.Unstructured).UnstructuredContent())
@@ -91,8 +96,9 @@ func overwrite(object, result client.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(result).Elem())
 }
 
-// decode fills an object with content that must fit. It goes by way of JSON since the converter cuts numbers that are too
-// large, and does not say in which field a type is wrong.
+// decode fills an object with content that must fit its type. It uses JSON
+// because the converter truncates numbers that are too large, and does not name
+// the field whose type is wrong.
 func decode(content map[string]any, into any) error {
 	data, err := json.Marshal(content)
 	if err != nil {

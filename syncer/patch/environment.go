@@ -8,7 +8,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
-// environment is what the expressions of patches can name. All tenants share it.
+// environment declares the variables of the expressions of patches. All tenants
+// share it.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return expression.NewEnvironment(
 		cel.Variable("object", cel.MapType(cel.StringType, cel.DynType)),

@@ -13,7 +13,7 @@ func TestErrors(t *testing.T) {
 		patch tenancyv1alpha1.SyncPatch
 		want  string
 	}{
-		// What does not compile.
+		// Patches that do not compile.
 		"Syntax":             {fields("/spec/hostname", "object."), `patch "test", /spec/hostname: at 1:8: Syntax error`},
 		"SyntaxSecondLine":   {fields("/spec/hostname", "'a' +\n  )"), `at 2:3: Syntax error`},
 		"UnknownVariable":    {fields("/spec/hostname", "objekt.spec"), `at 1:1: undeclared reference to 'objekt'`},
@@ -23,22 +23,22 @@ func TestErrors(t *testing.T) {
 		"WhenSyntax":         {when("object.", fields("/spec/hostname", "'a'")), `patch "test", when: at 1:8: Syntax error`},
 		"WhenIsNoBool":       {when("'true'", fields("/spec/hostname", "'a'")), `patch "test", when: it gives string and not bool`},
 		"WhenIsOptional":     {when("object.?spec", fields("/spec/hostname", "'a'")), `when: it gives optional_type(dyn) and not bool`},
-		"PathIsNone":         {fields("spec/hostname", "'a'"), `patch "test", spec/hostname: a path begins with /`},
-		"PathIsEmpty":        {fields("", "'a'"), `a path begins with /`},
-		"PathWithTilde":      {fields("/spec/a~b", "'a'"), `~ in a path is written ~0`},
+		"PathIsNone":         {fields("spec/hostname", "'a'"), `patch "test", spec/hostname: path must begin with /`},
+		"PathIsEmpty":        {fields("", "'a'"), `path must begin with /`},
+		"PathWithTilde":      {fields("/spec/a~b", "'a'"), `path must escape ~ as ~0`},
 		"Both":               {both(), `one of set and jsonPatch must be given`},
 		"Neither":            {fields(), `one of set and jsonPatch must be given`},
 		"JSONPatchNoJSON":    {operations(`[`), `patch "test", jsonPatch: not a JSON Patch`},
 		"JSONPatchNoList":    {operations(`{}`), `not a JSON Patch`},
-		"JSONPatchNull":      {operations(`null`), `it has no operation`},
-		"JSONPatchEmpty":     {operations(`[]`), `it has no operation`},
+		"JSONPatchNull":      {operations(`null`), `the patch has no operations`},
+		"JSONPatchEmpty":     {operations(`[]`), `the patch has no operations`},
 		"JSONPatchUnknownOp": {operations(`[{"op": "merge", "path": "/a"}]`), `unsupported operation`},
 		"JSONPatchNoPath":    {operations(`[{"op": "remove"}]`), `missing path field`},
 		"JSONPatchWhole":     {operations(`[{"op": "add", "path": "", "value": {}}]`), `operation 0: path must begin with /`},
 		"JSONPatchCopyWhole": {operations(`[{"op": "copy", "from": "", "path": "/a"}]`), `operation 0: from must begin with /`},
 		"JSONPatchNoValue":   {operations(`[{"op": "remove", "path": "/a"}, {"op": "test", "path": "/a"}]`), `operation 1: value is missing`},
 
-		// What cannot be evaluated.
+		// Expressions that cannot be evaluated.
 		"MissingKey":    {fields("/spec/hostname", "object.metadata.labels.pool"), `patch "test", /spec/hostname: no such key: pool`},
 		"OutOfRange":    {fields("/spec/hostname", "object.spec.containers[3].name"), `index out of bounds: 3`},
 		"NoOverload":    {fields("/spec/hostname", "object.spec.containers + 1"), `no such overload`},
@@ -48,7 +48,7 @@ func TestErrors(t *testing.T) {
 		"WhenNoBool":    {when("object.metadata.name", fields("/spec/hostname", "'a'")), `patch "test", when: it gives string and not bool`},
 		"WhenNull":      {when("dyn(null)", fields("/spec/hostname", "'a'")), `it gives null_type and not bool`},
 
-		// What has no JSON form.
+		// Values without a JSON form.
 		"Type":      {fields("/spec/hostname", "string"), `a type has no JSON form`},
 		"IntKey":    {fields("/spec/nodeSelector", "{1: 'a'}"), `a key of a map must be a string, and one is int`},
 		"DeepValue": {fields("/spec/nodeSelector", "{'a': [{'b': type(1)}]}"), `a type has no JSON form`},
@@ -57,17 +57,17 @@ func TestErrors(t *testing.T) {
 		"Large":     {fields("/spec/hostname", "[["+strings.Repeat("object,", 100)+"]].map(a, ["+strings.Repeat("a,", 50)+"])[0]"), `the value is too large`},
 		"BigUint":   {fields("/spec/priority", "18446744073709551615u"), `18446744073709551615 is too large`},
 
-		// Where nothing can be set.
+		// Paths that cannot be set.
 		"IntoText":      {fields("/spec/serviceAccountName/x", "'a'"), `"x" cannot be set in a string`},
 		"IntoNumber":    {fields("/spec/containers/0/ports/0/containerPort/x", "'a'"), `"x" cannot be set in a number`},
-		"NoElement":     {fields("/spec/containers/1/image", "'a'"), `there is no element 1 in a list of 1; - appends one`},
-		"NoNumber":      {fields("/spec/containers/web/image", "'a'"), `"web" is no number of a list's element`},
-		"SignedNumber":  {fields("/spec/containers/+0/image", "'a'"), `"+0" is no number of a list's element`},
-		"LeadingZero":   {fields("/spec/containers/00/image", "'a'"), `"00" is no number of a list's element`},
-		"Negative":      {fields("/spec/containers/-1/image", "'a'"), `"-1" is no number of a list's element`},
-		"RemoveNoIndex": {fields("/spec/containers/web", "null"), `"web" is no number of a list's element`},
+		"NoElement":     {fields("/spec/containers/1/image", "'a'"), `no element 1 in a list of 1; use - to append one`},
+		"NoNumber":      {fields("/spec/containers/web/image", "'a'"), `"web" is not an index of a list`},
+		"SignedNumber":  {fields("/spec/containers/+0/image", "'a'"), `"+0" is not an index of a list`},
+		"LeadingZero":   {fields("/spec/containers/00/image", "'a'"), `"00" is not an index of a list`},
+		"Negative":      {fields("/spec/containers/-1/image", "'a'"), `"-1" is not an index of a list`},
+		"RemoveNoIndex": {fields("/spec/containers/web", "null"), `"web" is not an index of a list`},
 
-		// What does not fit the type.
+		// Results that do not fit the type.
 		"UnknownField":     {fields("/spec/hostname", "'a'", "/spec/poolName", "'a'"), `patch "test", /spec/poolName: unknown field "spec.poolName"`},
 		"OtherCase":        {fields("/spec/hostName", "'a'"), `unknown field "spec.hostName"`},
 		"TextForNumber":    {fields("/spec/priority", "'high'"), `patch "test", /spec/priority: a JSON string does not fit spec.priority`},
@@ -95,7 +95,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// doubling is a JSON Patch that makes an object twice as large, so many times.
+// doubling returns a JSON Patch that doubles the size of an object the given
+// number of times.
 func doubling(times int) string {
 	copies := make([]string, times)
 	for i := range copies {
@@ -126,7 +127,8 @@ func TestErrorsOfUnstructured(t *testing.T) {
 	}
 }
 
-// TestBadPatchStopsItsKinds, and no others.
+// TestBadPatchStopsItsKinds checks that a bad patch does not block objects of
+// other kinds.
 func TestBadPatchStopsItsKinds(t *testing.T) {
 	bad := tenancyv1alpha1.SyncPatch{Name: "bad", Kinds: []string{"Pod", certificates}, Set: fields("/a", "b").Set}
 	good := tenancyv1alpha1.SyncPatch{Name: "good", Kinds: []string{"Pod", "Namespace"}, Set: fields("/metadata/labels/a", "'b'").Set}
@@ -141,7 +143,8 @@ func TestBadPatchStopsItsKinds(t *testing.T) {
 	}
 }
 
-// TestTenantReadsNoSuperNames: expressions know the cluster key, and what goes wrong with it is told to the tenant.
+// TestTenantReadsNoSuperNames checks that errors do not contain the cluster
+// key, which expressions can read.
 func TestTenantReadsNoSuperNames(t *testing.T) {
 	for name, patch := range map[string]tenancyv1alpha1.SyncPatch{
 		"Key":       fields("/spec/hostname", "object.metadata.labels[tenant.key]"),
@@ -158,7 +161,7 @@ func TestTenantReadsNoSuperNames(t *testing.T) {
 	}
 }
 
-// TestCostIsSharedByAllPatches: many expressions take no longer than a few may.
+// TestCostIsSharedByAllPatches checks that many expressions share one budget.
 func TestCostIsSharedByAllPatches(t *testing.T) {
 	text := "'" + strings.Repeat("x", 2000) + "'"
 	search := text + ".indexOf(" + text + ")"

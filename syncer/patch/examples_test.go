@@ -13,7 +13,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// examples are the patches that people copy: those of the admins' guide and those of the sample.
+// examples returns the patches of the admins' guide and of the sample.
 func examples(t *testing.T) map[string]*Set {
 	t.Helper()
 	const guide, sample = "../../docs/admins/patches.md", "../../config/samples/tenancy_v1alpha1_virtualcluster_sync.yaml"
@@ -34,7 +34,8 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// yamlBlocks are the blocks of YAML in a document that are VirtualClusters, or parts of one.
+// yamlBlocks returns the blocks of YAML in a document that are VirtualClusters,
+// or parts of one.
 func yamlBlocks(t *testing.T, file string) []string {
 	t.Helper()
 	var blocks []string
@@ -47,7 +48,7 @@ func yamlBlocks(t *testing.T, file string) []string {
 	return blocks
 }
 
-// patchesOf are the patches of VirtualClusters.
+// patchesOf returns the patches of VirtualClusters.
 func patchesOf(t *testing.T, manifests ...string) []tenancyv1alpha1.SyncPatch {
 	t.Helper()
 	var patches []tenancyv1alpha1.SyncPatch
@@ -63,7 +64,7 @@ func patchesOf(t *testing.T, manifests ...string) []tenancyv1alpha1.SyncPatch {
 	return patches
 }
 
-// TestExamples: what people copy does what is said about it.
+// TestExamples checks that documented patches do what the document says.
 func TestExamples(t *testing.T) {
 	tolerations := []corev1.Toleration{{Key: "example.com/sandbox", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 	for file, patches := range examples(t) {

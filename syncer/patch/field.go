@@ -9,7 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
-// compileSet is the step that sets a field to the value of an expression, or removes it where that is null.
+// compileSet returns the step that sets a field to the value of an expression,
+// or removes it if the value is null.
 func compileSet(env *cel.Env, source tenancyv1alpha1.FieldExpression) (func(context.Context, *draft) error, error) {
 	path, err := parsePointer(source.Path)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// FuzzSet: no path with no expression ends in a panic, changes what is protected, changes the tenant's object, or leaves half of a
-// change behind.
+// FuzzSet checks that no combination of paths and expressions panics, changes a
+// protected field or the tenant's object, or is applied in part.
 func FuzzSet(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"/spec/nodeSelector/pool", "self.metadata.labels.tier"},
@@ -40,7 +40,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// FuzzJSONPatch: the same of JSON Patches of two operations.
+// FuzzJSONPatch checks the same for JSON Patches of two operations.
 func FuzzJSONPatch(f *testing.F) {
 	type seed struct{ op, path, from, value string }
 	seeds := []seed{
@@ -69,7 +69,7 @@ func FuzzJSONPatch(f *testing.F) {
 	})
 }
 
-// operation is an operation of a JSON Patch. Fields that are empty are left out.
+// operation returns an operation of a JSON Patch without its empty fields.
 func operation(op, path, from, value string) map[string]any {
 	fields := map[string]any{"op": op, "path": path}
 	if from != "" {

@@ -18,7 +18,7 @@ var blue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Namespace: "t
 // certificates is the kind of the custom resource in these tests.
 const certificates = "Certificate.cert-manager.io"
 
-// copyMeta is the metadata of a copy in the super cluster.
+// copyMeta returns the metadata of a copy.
 func copyMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      name,
@@ -32,7 +32,7 @@ func copyMeta(name string) metav1.ObjectMeta {
 	}
 }
 
-// tenantMeta is the metadata of the tenant's object.
+// tenantMeta returns the metadata of the tenant's object.
 func tenantMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Namespace: "shop", UID: "tenant-uid",
@@ -98,14 +98,14 @@ func certificate() *unstructured.Unstructured {
 	}}
 }
 
-// objects are a copy of each kind in these tests.
+// objects returns a copy of each kind in these tests.
 func objects() map[string]client.Object {
 	return map[string]client.Object{
 		"Pod": pod(), "PersistentVolumeClaim": claim(), "Namespace": namespace(), certificates: certificate(),
 	}
 }
 
-// fields is a patch for all kinds, of pairs of a path and an expression.
+// fields returns a patch for all kinds, from pairs of a path and an expression.
 func fields(pairs ...string) tenancyv1alpha1.SyncPatch {
 	p := tenancyv1alpha1.SyncPatch{Name: "test", Kinds: []string{"Pod", "PersistentVolumeClaim", "Namespace", certificates}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -114,13 +114,13 @@ func fields(pairs ...string) tenancyv1alpha1.SyncPatch {
 	return p
 }
 
-// when is a patch with a condition.
+// when returns a patch with a condition.
 func when(condition string, p tenancyv1alpha1.SyncPatch) tenancyv1alpha1.SyncPatch {
 	p.When = condition
 	return p
 }
 
-// operations is a patch for all kinds by a JSON Patch.
+// operations returns a patch for all kinds by a JSON Patch.
 func operations(text string) tenancyv1alpha1.SyncPatch {
 	p := fields()
 	p.JSONPatch = text
@@ -129,7 +129,7 @@ func operations(text string) tenancyv1alpha1.SyncPatch {
 
 func set(patches ...tenancyv1alpha1.SyncPatch) *Set { return Compile(patches) }
 
-// tryPod is a copy of a pod after patches.
+// tryPod returns a patched copy of a pod.
 func tryPod(t *testing.T, patches ...tenancyv1alpha1.SyncPatch) (*corev1.Pod, error) {
 	t.Helper()
 	object := pod()
@@ -137,7 +137,7 @@ func tryPod(t *testing.T, patches ...tenancyv1alpha1.SyncPatch) (*corev1.Pod, er
 	return object, err
 }
 
-// tryCertificate is a copy of a custom resource after patches.
+// tryCertificate returns a patched copy of a custom resource.
 func tryCertificate(t *testing.T, patches ...tenancyv1alpha1.SyncPatch) (*unstructured.Unstructured, error) {
 	t.Helper()
 	object := certificate()

@@ -11,17 +11,18 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxCopied is how much the copy operations of a JSON Patch may add up to, in bytes. No Kubernetes object is larger.
+// maxCopied bounds the total size of the copy operations of a JSON Patch, in
+// bytes. No Kubernetes object is larger.
 const maxCopied = 3 << 20
 
-// compileJSONPatch is the step that applies a JSON Patch (RFC 6902).
+// compileJSONPatch returns the step that applies a JSON Patch (RFC 6902).
 func compileJSONPatch(source string) (func(context.Context, *draft) error, error) {
 	operations, err := jsonpatch.DecodePatch([]byte(source))
 	if err != nil {
 		return nil, fmt.Errorf("not a JSON Patch: %w", err)
 	}
 	if len(operations) == 0 {
-		return nil, errors.New("it has no operation")
+		return nil, errors.New("the patch has no operations")
 	}
 	for i, operation := range operations {
 		if err := validate(operation); err != nil {
@@ -33,7 +34,8 @@ func compileJSONPatch(source string) (func(context.Context, *draft) error, error
 	}, nil
 }
 
-// validate refuses what the library leaves open: operations on the object as a whole, and a test against nothing.
+// validate rejects operations that the library accepts: those on the object as
+// a whole, and a test without a value.
 func validate(operation jsonpatch.Operation) error {
 	path, err := operation.Path()
 	if err != nil {
@@ -73,8 +75,9 @@ func applyJSONPatch(operations jsonpatch.Patch, d *draft) error {
 	return nil
 }
 
-// run applies the operations to JSON. The library panics at some that an object is not made for, such as a test of a list of
-// objects against [null]; that must end the patch and not the program.
+// run applies the operations to JSON. The library panics at some operations
+// that do not match the object, such as a test of a list of objects against
+// [null]; the panic must fail the patch and not the program.
 func run(operations jsonpatch.Patch, before []byte) (after []byte, err error) {
 	defer func() {
 		if recover() != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
-// patch is one patch, compiled.
+// patch is a compiled patch.
 type patch struct {
 	name  string
-	when  *expression.Condition // nil: always
+	when  *expression.Condition // nil for always
 	steps []step
 	err   error // why it did not compile
 }
 
-// step is one change that a patch makes.
+// step is one change of a patch.
 type step struct {
-	field string // as errors name it
+	field string // the name for errors
 	apply func(ctx context.Context, d *draft) error
 }
 
-// compile keeps the error where there is one.
+// compile returns a patch, which has an error if it does not compile.
 func compile(source *tenancyv1alpha1.SyncPatch) *patch {
 	p := &patch{name: source.Name}
 	env, err := environment()
@@ -51,7 +51,7 @@ func (p *patch) compileWhen(env *cel.Env, source string) error {
 	return nil
 }
 
-// compileSteps compiles what the patch does.
+// compileSteps compiles the changes.
 func (p *patch) compileSteps(env *cel.Env, source *tenancyv1alpha1.SyncPatch) error {
 	if (len(source.Set) > 0) == (source.JSONPatch != "") {
 		return p.fault("set", errors.New("one of set and jsonPatch must be given"))
@@ -74,13 +74,14 @@ func (p *patch) compileSteps(env *cel.Env, source *tenancyv1alpha1.SyncPatch) er
 	return nil
 }
 
-// apply changes the draft if the patch is meant for it, and says whether it is. After each step it calls check, if there is one.
+// apply changes the draft if the patch applies to it, and reports whether it
+// does. It calls check, unless it is nil, after each step.
 func (p *patch) apply(ctx context.Context, d *draft, check func() error) (bool, error) {
 	if p.err != nil {
 		return false, p.err
 	}
-	meant, err := p.meant(ctx, d)
-	if err != nil || !meant {
+	applies, err := p.applies(ctx, d)
+	if err != nil || !applies {
 		return false, err
 	}
 	for _, s := range p.steps {
@@ -95,8 +96,8 @@ func (p *patch) apply(ctx context.Context, d *draft, check func() error) (bool, 
 	return true, nil
 }
 
-// meant says whether the patch is for this object.
-func (p *patch) meant(ctx context.Context, d *draft) (bool, error) {
+// applies reports whether the patch is for this object.
+func (p *patch) applies(ctx context.Context, d *draft) (bool, error) {
 	if p.when == nil {
 		return true, nil
 	}
@@ -107,7 +108,7 @@ func (p *patch) meant(ctx context.Context, d *draft) (bool, error) {
 	return holds, nil
 }
 
-// fault says which patch and which field of it an error is about.
+// fault adds the patch and its field to an error.
 func (p *patch) fault(field string, err error) error {
 	return fmt.Errorf("patch %q, %s: %w", p.name, field, err)
 }

@@ -8,27 +8,29 @@ import (
 	"strings"
 )
 
-// last is the part of a JSON Pointer that stands for the element behind the last of a list.
+// last is the part of a JSON Pointer for the element after the last of a list.
 const last = "-"
 
-// parsePointer splits a JSON Pointer (RFC 6901) into its parts. The empty one, which is the whole object, is none of ours.
+// parsePointer splits a JSON Pointer (RFC 6901) into its parts. It rejects the
+// empty pointer, which is the whole object.
 func parsePointer(text string) ([]string, error) {
 	if !strings.HasPrefix(text, "/") {
-		return nil, errors.New("a path begins with /")
+		return nil, errors.New("path must begin with /")
 	}
 	parts := strings.Split(text[1:], "/")
 	for i, part := range parts {
 		rest := strings.NewReplacer("~0", "", "~1", "").Replace(part)
 		if strings.Contains(rest, "~") {
-			return nil, errors.New("~ in a path is written ~0, and / is written ~1")
+			return nil, errors.New("path must escape ~ as ~0 and / as ~1")
 		}
 		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 	}
 	return parts, nil
 }
 
-// put sets what a path leads to from node, and returns the node, which is another one if it was nil or a list that grew. What
-// is not there on the way is made: an object or, where the path appends to it, a list.
+// put sets the value at a path below node, and returns the node, which is new
+// if it was nil or a list that grew. It creates missing parents: objects or,
+// where the path appends to them, lists.
 func put(node any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -64,15 +66,15 @@ func putElement(list []any, path []string, value any) (any, error) {
 		return nil, err
 	}
 	if i >= len(list) {
-		return nil, fmt.Errorf("there is no element %d in a list of %d; - appends one", i, len(list))
+		return nil, fmt.Errorf("no element %d in a list of %d; use - to append one", i, len(list))
 	}
 	child, err := put(list[i], path[1:], value)
 	list[i] = child
 	return list, err
 }
 
-// remove removes what a path leads to from node, and returns the node, which is another one if it was a list. What is not there
-// needs no removal.
+// remove deletes the value at a path below node, if there is one, and returns
+// the node, which is new if it was a list.
 func remove(node any, path []string) (any, error) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -110,16 +112,16 @@ func removeElement(list []any, path []string) (any, error) {
 	return list, err
 }
 
-// index reads the number of an element.
+// index parses the index of an element.
 func index(part string) (int, error) {
 	i, err := strconv.ParseUint(part, 10, 31)
 	if err != nil || strconv.FormatUint(i, 10) != part {
-		return 0, fmt.Errorf("%q is no number of a list's element", part)
+		return 0, fmt.Errorf("%q is not an index of a list", part)
 	}
 	return int(i), nil
 }
 
-// describe says what kind of JSON value it is that cannot hold others.
+// describe names the type of a JSON value that cannot hold others.
 func describe(value any) string {
 	switch value.(type) {
 	case string:

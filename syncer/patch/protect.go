@@ -11,25 +11,26 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// free are the fields of metadata that patches may write.
+// free are the fields of metadata that patches may change.
 var free = []string{"labels", "annotations", "finalizers"}
 
-// identity are the others: what an object is called, whose it is, and what its apiserver keeps.
+// identity are all other fields of metadata: the identity and owners of an
+// object, and fields that its apiserver maintains.
 var identity = []string{
 	"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "ownerReferences", "managedFields", "selfLink",
 }
 
-// guarded are the beginnings of the labels and annotations by which the syncer knows its copies, and of those that lower the
-// super cluster's guard.
+// guarded are prefixes of labels and annotations that identify copies, or that
+// weaken the protection of the super cluster.
 var guarded = []string{names.Domain + "/", "pod-security.kubernetes.io/"}
 
-// protected is what no patch may change, as it was.
+// protected holds the fields of an object that no patch may change.
 type protected struct {
 	kind, metadata map[string]any
 }
 
-// protect remembers what is to be put back.
+// protect saves the protected fields.
 func protect(content map[string]any) protected {
 	kind := map[string]any{}
 	putBack(kind, content, "apiVersion")
@@ -38,7 +39,7 @@ func protect(content map[string]any) protected {
 	return protected{kind: kind, metadata: runtime.DeepCopyJSON(metadata)}
 }
 
-// restore puts it back.
+// restore restores the protected fields.
 func (p protected) restore(content map[string]any) error {
 	putBack(content, p.kind, "apiVersion")
 	putBack(content, p.kind, "kind")
@@ -58,8 +59,9 @@ func (p protected) restore(content map[string]any) error {
 	return nil
 }
 
-// checkMetadata says whether what a patch may have written into metadata is what belongs there, for objects without a type that
-// says so. Fields that were there before may be ones that only a newer apiserver knows.
+// checkMetadata validates the metadata that a patch may have written to an
+// object without a Go type. Fields that existed before are not checked: they
+// may be those of a newer apiserver.
 func (p protected) checkMetadata(content map[string]any) error {
 	metadata, _ := content["metadata"].(map[string]any)
 	written := map[string]any{}
@@ -71,7 +73,7 @@ func (p protected) checkMetadata(content map[string]any) error {
 	return decode(map[string]any{"metadata": written}, &metav1.PartialObjectMetadata{})
 }
 
-// putBack makes a field of an object what it was.
+// putBack restores a field of an object.
 func putBack(object, was map[string]any, field string) {
 	if value, had := was[field]; had {
 		object[field] = runtime.DeepCopyJSONValue(value)
@@ -80,11 +82,11 @@ func putBack(object, was map[string]any, field string) {
 	}
 }
 
-// restoreKeys makes the guarded labels or annotations what they were.
+// restoreKeys restores the guarded labels or annotations.
 func restoreKeys(metadata, was map[string]any, field string) {
 	now, isObject := metadata[field].(map[string]any)
 	if !isObject && metadata[field] != nil {
-		return // decoding says what is wrong
+		return // decode reports the error
 	}
 	for key := range now {
 		if isGuarded(key) {
@@ -106,7 +108,7 @@ func restoreKeys(metadata, was map[string]any, field string) {
 	}
 }
 
-// isGuarded says whether patches may not touch a label or annotation.
+// isGuarded reports whether patches must not change a label or annotation.
 func isGuarded(key string) bool {
 	return slices.ContainsFunc(guarded, func(beginning string) bool { return strings.HasPrefix(key, beginning) })
 }

@@ -10,7 +10,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// identityOf is what no patch may change of an object.
+// identityOf returns the metadata that no patch may change.
 func identityOf(object client.Object) metav1.ObjectMeta {
 	meta := metav1.ObjectMeta{
 		Name: object.GetName(), GenerateName: object.GetGenerateName(), Namespace: object.GetNamespace(), UID: object.GetUID(),
@@ -32,7 +32,8 @@ func identityOf(object client.Object) metav1.ObjectMeta {
 	return meta
 }
 
-// TestIdentityStays: patches that try are applied, but for what they may not change.
+// TestIdentityStays checks that patches of protected fields are applied except
+// to these fields.
 func TestIdentityStays(t *testing.T) {
 	for name, patch := range map[string]tenancyv1alpha1.SyncPatch{
 		"OneByOne": fields(
@@ -88,7 +89,8 @@ func TestIdentityStays(t *testing.T) {
 	}
 }
 
-// TestOtherMetadataCanBeWritten: labels, annotations and finalizers are the admin's.
+// TestOtherMetadataCanBeWritten checks that patches can write labels,
+// annotations and finalizers.
 func TestOtherMetadataCanBeWritten(t *testing.T) {
 	for kind, object := range objects() {
 		t.Run(kind, func(t *testing.T) {

@@ -235,7 +235,8 @@ func TestUnstructured(t *testing.T) {
 	}
 }
 
-// TestSelfIsNotChanged: it comes out of a cache that others read. Nor do the copies share anything with it.
+// TestSelfIsNotChanged checks that self, which is shared by a cache, is
+// unchanged, and shares no memory with the copies.
 func TestSelfIsNotChanged(t *testing.T) {
 	patches := set(
 		fields("/spec/all", "self.spec", "/spec/all/issuerRef/name", "'x'", "/spec/issuerRef", "self.spec.issuerRef",
@@ -254,7 +255,8 @@ func TestSelfIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestErrorsChangeNothing: an object whose patches fail is what it was, also if the first of them did something.
+// TestErrorsChangeNothing checks that an object is unchanged when a patch
+// fails, also if earlier patches succeeded.
 func TestErrorsChangeNothing(t *testing.T) {
 	for kind, object := range objects() {
 		for name, failing := range map[string]tenancyv1alpha1.SyncPatch{
@@ -278,7 +280,8 @@ func TestErrorsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestNothingToDoCostsNothing: kinds without a patch are not converted.
+// TestNothingToDoCostsNothing checks that objects of kinds without patches are
+// not converted.
 func TestNothingToDoCostsNothing(t *testing.T) {
 	object, self := pod(), tenantPod()
 	for name, patches := range map[string]*Set{"nil": nil, "empty": set(), "other kinds": set(fields("/a", "1"))} {

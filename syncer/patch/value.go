@@ -13,10 +13,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
-// maxValue is how much a value may weigh, in steps. No Kubernetes object is larger.
+// maxValue is the maximum weight of a value, in steps. No Kubernetes object is
+// larger.
 const maxValue = 3 << 20 / expression.BytesPerStep
 
-// toJSON is a value of an expression in JSON form. It shares nothing with the value.
+// toJSON returns the JSON form of an expression's value. They share no memory.
 func toJSON(value ref.Val) (any, error) {
 	if expression.Weigh(maxValue, value) > maxValue {
 		return nil, errors.New("the value is too large")

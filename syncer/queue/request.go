@@ -1,4 +1,5 @@
-// Package queue says what waits in the syncer's queue, in which order, and what waits for validators.
+// Package queue defines the requests in the syncer's queue, their priorities,
+// and the order of objects that wait for validators.
 package queue
 
 import (
@@ -6,26 +7,28 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Priorities of requests in a tenant's lane. What is gone, and what the super cluster says of a copy, comes before what the tenant makes,
-// changes or begins to delete: what is under way is finished before more is begun. Last comes what is looked at again or only told.
+// Priorities of requests in a tenant's lane. Deletions and events of the super
+// cluster outrank changes made by the tenant: work under way is finished before
+// new work begins. Periodic checks and reports come last.
 const (
 	PriorityHigh   = 1
 	PriorityNormal = 0
 	PriorityLow    = -1
 )
 
-// Request is one object of a tenant, named as the tenant names it, whichever side the event came from.
+// Request identifies one object of a tenant by the tenant's names, whichever
+// side the event came from.
 type Request struct {
-	// Cluster is the tenant's cluster key.
+	// Cluster is the cluster key of the tenant.
 	Cluster multicluster.ClusterName
 	// Kind is the name of a Kind.
 	Kind string
-	// Key is the tenant's.
+	// Key is the key of the tenant's object.
 	Key client.ObjectKey
 }
 
-// Lane is the lane of the queue that a request waits in: the tenant's.
+// Lane returns the lane of the request in the queue, that of its tenant.
 func (r Request) Lane() string { return string(r.Cluster) }
 
-// String is for logs.
+// String returns the form for logs.
 func (r Request) String() string { return string(r.Cluster) + ": " + r.Kind + " " + r.Key.String() }

@@ -7,28 +7,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// ErrNotItsTurn is why an object has not been written yet. It waits for its turn, and no worker does.
-var ErrNotItsTurn = errors.New("validators are asked about another object of the tenant; this one waits for its turn")
+// ErrNotItsTurn is returned for an object that has to wait for the validation
+// of another. No worker waits.
+var ErrNotItsTurn = errors.New("another object of the tenant is being validated; waiting")
 
-// Turn serializes the validation of one tenant, which is locked meanwhile. A request that cannot take the turn is set aside and called
-// again when the turn is free, so that no worker waits for it.
+// Turn serializes the validation of one tenant, which is locked meanwhile. A
+// request that cannot acquire it is parked and requeued when it is released, so
+// that no worker waits for it.
 type Turn struct {
-	// call has a request handed out again.
+	// call requeues a request.
 	call func(Request)
 
 	mu    sync.Mutex
 	taken bool
-	// waiting are the requests that found it taken, in order.
+	// waiting are the parked requests, in order.
 	waiting []Request
 	known   sets.Set[Request]
-	// called is the one that was handed out again last, until it has ended.
+	// called is the last requeued request, until its reconcile has ended.
 	called *Request
 }
 
-// NewTurn makes the turn of a tenant, which nobody has. It calls requests that are to be tried again.
+// NewTurn returns the turn of a tenant, which is free. It calls call to requeue
+// a request.
 func NewTurn(call func(Request)) *Turn { return &Turn{call: call, known: sets.New[Request]()} }
 
-// Take takes the turn if it is free.
+// Take acquires the turn if it is free, and reports whether it did.
 func (t *Turn) Take() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,14 +42,15 @@ func (t *Turn) Take() bool {
 	return true
 }
 
-// Give gives the turn back. The next is called when the request has ended.
+// Give releases the turn. The next request is called when the reconcile of this
+// one has ended.
 func (t *Turn) Give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken = false
 }
 
-// Wait puts a request among those that wait.
+// Wait parks a request.
 func (t *Turn) Wait(r Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,15 +60,17 @@ func (t *Turn) Wait(r Request) {
 	}
 }
 
-// Ended is told of every request that has ended, whether it had the turn or not, and calls the next if the turn is free. One that was
-// called may have found nothing to write any more.
+// Ended must be called after the reconcile of every request, whether it had the
+// turn or not. It calls the next request if the turn is free. A request that
+// was called may no longer need the turn.
 func (t *Turn) Ended(r Request) {
 	if next := t.next(r); next != nil {
 		t.call(*next)
 	}
 }
 
-// next is the request to be called after this one has ended; nil for none, or if one is called already.
+// next returns the request to call after this one has ended; nil if there is
+// none, or if one is called already.
 func (t *Turn) next(ended Request) *Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()

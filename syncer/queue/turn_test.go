@@ -12,7 +12,8 @@ func podRequest(name string) Request {
 	return Request{Cluster: "red", Kind: "Pod", Key: client.ObjectKey{Namespace: "shop", Name: name}}
 }
 
-// TestTurn: one has it at a time, and those who wait are called one after the other, in order.
+// TestTurn checks that one request has it at a time, and parked requests are
+// called one after the other, in order.
 func TestTurn(t *testing.T) {
 	var called []string
 	turns := NewTurn(func(r Request) { called = append(called, r.Key.Name) })
@@ -23,7 +24,7 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	if !turns.Take() || turns.Take() {
-		t.Error("nobody has it, or two")
+		t.Error("none has it, or two")
 	}
 	for _, name := range []string{"b", "c", "b", "d"} {
 		turns.Wait(podRequest(name))
@@ -34,7 +35,7 @@ func TestTurn(t *testing.T) {
 	turns.Ended(podRequest("a"))
 	want("b")
 	turns.Ended(podRequest("other"))
-	want("b") // it comes, and then the next is called
+	want("b") // when it has ended, the next is called
 	if !turns.Take() {
 		t.Error("it is not free")
 	}
@@ -45,7 +46,8 @@ func TestTurn(t *testing.T) {
 	want("b", "c", "d")
 }
 
-// TestTurnIsNotLost: the turn becomes free between being found taken and waiting.
+// TestTurnIsNotLost checks that the turn may be released between a failed Take
+// and Wait.
 func TestTurnIsNotLost(t *testing.T) {
 	called := 0
 	turns := NewTurn(func(Request) { called++ })
@@ -62,7 +64,8 @@ func TestTurnIsNotLost(t *testing.T) {
 	}
 }
 
-// TestTurnOfACrowd: whoever waits gets it, whatever overtakes.
+// TestTurnOfACrowd checks that each request that waits gets the turn, whichever
+// others overtake it.
 func TestTurnOfACrowd(t *testing.T) {
 	const crowd = 1000
 	var queue []Request

@@ -11,12 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A server that accepts no connections is tried again after retryFirst, then after twice as long each time, up to retryMost.
+// Connections to a server that refuses them are retried after retryFirst, and
+// the delay doubles each time, up to retryMost.
 const retryFirst, retryMost = 250 * time.Millisecond, 4 * time.Second
 
-// Patient has the watches that go through a transport wait for a server that accepts no connections, where others fail. An
-// informer waits twice as long after each failure, up to a minute: an outage of half a minute would leave it blind for as long
-// again. One watch of the transport tries; when it gets through, the others follow.
+// Patient makes the watches of a transport wait while a server refuses
+// connections, instead of failing. An informer doubles its delay after each
+// failure, up to a minute: after an outage of half a minute it would stay
+// disconnected for as long again. One watch of the transport retries; when it
+// succeeds, the others follow.
 func Patient(next http.RoundTripper) http.RoundTripper {
 	turn := make(chan struct{}, 1)
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -34,7 +37,8 @@ func Patient(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// insist sends a request that failed until the server accepts the connection or nobody waits any more.
+// insist retries a failed request until the server accepts the connection or
+// the request's context is done.
 func insist(next http.RoundTripper, r *http.Request, err error) (*http.Response, error) {
 	var answer *http.Response
 	logger := log.Log.WithName("syncer").WithValues("server", r.URL.Host)
@@ -44,7 +48,7 @@ func insist(next http.RoundTripper, r *http.Request, err error) (*http.Response,
 		answer, err = next.RoundTrip(r) //nolint:bodyclose // the caller's to close
 		if NotAccepted(err) && !failed {
 			failed = true
-			logger.Info("An apiserver accepts no connections; it is tried again", "cause", err.Error())
+			logger.Info("The apiserver accepts no connections; retrying", "cause", err.Error())
 		}
 		return !NotAccepted(err), nil
 	})
@@ -54,7 +58,8 @@ func insist(next http.RoundTripper, r *http.Request, err error) (*http.Response,
 	return answer, err
 }
 
-// NotAccepted says whether a request did not even reach the server.
+// NotAccepted reports whether a request failed because the connection was not
+// accepted.
 func NotAccepted(err error) bool {
 	failure, ok := errors.AsType[*net.OpError](err)
 	return ok && failure.Op == "dial"

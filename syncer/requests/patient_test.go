@@ -15,7 +15,7 @@ import (
 
 var errRefused = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 
-// server accepts connections after so many requests.
+// server accepts connections after a number of requests.
 type server struct {
 	after    int64
 	requests atomic.Int64
@@ -57,7 +57,7 @@ func TestOneWatchTriesForAll(t *testing.T) {
 		wait.Go(func() {
 			request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=true", nil)
 			if _, err := transport.RoundTrip(request); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("got %v when nobody waits any more, want the server's refusal", err)
+				t.Errorf("got %v after the context is done, want the server's error", err)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestOthersDoNotWait(t *testing.T) {
 			t.Errorf("got %v, want the server's refusal", err)
 		}
 	}
-	// What is wrong once the server has accepted is the informer's to see.
+	// Errors after the server has accepted are handled by the informer.
 	broken := RoundTripper(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })
 	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", nil)
 	if _, err := Patient(broken).RoundTrip(request); !errors.Is(err, syscall.ECONNRESET) {

@@ -1,4 +1,5 @@
-// Package requests tells requests to apiservers apart, and counts those of the syncer.
+// Package requests classifies, counts and times the syncer's requests to
+// apiservers.
 package requests
 
 import (
@@ -12,23 +13,24 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// Sides that requests go to.
+// Sides of the syncer.
 const (
 	Super  = "super"
 	Tenant = "tenant"
 )
 
-// failed stands for the status of a request that got no answer.
+// failed is the status code of a request without an answer.
 const failed = "none"
 
-// Counter counts requests by side, verb, resource and status, and the watches that are open. It does not tell tenants apart: that
-// would be a series for each, for ever.
+// Counter counts requests by side, verb, resource and status code, and the open
+// watches. It has no label for the tenant: the number of series would grow
+// without bound.
 type Counter struct {
 	requests *prometheus.CounterVec
 	watches  *prometheus.GaugeVec
 }
 
-// NewCounter makes a counter and registers its metrics.
+// NewCounter creates a counter and registers its metrics.
 func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 	c := &Counter{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +48,8 @@ func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 	return c, registerer.Register(c.watches)
 }
 
-// Wrap counts the requests that go through a transport to a side, and times them where their context has a [Timer].
+// Wrap counts the requests of a transport to a side, and times them if their
+// context has a [Timer].
 func (c *Counter) Wrap(side string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -89,14 +92,14 @@ func (c *Counter) count(answer *http.Response, err error, side, verb, resource s
 	c.requests.WithLabelValues(side, verb, resource, code).Inc()
 }
 
-// openBody is the body of an answer that is counted while it is open.
+// openBody is the body of an answer that calls a function when it is closed.
 type openBody struct {
 	io.ReadCloser
 
 	closed func()
 }
 
-// countOpen counts a body until it is closed, however often that is.
+// countOpen counts a body until it is first closed.
 func countOpen(body io.ReadCloser, open prometheus.Gauge) io.ReadCloser {
 	open.Inc()
 	return &openBody{body, sync.OnceFunc(open.Dec)}
@@ -108,13 +111,14 @@ func (b *openBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// RoundTripper is a function that sends requests.
+// RoundTripper is a function that implements http.RoundTripper.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip sends the request.
+// RoundTrip implements http.RoundTripper.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// classify reads the verb and the resource, with its subresource, from a request (Kubernetes API Concepts: resource URIs).
+// classify returns the verb and the resource, with its subresource, of a
+// request (Kubernetes API Concepts: resource URIs).
 func classify(r *http.Request) (verb, resource string) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -135,10 +139,11 @@ func classify(r *http.Request) (verb, resource string) {
 	return verbOf(r, len(parts) > 1), resource
 }
 
-// IsWatch says whether a request opens a watch.
+// IsWatch reports whether a request opens a watch.
 func IsWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
 
-// verbOf is the API's verb for a request to one object or to all.
+// verbOf returns the API's verb for a request for one object or for a
+// collection.
 func verbOf(r *http.Request, one bool) string {
 	switch r.Method {
 	case http.MethodPost:

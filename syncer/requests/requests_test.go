@@ -74,7 +74,8 @@ vc_syncer_requests_total{code="none",resource="pods",side="tenant",verb="list"} 
 	}
 }
 
-// TestWrapCountsOpenWatches: a watch is open until it is closed; other answers are no watches.
+// TestWrapCountsOpenWatches checks that a watch counts until it is closed, and
+// other answers do not count.
 func TestWrapCountsOpenWatches(t *testing.T) {
 	c, err := NewCounter(prometheus.NewRegistry())
 	if err != nil {

@@ -8,16 +8,17 @@ import (
 // Tally counts the requests that are sent with a context.
 type Tally struct{ super, tenant atomic.Int64 }
 
-// tallyKey is where a context has its tally.
+// tallyKey is the key of the tally in a context.
 type tallyKey struct{}
 
-// Tallied returns a context and the tally of the requests that are sent with it, of those that a [Counter] counts.
+// Tallied returns a context and the tally of its requests, as far as a
+// [Counter] counts them.
 func Tallied(ctx context.Context) (context.Context, *Tally) {
 	t := &Tally{}
 	return context.WithValue(ctx, tallyKey{}, t), t
 }
 
-// To is how many requests were sent to a side until now.
+// To returns the number of requests that were sent to a side so far.
 func (t *Tally) To(side string) int { return int(t.of(side).Load()) }
 
 func (t *Tally) of(side string) *atomic.Int64 {

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestTally: a request counts in the tally of the context that it is sent with, whatever is derived from that, and in no other.
+// TestTally checks that a request counts in the tally of its context, including
+// derived contexts, and in no other.
 func TestTally(t *testing.T) {
 	c, err := NewCounter(prometheus.NewRegistry())
 	if err != nil {

@@ -4,20 +4,22 @@ import "context"
 
 // Timer times requests.
 type Timer interface {
-	// Begin notes that a request to a side begins. The function that it returns notes the end: answered, with all of the answer
-	// read, or failed.
+	// Begin is called when a request to a side begins. It returns a function to
+	// call at the end: answered is set if the complete answer was read, and not
+	// if the request failed.
 	Begin(side string) (end func(answered bool))
 }
 
-// timerKey is where a context has its timer.
+// timerKey is the key of the timer in a context.
 type timerKey struct{}
 
-// Timed returns a context whose requests are timed, of those that a [Counter] counts. Watches are not.
+// Timed returns a context whose requests are timed, as far as a [Counter]
+// counts them. Watches are not timed.
 func Timed(ctx context.Context, t Timer) context.Context {
 	return context.WithValue(ctx, timerKey{}, t)
 }
 
-// begin notes that a request begins, if it is timed.
+// begin calls the timer of a context, if it has one.
 func begin(ctx context.Context, side string) (end func(answered bool)) {
 	if t, ok := ctx.Value(timerKey{}).(Timer); ok {
 		return t.Begin(side)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// journal is a timer that writes down what it is told.
+// journal is a timer that records its calls.
 type journal []string
 
 func (j *journal) Begin(side string) func(bool) {
@@ -20,7 +20,8 @@ func (j *journal) Begin(side string) func(bool) {
 	return func(answered bool) { *j = append(*j, fmt.Sprint(side, " answered: ", answered)) }
 }
 
-// TestTimer: a request lasts until its answer has been read, or until it fails; a watch is not timed.
+// TestTimer checks that a request lasts until its answer has been read, or
+// until it fails; a watch is not timed.
 func TestTimer(t *testing.T) {
 	c, err := NewCounter(prometheus.NewRegistry())
 	if err != nil {

@@ -13,10 +13,11 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// dialer makes connections.
+// dialer opens connections.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dial makes connections on which nothing is sent after the fence has closed.
+// dial returns a dialer whose connections send no data after the fence has
+// closed.
 func (f *fence) dial(next dialer) dialer {
 	if next == nil {
 		next = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
@@ -32,7 +33,7 @@ func (f *fence) dial(next dialer) dialer {
 	}
 }
 
-// conn is a connection that ends with the fence.
+// conn is a connection that is closed with the fence.
 type conn struct {
 	net.Conn
 	fence   *fence
@@ -53,7 +54,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset closes the connection and throws away what the kernel has not sent yet, which would go on trying otherwise.
+// reset closes the connection and discards unsent data, which the kernel would
+// otherwise retransmit.
 func (c *conn) reset() {
 	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = tcp.SetLinger(0)

@@ -12,31 +12,35 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// errNotYet is why nothing is written by a replica that has no lease yet.
+// errNotYet is returned for writes before the replica has a lease.
 var errNotYet = errors.New("this replica has no lease yet, so it may not write")
 
-// errLapsed is why nothing is written by a replica that has lost its lease: the others may have its tenants by now.
+// errLapsed is returned for writes after the replica has lost its lease: other
+// replicas may serve its tenants.
 var errLapsed = errors.New(
-	"this replica's lease was not renewed in time, or deleted, so that others may serve its tenants; it ends, to be started anew")
+	"this replica's lease was not renewed in time, or deleted, so that others may serve its tenants; exiting to be restarted")
 
-// fence keeps a replica from writing when others may take its lease for dead. It is open while the last renewal is not older than
-// the term, and once it has been found closed it stays so.
+// fence prevents a replica from writing when others may consider its lease
+// expired. It is open while the last renewal is not older than the term. Once
+// it was found closed, it stays closed.
 type fence struct {
-	// renewed is when the last renewal that succeeded was sent; nil before the first.
+	// renewed is when the last successful renewal was sent; nil before the
+	// first.
 	renewed atomic.Pointer[time.Time]
-	// closed ends when the fence closes for good.
+	// closed is done when the fence has closed permanently.
 	closed context.Context
 	close  context.CancelFunc
 }
 
-// newFence makes a fence that opens with the first renewal.
+// newFence returns a fence that opens with the first renewal.
 func newFence() *fence {
 	f := &fence{}
 	f.closed, f.close = context.WithCancel(context.Background())
 	return f
 }
 
-// renew is told of a renewal that succeeded, and when it was sent. It comes too late if the fence has closed meanwhile.
+// renew records a successful renewal and when it was sent. It fails if the
+// fence has closed meanwhile.
 func (f *fence) renew(sent time.Time) error {
 	if err := f.check(time.Now()); errors.Is(err, errLapsed) {
 		return err
@@ -45,7 +49,7 @@ func (f *fence) renew(sent time.Time) error {
 	return nil
 }
 
-// check says whether the replica may write now.
+// check returns an error if the replica must not write now.
 func (f *fence) check(now time.Time) error {
 	renewed := f.renewed.Load()
 	switch {
@@ -60,14 +64,15 @@ func (f *fence) check(now time.Time) error {
 	return nil
 }
 
-// left is for how long a renewal keeps the fence open. Both clocks have a say: the monotonic one stands still while a machine is
-// suspended, the other one can be set back.
+// left returns how long a renewal keeps the fence open. It uses both clocks:
+// the monotonic clock stops while a machine is suspended, the wall clock can be
+// set back.
 func left(renewed, now time.Time) time.Duration {
 	monotonic, wall := now.Sub(renewed), now.Round(0).Sub(renewed.Round(0))
 	return term - max(monotonic, wall)
 }
 
-// watch closes the fence when its time comes, until ctx ends.
+// watch closes the fence when it expires, until ctx is done.
 func (f *fence) watch(ctx context.Context) {
 	for {
 		next := term
@@ -87,9 +92,10 @@ func (f *fence) watch(ctx context.Context) {
 	}
 }
 
-// guard puts the fence into the connections that are made with a configuration. A request that writes is refused when the fence is
-// closed, and after it has closed no byte leaves on a connection: a request may have passed the first check and wait, for its
-// connection or for a processor, until the lease is gone.
+// guard adds the fence to the connections of a configuration. A write is
+// rejected when the fence is closed, and after it has closed no byte is sent on
+// a connection: a request may have passed the first check and then wait, for
+// its connection or for a processor, until the lease has expired.
 func (f *fence) guard(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -108,5 +114,5 @@ func (f *fence) guard(config *rest.Config) {
 	config.Dial = f.dial(config.Dial)
 }
 
-// reads says whether a request changes nothing.
+// reads reports whether a request is read-only.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

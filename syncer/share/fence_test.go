@@ -44,7 +44,7 @@ func TestFence(t *testing.T) {
 func TestAFenceThatHasClosedStaysSo(t *testing.T) {
 	f := newFence()
 	if err := f.renew(time.Now().Add(-term)); err != nil {
-		t.Fatal(err) // the first renewal, whose answer took its time
+		t.Fatal(err) // the first renewal, whose answer was slow
 	}
 	if err := f.renew(time.Now()); !errors.Is(err, errLapsed) {
 		t.Errorf("got %v: a renewal that came too late opens it again", err)
@@ -78,7 +78,8 @@ func TestAFenceClosesByItselfUnlessItIsRenewed(t *testing.T) {
 	})
 }
 
-// guarded is a server that answers with the method of a request, and what sends requests to it through a fence.
+// guarded returns a server that answers with the method of a request, and a
+// client with a fence.
 func guarded(t *testing.T, f *fence) (send func(method string) (*http.Response, error)) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +129,8 @@ func TestWhatWritesIsRefused(t *testing.T) {
 	}
 }
 
-// TestConnectionsEndWithTheFence: also those with a stream that is open.
+// TestConnectionsEndWithTheFence checks connections, including those with an
+// open stream.
 func TestConnectionsEndWithTheFence(t *testing.T) {
 	f := newFence()
 	answer, err := guarded(t, f)(http.MethodGet)
@@ -142,11 +144,12 @@ func TestConnectionsEndWithTheFence(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentAfterTheFence: on a connection from before, by a request that has passed the first check.
+// TestNothingIsSentAfterTheFence checks a connection that was open before, with
+// a request that has passed the first check.
 func TestNothingIsSentAfterTheFence(t *testing.T) {
 	f := newFence()
 	renewed := time.Now().Add(-term)
-	f.renewed.Store(&renewed) // the time is over, and nobody has noticed yet
+	f.renewed.Store(&renewed) // expired, but not noticed yet
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	c := &conn{Conn: ours, fence: f}

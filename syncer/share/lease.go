@@ -17,39 +17,44 @@ import (
 )
 
 const (
-	// duration is how long a lease has to stand unchanged until others take its replica for dead.
+	// duration is how long a lease has to be unchanged until other replicas
+	// consider it expired.
 	duration = 15 * time.Second
-	// term is for how long after a renewal a replica writes: the rest of the duration is for requests on their way, and for clocks
-	// that do not run alike.
+	// term is how long a replica may write after a renewal. The rest of
+	// duration allows for requests in flight, and for clock drift.
 	term = 12 * time.Second
-	// renewEvery is how long a lease is left alone, retryEvery how long after a renewal that failed.
+	// renewEvery is the interval of renewals, retryEvery the delay after a
+	// failed one.
 	renewEvery, retryEvery = 2 * time.Second, time.Second
-	// requestTimeout is how long a request about leases may take.
+	// requestTimeout is the timeout of requests for leases.
 	requestTimeout = 4 * time.Second
 )
 
-// Namespace is where the leases are by default. It is not the one that the program runs in: the names of leases cannot be told before,
-// so the right to write them is one to all in the namespace.
+// Namespace is the default namespace of the leases. It is not the program's
+// namespace: the names of leases are not known in advance, so the role that
+// allows writing them applies to all leases in the namespace.
 const Namespace = "vc-syncer-replicas"
 
-// viewAnnotation is on a replica's lease: the replicas among whom it takes the tenants to be divided.
+// viewAnnotation on a replica's lease has the replicas among which it divides
+// the tenants.
 const viewAnnotation = names.Domain + "/divided-among"
 
-// ofReplicas selects the leases of replicas of a syncer.
+// ofReplicas is the label of the leases of a syncer's replicas.
 const ofReplicas = names.Domain + "/replica-of"
 
-// lease is a replica's own lease. Every write of it names the UID and the version that was read, so that one that was deleted is never
-// made again.
+// lease is the replica's own lease. Every write has the UID and the version of
+// the lease that was read, so that a deleted lease is never created again.
 type lease struct {
 	client coordination.LeaseInterface
 	fence  *fence
 
 	mu   sync.Mutex
-	last *coordinationv1.Lease // as it was last read or written
-	view view                  // that is written from now on
+	last *coordinationv1.Lease // as last read or written
+	view view                  // for the next write
 }
 
-// newLease makes what a replica's lease of a syncer begins as, with a name that no process had before.
+// newLease returns the initial lease of a replica of a syncer, with a unique
+// name.
 func newLease(client coordination.LeaseInterface, fence *fence, syncer string) *lease {
 	name := syncer + "-" + rand.String(10)
 	return &lease{client: client, fence: fence, last: &coordinationv1.Lease{
@@ -61,10 +66,10 @@ func newLease(client coordination.LeaseInterface, fence *fence, syncer string) *
 	}}
 }
 
-// name is the replica's name, too.
+// name returns the name of the lease, which is also the replica's.
 func (l *lease) name() string { return *l.last.Spec.HolderIdentity }
 
-// create creates the lease, which claims nothing yet.
+// create creates the lease, without a view.
 func (l *lease) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -73,13 +78,13 @@ func (l *lease) create(ctx context.Context) error {
 	l.last.Spec.RenewTime = l.last.Spec.AcquireTime
 	created, err := l.client.Create(ctx, l.last, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("creating the replica's lease %s: %w", l.name(), err)
+		return fmt.Errorf("create the replica's lease %s: %w", l.name(), err)
 	}
 	l.last = created
 	return l.fence.renew(sent)
 }
 
-// publish writes a view, and says whether that is known to have been done.
+// publish writes a view. If it returns nil, the write has succeeded.
 func (l *lease) publish(ctx context.Context, v view) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +92,7 @@ func (l *lease) publish(ctx context.Context, v view) error {
 	return l.lockedWrite(ctx)
 }
 
-// keep renews the lease until ctx ends or the fence closes.
+// keep renews the lease until ctx is done or the fence closes.
 func (l *lease) keep(ctx context.Context) {
 	for next := renewEvery; ; {
 		select {
@@ -99,7 +104,7 @@ func (l *lease) keep(ctx context.Context) {
 		}
 		next = renewEvery
 		if err := l.renew(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Cannot renew the replica's lease; it is tried again", "lease", l.name())
+			log.FromContext(ctx).Error(err, "Cannot renew the replica's lease; retrying", "lease", l.name())
 			next = retryEvery
 		}
 	}
@@ -111,8 +116,8 @@ func (l *lease) renew(ctx context.Context) error {
 	return l.lockedWrite(ctx)
 }
 
-// lockedWrite renews the lease, with the view. An earlier write of which no answer came may have been carried out: then the lease is
-// read and written again.
+// lockedWrite renews the lease, with the view. An earlier write without an
+// answer may have succeeded: in this case the lease is read and written again.
 func (l *lease) lockedWrite(ctx context.Context) error {
 	err := l.lockedUpdate(ctx)
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -139,7 +144,8 @@ func (l *lease) lockedUpdate(ctx context.Context) error {
 	return l.fence.renew(sent)
 }
 
-// lockedRead reads a lease that is not as it was last seen. When it is gone, or another one, this replica is dead to the others.
+// lockedRead reads a lease that has changed. If it was deleted or replaced,
+// other replicas consider this one dead.
 func (l *lease) lockedRead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -155,7 +161,7 @@ func (l *lease) lockedRead(ctx context.Context) error {
 	return nil
 }
 
-// release deletes the lease of a replica that serves nothing any more.
+// release deletes the lease of a replica that no longer serves any tenant.
 func (l *lease) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -163,7 +169,7 @@ func (l *lease) release(ctx context.Context) error {
 	defer l.mu.Unlock()
 	err := l.client.Delete(ctx, l.name(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.last.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting the replica's lease %s: %w", l.name(), err)
+		return fmt.Errorf("delete the replica's lease %s: %w", l.name(), err)
 	}
 	return nil
 }

@@ -2,19 +2,20 @@ package share
 
 import "slices"
 
-// member decides what one replica serves. It does no I/O: it is told what the leases of the others say, and that its own view has
-// been published.
+// member decides which tenants one replica serves. It does no I/O: it gets the
+// leases of the others, and reports of publishing its own view.
 type member struct {
 	replica string
-	// view is what was published last, or is to be; nil before the first time.
+	// view is the last published view, or the one to publish; nil initially.
 	view      view
 	published bool
 }
 
-// see takes in what the leases say that were listed after the last call to wrote. The shares that it returns have to be served, and
-// nothing else may be any more, before the view is published; if it has to be, nothing begins before that has been done and the leases
-// have been listed again.
-func (m *member) see(others claims) (shares Shares, publish bool) {
+// observe evaluates the leases that were listed after the last call of wrote.
+// The returned shares have to be served, and no others any more, before the
+// view is published. If publish is set, the replica must not begin to serve a
+// tenant until the view is published and the leases are listed again.
+func (m *member) observe(others claims) (shares Shares, publish bool) {
 	if now := others.with(m.replica); !slices.Equal(now, m.view) {
 		m.view, m.published = now, false
 	}
@@ -24,5 +25,5 @@ func (m *member) see(others claims) (shares Shares, publish bool) {
 	return Shares{replica: m.replica, view: m.view, listed: true, claims: others}, false
 }
 
-// wrote is told that the view has been published.
+// wrote records that the view has been published.
 func (m *member) wrote() { m.published = true }

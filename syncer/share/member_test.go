@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The model: replicas that share a store of leases, each of which does one step at a time, in an order that chance says. Between any
-// two steps of one, the others can do as many as they like.
+// The model has replicas that share a store of leases. Each does one step at a
+// time, in random order. Between any two steps of one, the others can do any
+// number of steps.
 
-// modelTenants is how many tenants there are.
+// modelTenants is the number of tenants.
 const modelTenants = 12
 
 func modelTenant(i int) types.NamespacedName {
@@ -26,34 +27,34 @@ type modelLease struct {
 	version int
 }
 
-// modelWrite is a write on its way.
+// modelWrite is a write in flight.
 type modelWrite struct {
 	replica string
 	modelLease
 }
 
-// model is the store, the replicas, and what is between them.
+// model is the store, the replicas, and the writes in flight.
 type model struct {
 	random   *rand.Rand
 	leases   map[string]modelLease
 	version  int
 	replicas []*modelReplica
 	late     []modelWrite
-	calm     bool // nothing goes wrong any more
+	calm     bool // no more faults
 }
 
-// modelReplica is a replica: what it does next, and what it serves.
+// modelReplica is a replica: its next step, and the tenants that it serves.
 type modelReplica struct {
 	*member
 	step    func()
 	shares  Shares
 	serving map[int]bool
-	known   modelLease // its lease as it last read it
-	fenced  bool       // its lease has run out: it writes nothing any more, whatever it takes itself to serve
+	known   modelLease // its lease as last read
+	fenced  bool       // its lease has expired: it writes nothing, whatever it serves
 	asleep  int
 }
 
-// join adds a replica: its lease claims nothing at first.
+// join adds a replica with a lease without a view.
 func (m *model) join() {
 	r := &modelReplica{member: &member{replica: fmt.Sprintf("vc-syncer-%010x", m.random.Uint64N(1<<40))}, serving: map[int]bool{}}
 	m.version++
@@ -63,7 +64,7 @@ func (m *model) join() {
 	m.replicas = append(m.replicas, r)
 }
 
-// list reads the leases, and has the replica act upon them some time later.
+// list reads the leases, and schedules the replica to apply them.
 func (m *model) list(r *modelReplica) {
 	others := claims{}
 	for id, l := range m.leases {
@@ -74,9 +75,10 @@ func (m *model) list(r *modelReplica) {
 	r.step = func() { m.act(r, others) }
 }
 
-// act lets go of what is not the replica's any more. Its view is published some time later.
+// act stops to serve tenants that are not assigned to the replica, and
+// schedules publishing its view.
 func (m *model) act(r *modelReplica, others claims) {
-	shares, publish := r.see(others)
+	shares, publish := r.observe(others)
 	r.shares = shares
 	maps.DeleteFunc(r.serving, func(t int, _ bool) bool { return !shares.Keeps(modelTenant(t)) })
 	r.step = func() { m.list(r) }
@@ -85,7 +87,7 @@ func (m *model) act(r *modelReplica, others claims) {
 	}
 }
 
-// publish writes the view. The answer may get lost, and the write may come late.
+// publish writes the view. The answer may get lost, and the write may be late.
 func (m *model) publish(r *modelReplica) {
 	write := modelWrite{r.replica, modelLease{r.view, r.known.version}}
 	r.step = func() { m.list(r) }
@@ -100,10 +102,10 @@ func (m *model) publish(r *modelReplica) {
 			r.wrote()
 		}
 	}
-	r.known = m.leases[r.replica] // what a conflict has it read
+	r.known = m.leases[r.replica] // read because of a conflict
 }
 
-// write writes a lease that nobody has written meanwhile.
+// write writes a lease unless it was changed meanwhile.
 func (m *model) write(w modelWrite) bool {
 	if now, ok := m.leases[w.replica]; !ok || now.version != w.version {
 		return false
@@ -113,14 +115,14 @@ func (m *model) write(w modelWrite) bool {
 	return true
 }
 
-// begin begins to serve a tenant, if it may be.
+// begin begins to serve a tenant, if that is allowed.
 func (r *modelReplica) begin(t int) {
 	if r.shares.Begins(modelTenant(t)) {
 		r.serving[t] = true
 	}
 }
 
-// chance does one thing.
+// chance does one random step.
 func (m *model) chance() {
 	r := m.replicas[m.random.IntN(len(m.replicas))]
 	switch what := m.random.IntN(100); {
@@ -144,7 +146,7 @@ func (m *model) chance() {
 	}
 }
 
-// owners are the replicas that write for a tenant.
+// owners returns the replicas that write for a tenant.
 func (m *model) owners(t int) []string {
 	var owners []string
 	for _, r := range m.replicas {
@@ -178,10 +180,11 @@ func TestATenantHasOneOwner(t *testing.T) {
 	}
 }
 
-// alive are the replicas that have a lease.
+// alive returns the replicas that have a lease.
 func (m *model) alive() []string { return slices.Sorted(maps.Keys(m.leases)) }
 
-// settle has the leases of the dead deleted, and everybody else do all that there is to do.
+// settle deletes the leases of dead replicas, and lets the others complete all
+// steps.
 func (m *model) settle() {
 	for _, r := range m.replicas {
 		if r.fenced {
@@ -201,7 +204,7 @@ func (m *model) settle() {
 	}
 }
 
-// TestTenantsAreDividedEvenly: with names like those that replicas and tenants have.
+// TestTenantsAreDividedEvenly uses realistic names of replicas and tenants.
 func TestTenantsAreDividedEvenly(t *testing.T) {
 	const tenants, replicas = 600, 3
 	for seed := range uint64(20) {

@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are what a replica tells of sharing the tenants.
+// Metrics are the metrics of a replica that shares the tenants.
 type Metrics struct {
 	replicas, writes prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		replicas: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -27,13 +27,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.replicas, m.writes} {
 		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of sharing: %w", err)
+			return nil, fmt.Errorf("register the metrics of sharing: %w", err)
 		}
 	}
 	return m, nil
 }
 
-// open notes that a replica may write until its fence closes.
+// open records that a replica may write until its fence closes.
 func (m *Metrics) open(f *fence) {
 	m.writes.Set(1)
 	context.AfterFunc(f.closed, func() { m.writes.Set(0) })

@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// peers are the other replicas of a syncer, by their leases. A lease counts for as long as it is there; whoever sees that one has
-// stood unchanged for its duration deletes it.
+// peers are the other replicas of a syncer, by their leases. A lease counts as
+// long as it exists; a replica that observes that a lease was not changed for
+// its duration deletes it.
 type peers struct {
 	client coordination.LeaseInterface
 	self   string
@@ -22,19 +23,21 @@ type peers struct {
 	seen   map[string]sighting
 }
 
-// sighting is when a version of a lease was first seen, by this process' monotonic clock: those of two machines are never compared.
+// sighting is when a version of a lease was first observed, by the monotonic
+// clock of this process: clocks of two machines are never compared.
 type sighting struct {
 	version string
 	at      time.Time
 }
 
-// list asks the super cluster, not a cache of it, for the leases of the others, and returns their views.
+// list reads the leases of the others from the super cluster, not from a cache,
+// and returns their views.
 func (p *peers) list(ctx context.Context) (claims, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.syncer})
 	if err != nil {
-		return nil, fmt.Errorf("listing the leases of the replicas: %w", err)
+		return nil, fmt.Errorf("list the leases of the replicas: %w", err)
 	}
 	now, others, own := time.Now(), claims{}, false
 	for i := range list.Items {
@@ -42,7 +45,7 @@ func (p *peers) list(ctx context.Context) (claims, error) {
 		switch {
 		case l.Name == p.self:
 			own = true
-		case p.dead(l, now) && p.bury(ctx, l):
+		case p.expired(l, now) && p.remove(ctx, l):
 		default:
 			others[l.Name] = parseView(l.Annotations[viewAnnotation])
 		}
@@ -54,8 +57,8 @@ func (p *peers) list(ctx context.Context) (claims, error) {
 	return others, nil
 }
 
-// dead says whether a lease has stood unchanged for its duration.
-func (p *peers) dead(l *coordinationv1.Lease, now time.Time) bool {
+// expired reports whether a lease was not changed for its duration.
+func (p *peers) expired(l *coordinationv1.Lease, now time.Time) bool {
 	last, known := p.seen[l.Name]
 	if !known || last.version != l.ResourceVersion {
 		p.seen[l.Name] = sighting{l.ResourceVersion, now}
@@ -68,16 +71,17 @@ func (p *peers) dead(l *coordinationv1.Lease, now time.Time) bool {
 	return now.Sub(last.at) >= patience
 }
 
-// bury deletes exactly the lease that was seen, and says whether it is gone. One that was renewed meanwhile stays.
-func (p *peers) bury(ctx context.Context, l *coordinationv1.Lease) bool {
+// remove deletes exactly the observed version of a lease, and reports whether
+// it is gone. A lease that was renewed meanwhile stays.
+func (p *peers) remove(ctx context.Context, l *coordinationv1.Lease) bool {
 	exactly := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}}
 	switch err := p.client.Delete(ctx, l.Name, exactly); {
 	case apierrors.IsNotFound(err):
 		return true
 	case err != nil:
-		log.FromContext(ctx).Error(err, "Cannot delete the lease of a replica that does not renew it", "lease", l.Name)
+		log.FromContext(ctx).Error(err, "Cannot delete an expired lease", "lease", l.Name)
 		return false
 	}
-	log.FromContext(ctx).Info("Another replica does not renew its lease; its tenants are divided anew", "lease", l.Name)
+	log.FromContext(ctx).Info("Deleted the expired lease of another replica; redistributing its tenants", "lease", l.Name)
 	return true
 }

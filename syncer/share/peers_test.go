@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestALeaseIsDeadWhenItStoodUnchanged: by the clock of who looks, whatever time the lease says.
+// TestALeaseIsDeadWhenItStoodUnchanged checks expiry by the observer's clock,
+// whatever time the lease states.
 func TestALeaseIsDeadWhenItStoodUnchanged(t *testing.T) {
 	const longer = 40 * time.Second
 	began := time.Now()
@@ -35,7 +36,7 @@ func TestALeaseIsDeadWhenItStoodUnchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &peers{seen: map[string]sighting{}}
 			for _, l := range looks {
-				if dead := p.dead(l.lease, began.Add(l.after)); dead != l.dead {
+				if dead := p.expired(l.lease, began.Add(l.after)); dead != l.dead {
 					t.Errorf("after %s: dead is %t", l.after, dead)
 				}
 			}

@@ -2,7 +2,8 @@ package share
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// Rules are the rights that sharing takes in the namespace of the leases. Names cannot be told before: each process has a new one.
+// Rules are the RBAC rules for sharing, in the namespace of the leases. They
+// cannot name leases, because each process has a new name.
 func Rules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},

@@ -1,10 +1,16 @@
-// Package share divides the tenants among several replicas of a syncer, so that each is served by one of them at a time, and none
-// writes after its lease is gone.
+// Package share divides the tenants among several replicas of a syncer, so that
+// at most one of them serves a tenant at a time, and none writes after its
+// lease has expired.
 //
-// Each replica has one Lease. It says for how long the replica may write, and among whom the replica takes the tenants to be divided:
-// it serves what rendezvous hashing among these gives to it, and no more. When replicas come or go, each lets go of what is not its own
-// any more, waits until nothing is in flight for that, publishes its new view, and reads the leases again; it begins to serve what is
-// its own now when no other lease still claims it. Since everybody publishes before reading, two can never both begin.
+// Each replica has a Lease. It limits how long the replica may write, and
+// publishes the replicas among which the replica divides the tenants, its view:
+// it serves the tenants that rendezvous hashing among these assigns to it, and
+// no others. When replicas come or go, each replica stops to serve tenants that
+// are not assigned to it any more, waits until no request is in flight for
+// them, publishes its new view, and reads the leases again; then it begins to
+// serve the tenants that are assigned to it, except those that another lease
+// still claims. Since every replica publishes before it reads, two replicas can
+// never both begin.
 package share
 
 import (
@@ -20,13 +26,15 @@ import (
 )
 
 const (
-	// lookEvery is how often the leases of the others are listed.
-	lookEvery = time.Second
-	// letGoTimeout is how long it may take until nothing is in flight any more for tenants that others are to have.
-	letGoTimeout = 20 * time.Second
+	// pollEvery is the interval of listing the leases of the others.
+	pollEvery = time.Second
+	// handOverTimeout limits the wait for requests in flight for tenants of
+	// other replicas.
+	handOverTimeout = 20 * time.Second
 )
 
-// Replica is this process as one of several that share the tenants. It runs as a runnable of a manager.
+// Replica is this process as one of several that share the tenants. It is a
+// runnable of a manager.
 type Replica struct {
 	lease   *lease
 	peers   *peers
@@ -35,12 +43,12 @@ type Replica struct {
 	serve   func(context.Context, Shares) error
 }
 
-// New makes a replica of the syncer of that name, whose leases are in a namespace of the super cluster. The configuration is for
-// requests about leases alone.
+// New returns a replica of the named syncer, with leases in a namespace of the
+// super cluster. It uses the configuration for requests for leases only.
 func New(super *rest.Config, namespace, syncer string, metrics *Metrics) (*Replica, error) {
 	client, err := coordination.NewForConfig(super)
 	if err != nil {
-		return nil, fmt.Errorf("making the client of the replicas' leases: %w", err)
+		return nil, fmt.Errorf("create the client for leases: %w", err)
 	}
 	fence := newFence()
 	lease := newLease(client.Leases(namespace), fence, syncer)
@@ -52,17 +60,21 @@ func New(super *rest.Config, namespace, syncer string, metrics *Metrics) (*Repli
 	}, nil
 }
 
-// Guard has what is sent with a configuration end with the replica's lease.
+// Guard makes requests with a configuration fail when the replica's lease
+// expires.
 func (r *Replica) Guard(config *rest.Config) { r.fence.guard(config) }
 
-// Ready returns why the replica may not write now; nil if its lease is valid.
+// Ready returns an error if the replica must not write now; nil if its lease is
+// valid.
 func (r *Replica) Ready() error { return r.fence.check(time.Now()) }
 
-// Serve tells how tenants are served: serve is called whenever the shares change, and returns when nothing is in flight any more for
-// tenants that they do not keep.
+// Serve sets the function that serves shares. It is called whenever the shares
+// change, and returns when no request is in flight for tenants that it no
+// longer serves.
 func (r *Replica) Serve(serve func(context.Context, Shares) error) { r.serve = serve }
 
-// Start takes part until ctx ends, when it hands its tenants over, or until its lease could not be renewed, which is an error.
+// Start shares the tenants until ctx is done, and then hands its tenants over,
+// or until its lease could not be renewed, which is an error.
 func (r *Replica) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("share").WithValues("replica", r.lease.name())
 	ctx = log.IntoContext(ctx, logger)
@@ -85,16 +97,16 @@ func (r *Replica) Start(ctx context.Context) error {
 	return err
 }
 
-// divide looks for changes until ctx ends.
+// divide follows changes of the leases until ctx is done.
 func (r *Replica) divide(ctx context.Context) error {
-	looking, cancel := context.WithCancel(ctx)
+	polling, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.fence.closed, cancel)()
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	d := &division{Replica: r, member: &member{replica: r.lease.name()}}
 	for {
-		err := d.look(looking)
+		err := d.poll(polling)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -103,30 +115,31 @@ func (r *Replica) divide(ctx context.Context) error {
 		case errors.Is(err, errStuck):
 			return err
 		case err != nil:
-			log.FromContext(ctx).Error(err, "Cannot look for other replicas; it is tried again")
+			log.FromContext(ctx).Error(err, "Cannot divide the tenants; retrying")
 		}
 		select {
-		case <-looking.Done():
+		case <-polling.Done():
 		case <-ticker.C:
 		}
 	}
 }
 
-// leave lets go of all tenants and then of the lease, so that others need not wait until it runs out.
+// leave hands over all tenants and deletes the lease, so that others need not
+// wait until it expires.
 func (r *Replica) leave(ctx context.Context) error {
-	if err := r.letGo(ctx, Shares{}); err != nil {
+	if err := r.handOver(ctx, Shares{}); err != nil {
 		return err
 	}
 	r.fence.close()
 	return r.lease.release(ctx)
 }
 
-// errStuck is why a replica ends that cannot let go of its tenants.
-var errStuck = errors.New("the work for tenants that are to be another replica's does not end; this one ends, to be started anew")
+// errStuck is returned by a replica that cannot hand over its tenants.
+var errStuck = errors.New("requests for tenants of other replicas do not end; exiting to be restarted")
 
-// letGo has shares served, and waits until nothing else is.
-func (r *Replica) letGo(ctx context.Context, shares Shares) error {
-	ctx, cancel := context.WithTimeout(ctx, letGoTimeout)
+// handOver serves shares, and waits until no other tenant is served.
+func (r *Replica) handOver(ctx context.Context, shares Shares) error {
+	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
 	if err := r.serve(ctx, shares); err != nil {
 		return fmt.Errorf("%w: %w", errStuck, err)

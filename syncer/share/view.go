@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
 )
 
-// view is a list of replicas by name, sorted: those among whom a replica takes the tenants to be divided.
+// view is a sorted list of the names of replicas among which a replica divides
+// the tenants.
 type view []string
 
-// parseView reads a view as String writes it.
+// parseView is the inverse of String.
 func parseView(s string) view {
 	if s == "" {
 		return nil
@@ -20,11 +21,12 @@ func parseView(s string) view {
 	return strings.Split(s, ",")
 }
 
-// String is for a lease.
+// String returns the form of a view in a lease.
 func (v view) String() string { return strings.Join(v, ",") }
 
-// gives says whether a tenant is a replica's when the tenants are divided among those in view: the one with the highest hash of
-// both has it, so that a replica that comes or goes moves no tenants but its own.
+// gives reports whether a view assigns a tenant to a replica: the one with the
+// highest hash of both, so that a replica that comes or goes only affects its
+// own tenants.
 func (v view) gives(vc types.NamespacedName, replica string) bool {
 	if len(v) == 0 {
 		return false
@@ -36,29 +38,32 @@ func (v view) gives(vc types.NamespacedName, replica string) bool {
 	return sharder.NewHRW().ShouldOwn(vc.String(), peers, sharder.PeerInfo{ID: replica})
 }
 
-// claims are the views that other replicas have published, by replica.
+// claims are the published views of other replicas, by replica.
 type claims map[string]view
 
-// with is the view of those replicas and one more.
+// with returns the view of these replicas and one more.
 func (c claims) with(replica string) view {
 	all := append(slices.Collect(maps.Keys(c)), replica)
 	slices.Sort(all)
 	return all
 }
 
-// Shares says which tenants are a replica's. Those of the zero value are none.
+// Shares are the tenants that a replica serves. The zero value has none.
 type Shares struct {
 	replica string
 	view    view
-	// listed: the leases were read after the view was published, and claims is what they said.
+	// listed is set if the leases were read after the view was published;
+	// claims is their content.
 	listed bool
 	claims claims
 }
 
-// Keeps says whether a tenant that is served stays so.
+// Keeps reports whether a tenant that the replica serves is still assigned to
+// it.
 func (s Shares) Keeps(vc types.NamespacedName) bool { return s.view.gives(vc, s.replica) }
 
-// Begins says whether a tenant that is not served is to be: it is ours, and no other replica claims it.
+// Begins reports whether the replica may begin to serve a tenant: it is
+// assigned to it, and no other replica claims it.
 func (s Shares) Begins(vc types.NamespacedName) bool {
 	if !s.listed || !s.Keeps(vc) {
 		return false
@@ -71,7 +76,7 @@ func (s Shares) Begins(vc types.NamespacedName) bool {
 	return true
 }
 
-// equal says whether two shares give the same tenants.
+// equal reports whether two shares have the same tenants.
 func (s Shares) equal(t Shares) bool {
 	return s.replica == t.replica && s.listed == t.listed && slices.Equal(s.view, t.view) &&
 		maps.EqualFunc(s.claims, t.claims, slices.Equal[view])

@@ -9,8 +9,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Claim notes the keys of all labels and annotations of a desired copy like those that came from the tenant: what somebody else
-// added to it goes again when it is no longer desired.
+// Claim records the keys of all labels and annotations of a desired copy as if
+// they came from the tenant, so that keys which a patch or the syncer added are
+// removed when they are no longer desired.
 func Claim(desired metav1.Object) {
 	annotations := desired.GetAnnotations()
 	labelsSet, annotationsSet := foreignKeys(desired.GetLabels()), foreignKeys(annotations)
@@ -18,7 +19,7 @@ func Claim(desired metav1.Object) {
 	setKeys(annotations, names.Annotations, annotationsSet)
 }
 
-// foreignKeys is a map without the keys of our domain.
+// foreignKeys returns the map without keys of VirtualCluster's domain.
 func foreignKeys(of map[string]string) map[string]string {
 	out := maps.Clone(of)
 	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })

@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// TestWhatIsClaimedGoesAgain: a key that a patch added is removed when the patch is gone, and the super cluster's own stays.
+// TestWhatIsClaimedGoesAgain checks that a key of a patch is removed with the
+// patch, and that the super cluster's own keys stay.
 func TestWhatIsClaimedGoesAgain(t *testing.T) {
 	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Labels:      map[string]string{names.VCName: "blue", "app": "web", "pool": "fast"},

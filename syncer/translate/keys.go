@@ -7,21 +7,23 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Kinds whose labels selectors name.
+// Kinds whose labels are named by selectors.
 const (
 	podKind       = "Pod"
 	namespaceKind = "Namespace"
 )
 
-// keys are patterns of the keys of labels and annotations.
+// keys are patterns for the keys of labels and annotations.
 type keys struct{ labels, annotations []string }
 
-// familiar are the labels of workloads by which tools of a platform group what they show.
+// familiar are labels of workloads by which tools of a platform group objects.
 var familiar = []string{"app.kubernetes.io/"}
 
-// carried are the keys that go down unchanged with objects of a kind, besides plain ones of pods and services. All others stay in
-// the tenant, unless its policy says otherwise: too many of them instruct a controller, a webhook or a node of the super cluster.
-var carried = map[string]keys{
+// allowed are the keys that are synced down unchanged with objects of a kind,
+// in addition to the plain labels of pods and services. All other keys stay in
+// the tenant unless its policy allows them: too many of them instruct a
+// controller, a webhook or a node of the super cluster.
+var allowed = map[string]keys{
 	podKind: {labels: append([]string{
 		"apps.kubernetes.io/pod-index", "batch.kubernetes.io/", "statefulset.kubernetes.io/pod-name",
 	}, familiar...)},
@@ -30,24 +32,28 @@ var carried = map[string]keys{
 	}},
 	"Endpoints":     {labels: []string{"endpointslice.kubernetes.io/skip-mirror"}},
 	"EndpointSlice": {labels: []string{"endpointslice.kubernetes.io/managed-by", "kubernetes.io/service-name"}},
-	"Ingress":       {annotations: []string{"kubernetes.io/ingress.class"}}, // has to be offered
+	"Ingress":       {annotations: []string{"kubernetes.io/ingress.class"}}, // the class has to be offered
 }
 
-// supers are labels that each apiserver sets by itself. The copy has the super cluster's.
+// supers are labels that each apiserver sets itself. The copy has those of the
+// super cluster.
 var supers = map[string][]string{
 	namespaceKind: {"kubernetes.io/metadata.name"},
 	podKind:       {"topology.kubernetes.io/region", "topology.kubernetes.io/zone"},
 }
 
-// plainLabels are the kinds whose labels without a domain are carried. By Kubernetes' convention they are the user's own, and no
-// component gives them a meaning.
+// plainLabels are the kinds whose labels without a domain are synced down. By
+// Kubernetes' convention these labels are private to the user, and no component
+// interprets them.
 var plainLabels = []string{podKind, "Service"}
 
-// unconventional are labels without a domain that a component interprets: aadpodidbinding gives pods a cloud identity.
+// unconventional are labels without a domain that a component interprets:
+// aadpodidbinding gives pods a cloud identity.
 var unconventional = []string{"aadpodidbinding"}
 
-// withheld are keys that no policy allows: keys that weaken Pod Security admission or that an apiserver enforces or sets itself,
-// keys that name a class in place of the field that is checked, and the notes of other controllers.
+// withheld are keys that no policy can allow: keys that weaken Pod Security
+// admission, that an apiserver enforces or sets itself, or that name a class in
+// place of the validated field, and the bookkeeping of other controllers.
 var withheld = []string{
 	"kubernetes.io/config.*",
 	"kubernetes.io/enforce-mountable-secrets",
@@ -60,29 +66,31 @@ var withheld = []string{
 	"volume.kubernetes.io/",
 }
 
-// carriesLabel reports whether copies of a kind have a label under its own key.
-func (t Tenant) carriesLabel(kind, key string) bool {
+// allowsLabel reports whether copies of a kind have a label under its own key.
+func (t Tenant) allowsLabel(kind, key string) bool {
 	if names.Reserved(key) || matchesAny(withheld, key) {
 		return false
 	}
-	return matchesAny(carried[kind].labels, key) || slices.Contains(plainLabels, kind) && plain(key) || t.allows(kind, key, labelsOf)
+	return matchesAny(allowed[kind].labels, key) || slices.Contains(plainLabels, kind) && plain(key) || t.allows(kind, key, labelsOf)
 }
 
-// carriesAnnotation reports whether copies of a kind have an annotation.
-func (t Tenant) carriesAnnotation(kind, key string) bool {
+// allowsAnnotation reports whether copies of a kind have an annotation.
+func (t Tenant) allowsAnnotation(kind, key string) bool {
 	if names.Reserved(key) || matchesAny(withheld, key) || hasPrefix(key, t.Opaque) {
 		return false
 	}
-	return matchesAny(carried[kind].annotations, key) || t.allows(kind, key, annotationsOf)
+	return matchesAny(allowed[kind].annotations, key) || t.allows(kind, key, annotationsOf)
 }
 
-// plain reports whether a key is the user's own by convention. A dot is a domain that comes without a slash, as in the annotations of
-// container runtimes.
+// plain reports whether a key is private to the user by convention. A dot
+// indicates a domain without a slash, as in the annotations of container
+// runtimes.
 func plain(key string) bool {
 	return !strings.ContainsAny(key, "./") && !slices.Contains(unconventional, key)
 }
 
-// matchesAny reports whether a key matches one of the patterns: it is the same, or begins with what ends in a slash or stands before a *.
+// matchesAny reports whether a key matches one of the patterns. A pattern that
+// ends in / or * matches by prefix, any other exactly.
 func matchesAny(patterns []string, key string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		beginning, open := strings.CutSuffix(pattern, "*")

@@ -6,38 +6,39 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// TestLabelKey: which labels copies of a kind have by default, and under which key.
+// TestLabelKey checks which labels copies of a kind have by default, and their
+// keys.
 func TestLabelKey(t *testing.T) {
 	const same, none = "=", ""
 	tests := map[string]struct{ kind, key, want string }{
-		"a pod's plain label":             {"Pod", "app", same},
-		"a pod's name":                    {"Pod", "app.kubernetes.io/name", same},
-		"a pod's revision":                {"Pod", "pod-template-hash", same},
-		"a pod's number":                  {"Pod", "apps.kubernetes.io/pod-index", same},
-		"a pod's job":                     {"Pod", "batch.kubernetes.io/job-name", same},
-		"a pod's stateful set":            {"Pod", "statefulset.kubernetes.io/pod-name", same},
-		"a pod's zone":                    {"Pod", "topology.kubernetes.io/zone", same},
-		"a pod's label with a domain":     {"Pod", "example.com/tier", "labels.tenancy.x-k8s.io/example.com_tier"},
-		"a pod's label of a runtime":      {"Pod", "io.kubernetes.pod.namespace", "labels.tenancy.x-k8s.io/io.kubernetes.pod.namespace"},
-		"a pod's cloud identity":          {"Pod", "aadpodidbinding", "labels.tenancy.x-k8s.io/aadpodidbinding"},
-		"a pod's label of ours":           {"Pod", "tenancy.x-k8s.io/vcname", "labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname"},
-		"a pod's label that is ours":      {"Pod", "labels.tenancy.x-k8s.io/a", "labels.tenancy.x-k8s.io/labels.tenancy.x-k8s.io_a"},
-		"a pod's name of a namespace":     {"Pod", "kubernetes.io/metadata.name", "labels.tenancy.x-k8s.io/kubernetes.io_metadata.name"},
-		"a namespace's name":              {"Namespace", "kubernetes.io/metadata.name", same},
-		"a namespace's plain label":       {"Namespace", "istio-injection", "labels.tenancy.x-k8s.io/istio-injection"},
-		"a namespace's level":             {"Namespace", "pod-security.kubernetes.io/enforce", "labels.tenancy.x-k8s.io/pod-security.kubernetes.io_enforce"},
-		"a namespace's name of an app":    {"Namespace", "app.kubernetes.io/name", "labels.tenancy.x-k8s.io/app.kubernetes.io_name"},
-		"a service's plain label":         {"Service", "app", same},
-		"a service's name of an app":      {"Service", "app.kubernetes.io/name", same},
-		"a service's label with a domain": {"Service", "service.kubernetes.io/service-proxy-name", none},
-		"a slice's service":               {"EndpointSlice", "kubernetes.io/service-name", same},
-		"a slice's manager":               {"EndpointSlice", "endpointslice.kubernetes.io/managed-by", same},
-		"a slice's plain label":           {"EndpointSlice", "app", none},
-		"endpoints without slices":        {"Endpoints", "endpointslice.kubernetes.io/skip-mirror", same},
-		"a config map's label":            {"ConfigMap", "grafana_dashboard", none},
-		"a secret's label":                {"Secret", "argocd.argoproj.io/secret-type", none},
-		"an ingress's label":              {"Ingress", "app", none},
-		"a custom resource's label":       {"Widget.example.com", "app", none},
+		"a pod's plain label":                {"Pod", "app", same},
+		"a pod's name":                       {"Pod", "app.kubernetes.io/name", same},
+		"a pod's revision":                   {"Pod", "pod-template-hash", same},
+		"a pod's number":                     {"Pod", "apps.kubernetes.io/pod-index", same},
+		"a pod's job":                        {"Pod", "batch.kubernetes.io/job-name", same},
+		"a pod's stateful set":               {"Pod", "statefulset.kubernetes.io/pod-name", same},
+		"a pod's zone":                       {"Pod", "topology.kubernetes.io/zone", same},
+		"a pod's label with a domain":        {"Pod", "example.com/tier", "labels.tenancy.x-k8s.io/example.com_tier"},
+		"a pod's label of a runtime":         {"Pod", "io.kubernetes.pod.namespace", "labels.tenancy.x-k8s.io/io.kubernetes.pod.namespace"},
+		"a pod's cloud identity":             {"Pod", "aadpodidbinding", "labels.tenancy.x-k8s.io/aadpodidbinding"},
+		"a pod's label with our domain":      {"Pod", "tenancy.x-k8s.io/vcname", "labels.tenancy.x-k8s.io/tenancy.x-k8s.io_vcname"},
+		"a pod's label that the syncer sets": {"Pod", "labels.tenancy.x-k8s.io/a", "labels.tenancy.x-k8s.io/labels.tenancy.x-k8s.io_a"},
+		"a pod's name of a namespace":        {"Pod", "kubernetes.io/metadata.name", "labels.tenancy.x-k8s.io/kubernetes.io_metadata.name"},
+		"a namespace's name":                 {"Namespace", "kubernetes.io/metadata.name", same},
+		"a namespace's plain label":          {"Namespace", "istio-injection", "labels.tenancy.x-k8s.io/istio-injection"},
+		"a namespace's level":                {"Namespace", "pod-security.kubernetes.io/enforce", "labels.tenancy.x-k8s.io/pod-security.kubernetes.io_enforce"},
+		"a namespace's name of an app":       {"Namespace", "app.kubernetes.io/name", "labels.tenancy.x-k8s.io/app.kubernetes.io_name"},
+		"a service's plain label":            {"Service", "app", same},
+		"a service's name of an app":         {"Service", "app.kubernetes.io/name", same},
+		"a service's label with a domain":    {"Service", "service.kubernetes.io/service-proxy-name", none},
+		"a slice's service":                  {"EndpointSlice", "kubernetes.io/service-name", same},
+		"a slice's manager":                  {"EndpointSlice", "endpointslice.kubernetes.io/managed-by", same},
+		"a slice's plain label":              {"EndpointSlice", "app", none},
+		"endpoints without slices":           {"Endpoints", "endpointslice.kubernetes.io/skip-mirror", same},
+		"a config map's label":               {"ConfigMap", "grafana_dashboard", none},
+		"a secret's label":                   {"Secret", "argocd.argoproj.io/secret-type", none},
+		"an ingress's label":                 {"Ingress", "app", none},
+		"a custom resource's label":          {"Widget.example.com", "app", none},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,16 +53,17 @@ func TestLabelKey(t *testing.T) {
 	}
 }
 
-// TestLabelsOfTheSuperClusters: what each apiserver sets by itself does not go down.
+// TestLabelsOfTheSuperClusters checks that labels which each apiserver sets
+// itself are not synced down.
 func TestLabelsOfTheSuperClusters(t *testing.T) {
 	tenant := blue
 	tenant.Transparent = []string{"clear/"}
 	got := tenant.Labels("Pod", pairs{"topology.kubernetes.io/zone": "mine", "clear/a": "mine"})
 	if len(got) > 0 {
-		t.Errorf("a pod's labels %v go down", got)
+		t.Errorf("a pod's labels %v are synced down", got)
 	}
 	if got := tenant.Labels("Namespace", pairs{"kubernetes.io/metadata.name": "shop"}); len(got) > 0 {
-		t.Errorf("a namespace's labels %v go down", got)
+		t.Errorf("a namespace's labels %v are synced down", got)
 	}
 }
 
@@ -84,7 +86,7 @@ func TestAnnotationStays(t *testing.T) {
 		"of a service, its topology":      {"Service", "service.kubernetes.io/topology-mode", false},
 		"that is allowed":                 {"Service", "open/a", false},
 		"that is allowed and opaque":      {"Service", "opaque/a", true},
-		"that comes up":                   {"Pod", "clear/a", false},
+		"that is synced up":               {"Pod", "clear/a", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +95,7 @@ func TestAnnotationStays(t *testing.T) {
 			}
 			down := tenant.annotations(tt.kind, pairs{tt.key: "tenant's"})
 			if _, goes := down[tt.key]; goes && tt.want {
-				t.Errorf("annotation %s of a %s goes down", tt.key, tt.kind)
+				t.Errorf("annotation %s of a %s is synced down", tt.key, tt.kind)
 			}
 		})
 	}
@@ -123,7 +125,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestPolicyOfKeys: a key goes down under its own name where the policy says so for the kind, in labels and in annotations apart.
+// TestPolicyOfKeys checks that keys which the policy allows for a kind are
+// synced down unchanged, for labels and annotations separately.
 func TestPolicyOfKeys(t *testing.T) {
 	tenant := blue
 	tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{

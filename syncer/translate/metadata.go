@@ -13,7 +13,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Down is the metadata in the super cluster of a tenant's object of a kind, under the key that the super cluster knows it by.
+// Down returns the metadata of the copy of a tenant's object of a kind, with
+// the copy's key.
 func (t Tenant) Down(kind string, obj metav1.Object, superKey types.NamespacedName) metav1.ObjectMeta {
 	labels := t.Labels(kind, obj.GetLabels())
 	annotations := t.annotations(kind, obj.GetAnnotations())
@@ -29,7 +30,7 @@ func (t Tenant) Down(kind string, obj metav1.Object, superKey types.NamespacedNa
 	return meta
 }
 
-// stamp says whose object it is.
+// stamp adds the tenant and the tenant's object to the metadata of a copy.
 func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
 	meta.Labels[names.VCName] = t.Name
 	meta.Labels[names.VCNamespace] = t.Namespace
@@ -40,7 +41,8 @@ func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
 	}
 }
 
-// Stamp are the annotations that say whose an object of the super cluster is, and of which of the tenant's objects.
+// Stamp returns the annotations that identify the tenant of an object of the
+// super cluster, and the tenant's object.
 func (t Tenant) Stamp(obj metav1.Object) map[string]string {
 	return map[string]string{
 		names.VCName:      t.Name,
@@ -51,8 +53,9 @@ func (t Tenant) Stamp(obj metav1.Object) map[string]string {
 	}
 }
 
-// Template is the metadata of a template in a tenant's object of a kind, of which the super cluster makes objects: the labels and
-// annotations that go down. What it makes is no copy, so nothing says whose it is.
+// Template returns the metadata of a template in the copy of a tenant's object
+// of a kind. Objects that the super cluster creates from it are not copies, so
+// it does not identify the tenant.
 func (t Tenant) Template(kind string, template metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Labels:      t.Labels(kind, template.Labels),
@@ -60,7 +63,8 @@ func (t Tenant) Template(kind string, template metav1.ObjectMeta) metav1.ObjectM
 	}
 }
 
-// Labels returns the labels that the copy of a tenant's object has of the tenant's; never nil.
+// Labels returns the labels of the copy that come from the tenant's object;
+// never nil.
 func (t Tenant) Labels(kind string, of map[string]string) map[string]string {
 	out := make(map[string]string, len(of)+7)
 	for key, value := range of {
@@ -71,13 +75,15 @@ func (t Tenant) Labels(kind string, of map[string]string) map[string]string {
 	return out
 }
 
-// LabelKey returns the key under which the super cluster knows a label of a tenant's object; empty if the label stays in the
-// tenant. Labels that selectors need and that are not carried have a key of ours there, which no other controller interprets.
+// LabelKey returns the key that a label of a tenant's object has in the super
+// cluster; empty if the label stays in the tenant. A label that selectors need
+// and that is not allowed has a key of VirtualCluster's domain there, which no
+// other controller interprets.
 func (t Tenant) LabelKey(kind, key string) string {
 	switch {
 	case hasPrefix(key, t.Opaque):
 		return ""
-	case t.isSupers(kind, key), t.carriesLabel(kind, key):
+	case t.isSupers(kind, key), t.allowsLabel(kind, key):
 		return key
 	case kind == podKind, kind == namespaceKind:
 		return names.Label(key)
@@ -85,29 +91,33 @@ func (t Tenant) LabelKey(kind, key string) string {
 	return ""
 }
 
-// isSupers reports whether both sides have the super cluster's value of a label, so that the tenant's does not go down.
+// isSupers reports whether the super cluster decides the value of a label, so
+// that the tenant's is not synced down.
 func (t Tenant) isSupers(kind, key string) bool {
 	return hasPrefix(key, t.Transparent) || slices.Contains(supers[kind], key)
 }
 
-// annotations returns the annotations that the copy of a tenant's object has of the tenant's; never nil.
+// annotations returns the annotations of the copy that come from the tenant's
+// object; never nil.
 func (t Tenant) annotations(kind string, of map[string]string) map[string]string {
 	out := make(map[string]string, 7)
 	for key, value := range of {
-		if t.carriesAnnotation(kind, key) && !hasPrefix(key, t.Transparent) {
+		if t.allowsAnnotation(kind, key) && !hasPrefix(key, t.Transparent) {
 			out[key] = value
 		}
 	}
 	return out
 }
 
-// AnnotationStays reports whether an annotation stays in the tenant, so that the copy has none, or another one.
+// AnnotationStays reports whether an annotation stays in the tenant, so that
+// the copy has none, or one of the super cluster.
 func (t Tenant) AnnotationStays(kind, key string) bool {
-	return hasPrefix(key, t.Opaque) || !hasPrefix(key, t.Transparent) && !t.carriesAnnotation(kind, key)
+	return hasPrefix(key, t.Opaque) || !hasPrefix(key, t.Transparent) && !t.allowsAnnotation(kind, key)
 }
 
-// Merge writes desired metadata into an object of the super cluster. Keys that came from the tenant earlier and are
-// gone there are removed; keys that the super cluster added are its own and stay.
+// Merge writes desired metadata to an object of the super cluster. It removes
+// keys that came from the tenant earlier and are no longer desired, and keeps
+// keys that the super cluster added.
 func Merge(super metav1.Object, desired metav1.ObjectMeta) {
 	had := super.GetAnnotations()
 	labels := merge(super.GetLabels(), desired.Labels, listed(had[names.Labels]))
@@ -121,7 +131,7 @@ func Merge(super metav1.Object, desired metav1.ObjectMeta) {
 	super.SetAnnotations(annotations)
 }
 
-// merge is current without the keys of old, and with desired on top.
+// merge returns current without the keys of old, overlaid with desired.
 func merge(current, desired map[string]string, old []string) map[string]string {
 	out := make(map[string]string, len(current))
 	maps.Copy(out, current)
@@ -132,24 +142,26 @@ func merge(current, desired map[string]string, old []string) map[string]string {
 	return out
 }
 
-// Up copies the labels and annotations that the tenant is shown from the super cluster's object into the tenant's.
+// Up copies the labels and annotations that are synced up from the super
+// cluster's object to the tenant's.
 func (t Tenant) Up(tenant, super metav1.Object) {
 	if len(t.Transparent) == 0 {
 		return
 	}
-	tenant.SetLabels(t.comingUp(tenant.GetLabels(), super.GetLabels()))
-	tenant.SetAnnotations(t.comingUp(tenant.GetAnnotations(), super.GetAnnotations()))
+	tenant.SetLabels(t.syncedUp(tenant.GetLabels(), super.GetLabels()))
+	tenant.SetAnnotations(t.syncedUp(tenant.GetAnnotations(), super.GetAnnotations()))
 }
 
-// comingUp replaces the transparent keys of the tenant by those of the super cluster.
-func (t Tenant) comingUp(tenant, super map[string]string) map[string]string {
-	shown := func(key string) bool {
+// syncedUp returns the tenant's map with its transparent keys replaced by those
+// of the super cluster.
+func (t Tenant) syncedUp(tenant, super map[string]string) map[string]string {
+	isTransparent := func(key string) bool {
 		return hasPrefix(key, t.Transparent) && !strings.HasPrefix(key, names.Domain+"/")
 	}
 	out := maps.Clone(tenant)
-	maps.DeleteFunc(out, func(key, _ string) bool { _, kept := super[key]; return shown(key) && !kept })
+	maps.DeleteFunc(out, func(key, _ string) bool { _, kept := super[key]; return isTransparent(key) && !kept })
 	for k, v := range super {
-		if shown(k) {
+		if isTransparent(k) {
 			if out == nil {
 				out = map[string]string{}
 			}
@@ -159,14 +171,14 @@ func (t Tenant) comingUp(tenant, super map[string]string) map[string]string {
 	return out
 }
 
-// setKeys notes the keys of a map in an annotation; none where the map is empty.
+// setKeys records the keys of a map in an annotation, unless the map is empty.
 func setKeys(annotations map[string]string, annotation string, of map[string]string) {
 	if len(of) > 0 {
 		annotations[annotation] = strings.Join(slices.Sorted(maps.Keys(of)), ",")
 	}
 }
 
-// listed reads what setKeys wrote.
+// listed parses the value that setKeys wrote.
 func listed(value string) []string {
 	if value == "" {
 		return nil
@@ -174,7 +186,7 @@ func listed(value string) []string {
 	return strings.Split(value, ",")
 }
 
-// hasPrefix says whether a key begins with one of the prefixes.
+// hasPrefix reports whether a key begins with one of the prefixes.
 func hasPrefix(key string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
 }

@@ -23,7 +23,8 @@ type pairs = map[string]string
 // superKey is the key of the copies of these tests.
 var superKey = types.NamespacedName{Namespace: "team-71a1c3-blue-default", Name: "web"}
 
-// opened is a tenant whose policy lets every key of config maps through that any policy can.
+// opened is a tenant whose policy allows all keys of ConfigMaps that a policy
+// can allow.
 var opened = func() Tenant {
 	t := blue
 	t.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"*"}, Annotations: []string{"*"}}}
@@ -37,7 +38,7 @@ func object(labels, annotations pairs) *corev1.ConfigMap {
 	}}
 }
 
-// stampedLabels and stampedAnnotations are what every copy carries, and more.
+// stampedLabels and stampedAnnotations return those of every copy, and more.
 func stampedLabels(more pairs) pairs {
 	out := pairs{"tenancy.x-k8s.io/vcname": "blue", "tenancy.x-k8s.io/vcnamespace": "team"}
 	maps.Copy(out, more)
@@ -90,11 +91,11 @@ func TestDown(t *testing.T) {
 		"without metadata there are the stamps alone": {
 			blue, object(nil, nil), stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"nothing goes down by default": {
+		"nothing is synced down by default": {
 			blue, object(pairs{"app": "web", "example.com/a": "1"}, pairs{"note": "x", "example.com/b": "2"}),
 			stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"what the policy allows goes down": {
+		"keys that the policy allows are synced down": {
 			opened, object(pairs{"a": "1", "example.com/b": "2"}, pairs{"b": "2", "a": "1", "example.com/c": "3"}),
 			stampedLabels(pairs{"a": "1", "example.com/b": "2"}),
 			stampedAnnotations(pairs{
@@ -129,7 +130,7 @@ func TestDown(t *testing.T) {
 			}),
 			stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"a key that only looks like ours goes down": {
+		"a key that only resembles our domain is synced down": {
 			opened, object(pairs{"my-tenancy.x-k8s.io/a": "1"}, nil),
 			stampedLabels(pairs{"my-tenancy.x-k8s.io/a": "1"}),
 			stampedAnnotations(pairs{"tenancy.x-k8s.io/labels": "my-tenancy.x-k8s.io/a"}),
@@ -143,11 +144,11 @@ func TestDown(t *testing.T) {
 				"c": "3", "tenancy.x-k8s.io/labels": "c", "tenancy.x-k8s.io/annotations": "c",
 			}),
 		},
-		"transparent prefixes come up, and so do not go down": {
+		"transparent prefixes are synced up, and so not down": {
 			selective, object(pairs{"transparent.io/a": "1"}, pairs{"transparent.io/b": "2"}),
 			stampedLabels(nil), stampedAnnotations(nil),
 		},
-		"owner references go down as an annotation": {
+		"owner references are synced down as an annotation": {
 			blue, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "default", Name: "web", UID: "web-uid",
 				OwnerReferences: []metav1.OwnerReference{{
@@ -158,7 +159,7 @@ func TestDown(t *testing.T) {
 			stampedAnnotations(pairs{"tenancy.x-k8s.io/ownerReferences": `[{"apiVersion":"apps/v1","kind":"ReplicaSet",` +
 				`"name":"web","uid":"rs-uid","controller":true}]`}),
 		},
-		"on an object without a namespace, its name stands for it": {
+		"the name of a cluster-scoped object is its namespace": {
 			blue, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "web-uid"}},
 			stampedLabels(nil), stampedAnnotations(pairs{"tenancy.x-k8s.io/namespace": "prod"}),
 		},
@@ -175,7 +176,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestDownTakesNothingElse: finalizers, a deletion, a generated name and the like are the tenant's own.
+// TestDownTakesNothingElse checks that finalizers, deletion timestamps,
+// generated names and similar fields stay in the tenant.
 func TestDownTakesNothingElse(t *testing.T) {
 	obj := object(pairs{"a": "1"}, nil)
 	obj.Finalizers = []string{"example.com/hold"}
@@ -209,7 +211,8 @@ func TestMerge(t *testing.T) {
 	}
 
 	tests := map[string]struct {
-		// was is what the super cluster holds, edit what somebody does to it.
+		// was is the metadata in the super cluster, edit a change that another
+		// client makes to it.
 		was                 metav1.ObjectMeta
 		edit                func(*metav1.ObjectMeta)
 		desired             metav1.ObjectMeta
@@ -243,7 +246,7 @@ func TestMerge(t *testing.T) {
 			labels:      stampedLabels(pairs{"super.io/x": "its"}),
 			annotations: stampedAnnotations(pairs{"super.io/y": "own"}),
 		},
-		"what the super cluster did to the tenant's keys is put back": {
+		"changes to the tenant's keys are reverted": {
 			was: down(pairs{"a": "1", "b": "2"}, pairs{"c": "3", "d": "4"}),
 			edit: func(m *metav1.ObjectMeta) {
 				m.Labels["a"], m.Annotations["c"] = "edited", "edited"
@@ -256,7 +259,7 @@ func TestMerge(t *testing.T) {
 				"c": "3", "d": "4", "tenancy.x-k8s.io/labels": "a,b", "tenancy.x-k8s.io/annotations": "c,d",
 			}),
 		},
-		"what was done to the stamps is put back": {
+		"changes to the stamps are reverted": {
 			was: down(pairs{"a": "1"}, nil),
 			edit: func(m *metav1.ObjectMeta) {
 				m.Labels[names.VCName] = "green"
@@ -277,13 +280,13 @@ func TestMerge(t *testing.T) {
 			labels:      stampedLabels(nil),
 			annotations: stampedAnnotations(nil),
 		},
-		"owner references that are gone go": {
+		"removed owner references are removed": {
 			was:         owned(),
 			desired:     down(nil, nil),
 			labels:      stampedLabels(nil),
 			annotations: stampedAnnotations(nil),
 		},
-		"an object that nobody stamped is stamped, and keeps what it has": {
+		"an object without stamps gets them, and keeps its keys": {
 			was:         metav1.ObjectMeta{Labels: pairs{"x": "1"}, Annotations: pairs{"y": "2"}},
 			desired:     down(nil, nil),
 			labels:      stampedLabels(pairs{"x": "1"}),
@@ -317,7 +320,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeSharesNothing: what is merged into can be a shallow copy, and what is merged be used again.
+// TestMergeSharesNothing checks that the object may be a shallow copy, and that
+// the desired metadata can be used again.
 func TestMergeSharesNothing(t *testing.T) {
 	desired := opened.Down("ConfigMap", object(pairs{"a": "1"}, pairs{"b": "2"}), superKey)
 	cached := &corev1.ConfigMap{ObjectMeta: *desired.DeepCopy()}
@@ -340,23 +344,23 @@ func TestUp(t *testing.T) {
 		tenant, super pairs
 		want          pairs
 	}{
-		"without transparent prefixes nothing comes up": {
+		"without transparent prefixes nothing is synced up": {
 			nil, pairs{"a": "1"}, pairs{"x.io/a": "1", "b": "2"}, pairs{"a": "1"},
 		},
-		"a transparent key comes up": {
+		"a transparent key is synced up": {
 			[]string{"x.io/"}, pairs{"a": "1"}, pairs{"x.io/a": "1", "y.io/b": "2"}, pairs{"a": "1", "x.io/a": "1"},
 		},
-		"it comes up to an object without any": {[]string{"x.io/"}, nil, pairs{"x.io/a": "1"}, pairs{"x.io/a": "1"}},
-		"any of several prefixes will do": {
+		"it is synced up to an object without any": {[]string{"x.io/"}, nil, pairs{"x.io/a": "1"}, pairs{"x.io/a": "1"}},
+		"any of several prefixes suffices": {
 			[]string{"x.io/", "y"}, nil, pairs{"x.io/a": "1", "y.io/b": "2", "z": "3"}, pairs{"x.io/a": "1", "y.io/b": "2"},
 		},
 		"the super cluster's value wins": {
 			[]string{"x.io/"}, pairs{"x.io/a": "mine"}, pairs{"x.io/a": "1"}, pairs{"x.io/a": "1"},
 		},
-		"a transparent key that the super cluster has not goes": {
+		"a transparent key that the super cluster does not have is removed": {
 			[]string{"x.io/"}, pairs{"x.io/a": "1", "b": "2"}, pairs{"b": "3"}, pairs{"b": "2"},
 		},
-		"nothing of ours comes up, whatever the prefix": {
+		"keys of our domain are not synced up, whatever the prefix": {
 			[]string{"tenancy.x-k8s.io/", "t"},
 			pairs{"tenancy.x-k8s.io/from-super": "true"},
 			pairs{"tenancy.x-k8s.io/cluster": "team-71a1c3-blue", "tenancy.x-k8s.io/from-super": "false"},
@@ -368,7 +372,8 @@ func TestUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tenant := blue
 			tenant.Transparent = tt.transparent
-			// Labels and annotations follow the same rules, and one must not be taken for the other.
+			// Labels and annotations follow the same rules, and must not be
+			// confused.
 			obj, want := object(maps.Clone(tt.tenant), nil), object(tt.want, nil)
 			super := object(maps.Clone(tt.super), nil)
 			tenant.Up(obj, super)
@@ -387,7 +392,7 @@ func TestUp(t *testing.T) {
 	}
 }
 
-// TestUpSharesNothing: a shallow copy of a cached object is enough to write into.
+// TestUpSharesNothing checks that a shallow copy of a cached object suffices.
 func TestUpSharesNothing(t *testing.T) {
 	tenant := blue
 	tenant.Transparent = []string{"x.io/"}
@@ -400,8 +405,8 @@ func TestUpSharesNothing(t *testing.T) {
 	}
 }
 
-// FuzzMetadataRoundTrip takes metadata that a tenant has at one time and at a later one, and metadata that the super cluster's
-// object has of its own.
+// FuzzMetadataRoundTrip takes metadata of a tenant's object at two times, and
+// metadata that the super cluster added to its copy.
 func FuzzMetadataRoundTrip(f *testing.F) {
 	f.Add("app=web\nk8s-app=x", "app=web2", "super.io/x=1", "opaque.io/")
 	f.Add("tenancy.x-k8s.io/cluster=forged\ntenancy.x-k8s.io/labels=a,b", "", "a=1\nb=2", "x")
@@ -434,7 +439,7 @@ func FuzzMetadataRoundTrip(f *testing.F) {
 	})
 }
 
-// parse reads lines of key=value, and drops those whose keys no object could have.
+// parse reads lines of key=value, and drops those with invalid keys.
 func parse(text string) pairs {
 	out := pairs{}
 	for line := range strings.Lines(text) {
@@ -446,7 +451,8 @@ func parse(text string) pairs {
 	return out
 }
 
-// goes is the part of a tenant's metadata that goes down where the policy allows all that it can, said a second time.
+// goes is a second implementation of the part of a tenant's metadata that is
+// synced down if the policy allows all that it can.
 func goes(in pairs, tenant Tenant) pairs {
 	out := maps.Clone(in)
 	never := regexp.MustCompile(`^([^/]*\.)?tenancy\.x-k8s\.io(/|$)|^(pod-security|pv|volume|volume\.beta)\.kubernetes\.io/|` +
@@ -457,7 +463,8 @@ func goes(in pairs, tenant Tenant) pairs {
 	return out
 }
 
-// checkCopy: what the tenant declares is there, the notes tell which keys these are, and whatever of ours is there, we set.
+// checkCopy checks that the copy has the declared keys, that the annotations
+// list them, and that all keys of our domain are those of the syncer.
 func checkCopy(t *testing.T, super metav1.Object, declared pairs, tenant Tenant) {
 	t.Helper()
 	labels, annotations := super.GetLabels(), super.GetAnnotations()
@@ -492,7 +499,8 @@ func checkCopy(t *testing.T, super metav1.Object, declared pairs, tenant Tenant)
 	}
 }
 
-// checkOwn: once the tenant declares nothing, there is what the super cluster had of its own and the tenant never set.
+// checkOwn checks that after the tenant removed its keys the copy has those of
+// the super cluster that the tenant never set.
 func checkOwn(t *testing.T, got, own pairs, declared ...pairs) {
 	t.Helper()
 	want := maps.Clone(own)

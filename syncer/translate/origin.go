@@ -7,17 +7,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Origin is where an object of the super cluster came from.
+// Origin identifies the tenant's object that an object of the super cluster is
+// a copy of.
 type Origin struct {
-	// Cluster is the cluster key of the tenant; empty if the object is no tenant's.
+	// Cluster is the cluster key of the tenant; empty if the object does not
+	// belong to a tenant.
 	Cluster string
-	// UID is the tenant's object's.
+	// UID is the UID of the tenant's object.
 	UID types.UID
-	// Namespace is the tenant's object's; of one without, such as a namespace, it is the name.
+	// Namespace is the namespace of the tenant's object; its name if it is
+	// cluster-scoped, such as a namespace.
 	Namespace string
 }
 
-// OriginOf reads the origin from the annotations of an object of the super cluster.
+// OriginOf reads the origin from the annotations of an object of the super
+// cluster.
 func OriginOf(obj metav1.Object) Origin {
 	a := obj.GetAnnotations()
 	return Origin{

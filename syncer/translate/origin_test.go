@@ -38,7 +38,7 @@ func TestOriginOf(t *testing.T) {
 	}
 }
 
-// copyOf is an object with the metadata of a copy of blue's.
+// copyOf returns an object with the metadata of a copy of blue's object.
 func copyOf(tenant client.Object) client.Object {
 	meta := blue.Down("ConfigMap", tenant, types.NamespacedName{Namespace: "anywhere", Name: "anything"})
 	return &corev1.ConfigMap{ObjectMeta: meta}

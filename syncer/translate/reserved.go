@@ -2,15 +2,16 @@ package translate
 
 import "strings"
 
-// The super cluster keeps a config map of its own CA under this name in every namespace; the tenant's, which holds the
-// tenant's CA, has to go by another name.
+// The super cluster publishes its own CA under this name in every namespace;
+// the tenant's ConfigMap, with the tenant's CA, needs another name there.
 const (
 	rootCA      = "kube-root-ca.crt"
 	movedPrefix = "tenant-"
 )
 
-// SuperConfigMapName is the super cluster's name of a tenant's config map. It moves the root CA out of the way, and whatever
-// stands where it moves to, so that no two names meet.
+// SuperConfigMapName returns the name in the super cluster of a tenant's
+// ConfigMap. It renames the root CA, and any name that could collide with the
+// new name, so that the mapping stays injective.
 func SuperConfigMapName(name string) string {
 	if moves(name) {
 		return movedPrefix + name
@@ -18,7 +19,7 @@ func SuperConfigMapName(name string) string {
 	return name
 }
 
-// TenantConfigMapName undoes SuperConfigMapName.
+// TenantConfigMapName is the inverse of SuperConfigMapName.
 func TenantConfigMapName(name string) string {
 	if rest, moved := strings.CutPrefix(name, movedPrefix); moved && moves(rest) {
 		return rest
@@ -26,7 +27,8 @@ func TenantConfigMapName(name string) string {
 	return name
 }
 
-// moves says whether a name is the root CA's with any number of moved prefixes before it.
+// moves reports whether a name is that of the root CA, after any number of
+// moved prefixes.
 func moves(name string) bool {
 	for strings.HasPrefix(name, movedPrefix) {
 		name = name[len(movedPrefix):]

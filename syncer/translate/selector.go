@@ -10,12 +10,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// PodSelector returns the super cluster's selector of the copies of the pods that a tenant's selects. No selector stays none.
+// PodSelector returns the selector for the copies of the pods that a tenant's
+// selector selects; nil for nil.
 func (t Tenant) PodSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	return t.selector(podKind, selector)
 }
 
-// PodLabels returns the labels by which the super cluster selects the copies of the pods that a tenant's select.
+// PodLabels returns the labels that select the copies of the pods that a
+// tenant's labels select; nil for nil.
 func (t Tenant) PodLabels(selector map[string]string) map[string]string {
 	if selector == nil {
 		return nil
@@ -27,8 +29,9 @@ func (t Tenant) PodLabels(selector map[string]string) map[string]string {
 	return super
 }
 
-// NamespaceSelector is the super cluster's selector of what a tenant's selects among its namespaces. It never selects a
-// namespace of another owner, not even where it names none. No selector stays none.
+// NamespaceSelector returns the selector for the copies of the namespaces that
+// a tenant's selector selects. It never selects a namespace of another owner,
+// even if it is empty. It returns nil for nil.
 func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	super := t.selector(namespaceKind, selector)
 	if super == nil {
@@ -53,7 +56,8 @@ func (t Tenant) NamespaceSelector(selector *metav1.LabelSelector) *metav1.LabelS
 	return super
 }
 
-// selector returns a selector by the keys that the copies of a kind have; nil for nil.
+// selector returns a selector with the keys that copies of a kind have; nil for
+// nil.
 func (t Tenant) selector(kind string, selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return nil
@@ -70,8 +74,8 @@ func (t Tenant) selector(kind string, selector *metav1.LabelSelector) *metav1.La
 	return super
 }
 
-// selected returns the key by which the copies of a kind are selected. For a label that stays in the tenant, it is a key that no
-// copy has.
+// selected returns the key by which copies of a kind are selected. For a label
+// that stays in the tenant, it is a key that no copy has.
 func (t Tenant) selected(kind, key string) string {
 	if superKey := t.LabelKey(kind, key); superKey != "" {
 		return superKey
@@ -79,12 +83,14 @@ func (t Tenant) selected(kind, key string) string {
 	return names.Label(key)
 }
 
-// UnselectablePods returns the labels that a selector of pods names though copies do not have them, because they stay in the tenant.
+// UnselectablePods returns the labels in a selector of pods that copies do not
+// have, because they stay in the tenant.
 func (t Tenant) UnselectablePods(selector *metav1.LabelSelector) []string {
 	return t.unselectable(podKind, selector)
 }
 
-// UnselectableNamespaces does the same for a selector of namespaces.
+// UnselectableNamespaces returns the labels in a selector of namespaces that
+// copies do not have.
 func (t Tenant) UnselectableNamespaces(selector *metav1.LabelSelector) []string {
 	return t.unselectable(namespaceKind, selector)
 }

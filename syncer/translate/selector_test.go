@@ -47,7 +47,7 @@ func TestNamespaceSelector(t *testing.T) {
 				{Key: "labels.tenancy.x-k8s.io/team", Operator: metav1.LabelSelectorOpIn, Values: []string{"shop"}},
 			}},
 		},
-		"a tenant cannot say that it is another": {
+		"a tenant cannot select another's namespaces": {
 			&metav1.LabelSelector{MatchLabels: pairs{
 				"tenancy.x-k8s.io/vcname": "green", "tenancy.x-k8s.io/vcnamespace": "others",
 			}},
@@ -72,7 +72,7 @@ func TestNamespaceSelector(t *testing.T) {
 	}
 }
 
-// scribbleSelector writes into all the memory that a selector can reach.
+// scribbleSelector overwrites all the memory that a selector can reach.
 func scribbleSelector(s *metav1.LabelSelector) {
 	if s == nil {
 		return
@@ -84,7 +84,8 @@ func scribbleSelector(s *metav1.LabelSelector) {
 	clear(s.MatchExpressions)
 }
 
-// superLabels are the labels that a namespace of a tenant has in the super cluster, where the apiserver adds the name.
+// superLabels returns the labels of a tenant's namespace in the super cluster,
+// where the apiserver adds the name.
 func superLabels(t Tenant, name string, own pairs) labels.Set {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: own}}
 	key := superKey
@@ -94,7 +95,8 @@ func superLabels(t Tenant, name string, own pairs) labels.Set {
 	return set
 }
 
-// tenantLabels are the labels of a namespace in its tenant, where the apiserver adds the name.
+// tenantLabels returns the labels of a namespace in its tenant, where the
+// apiserver adds the name.
 func tenantLabels(name string, own pairs) labels.Set {
 	set := labels.Set{nameLabel: name}
 	for k, v := range own {
@@ -105,8 +107,9 @@ func tenantLabels(name string, own pairs) labels.Set {
 	return set
 }
 
-// FuzzNamespaceSelector: what a selector selects among a tenant's namespaces, its translation selects among their copies, and it
-// selects no other namespace of the super cluster, whatever labels its owner gives to it.
+// FuzzNamespaceSelector checks that the translation of a selector selects the
+// copies of the tenant's namespaces that the selector selects, and no other
+// namespace of the super cluster, whatever labels its owner sets.
 func FuzzNamespaceSelector(f *testing.F) {
 	f.Add("team", "shop", "team", "In", "shop,till", "shop", "team", "shop")
 	f.Add(nameLabel, "shop", nameLabel, "In", "shop,till", "shop", "team", "shop")
@@ -118,7 +121,8 @@ func FuzzNamespaceSelector(f *testing.F) {
 	f.Add("", "", "tenancy.x-k8s.io/vcname", "NotIn", "blue", "shop", "tenancy.x-k8s.io/vcname", "blue")
 
 	green := Tenant{Key: "others-c57de1-green", Name: "green", Namespace: "others"}
-	// Tenants of the same name elsewhere, and of another name in the same place, are others too.
+	// Tenants with the same name elsewhere, and with another name in the same
+	// namespace, are other tenants.
 	namesake := Tenant{Key: "others-aaaaaa-blue", Name: "blue", Namespace: "others"}
 	neighbour := Tenant{Key: "team-bbbbbb-green", Name: "green", Namespace: "team"}
 
@@ -126,11 +130,11 @@ func FuzzNamespaceSelector(f *testing.F) {
 		selector := selectorOf(key, value, expressionKey, operator, values)
 		tenants, err := metav1.LabelSelectorAsSelector(selector)
 		if err != nil || namespace == "" {
-			t.Skip("nothing that an apiserver would take")
+			t.Skip("not a valid selector")
 		}
 		supers, err := metav1.LabelSelectorAsSelector(blue.NamespaceSelector(selector))
 		if err != nil {
-			t.Fatalf("%v becomes a selector that is none: %v", selector, err)
+			t.Fatalf("%v becomes an invalid selector: %v", selector, err)
 		}
 		own := pairs{labelKey: labelValue}
 		for _, other := range []Tenant{green, namesake, neighbour} {
@@ -163,12 +167,12 @@ func TestUnselectable(t *testing.T) {
 		selector *metav1.LabelSelector
 		want     []string
 	}{
-		"no selector":           {nil, nil},
-		"all":                   {&metav1.LabelSelector{}, nil},
-		"labels that go down":   {&metav1.LabelSelector{MatchLabels: pairs{"app": "web"}, MatchExpressions: exists("example.com/tier")}, nil},
-		"a label that stays":    {&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/a": "1"}}, []string{"opaque.io/a"}},
-		"one that comes up":     {&metav1.LabelSelector{MatchExpressions: exists("transparent.io/a")}, nil},
-		"the name of namespace": {&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}}, nil},
+		"no selector":                 {nil, nil},
+		"all":                         {&metav1.LabelSelector{}, nil},
+		"labels that are synced down": {&metav1.LabelSelector{MatchLabels: pairs{"app": "web"}, MatchExpressions: exists("example.com/tier")}, nil},
+		"a label that stays":          {&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/a": "1"}}, []string{"opaque.io/a"}},
+		"one that is synced up":       {&metav1.LabelSelector{MatchExpressions: exists("transparent.io/a")}, nil},
+		"the name of namespace":       {&metav1.LabelSelector{MatchLabels: pairs{nameLabel: "shop"}}, nil},
 		"each once, in order": {
 			&metav1.LabelSelector{MatchLabels: pairs{"opaque.io/c": ""}, MatchExpressions: exists("opaque.io/b", "opaque.io/c")},
 			[]string{"opaque.io/b", "opaque.io/c"},
@@ -223,7 +227,8 @@ func TestPodSelector(t *testing.T) {
 	}
 }
 
-// selectorOf returns a selector with an expression, and with a label unless its key is empty. The values are separated by commas.
+// selectorOf returns a selector with an expression, and with a label unless its
+// key is empty. The values are separated by commas.
 func selectorOf(key, value, expressionKey, operator, values string) *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 		Key: expressionKey, Operator: metav1.LabelSelectorOperator(operator),
@@ -237,7 +242,8 @@ func selectorOf(key, value, expressionKey, operator, values string) *metav1.Labe
 	return selector
 }
 
-// FuzzPodSelector: what a selector selects among a tenant's pods, its translation selects among their copies, under any policy.
+// FuzzPodSelector checks that the translation of a selector selects the copies
+// of the tenant's pods that the selector selects, under any policy.
 func FuzzPodSelector(f *testing.F) {
 	f.Add("app", "web", "example.com/tier", "In", "front,back", "example.com/tier", "front", "")
 	f.Add("a_b", "1", "a/b", "DoesNotExist", "", "a_b", "1", "a")
@@ -251,7 +257,7 @@ func FuzzPodSelector(f *testing.F) {
 		tenants, err := metav1.LabelSelectorAsSelector(selector)
 		own := pairs{labelKey: labelValue}
 		if err != nil || len(validation.IsQualifiedName(labelKey)) > 0 {
-			t.Skip("nothing that an apiserver would take")
+			t.Skip("not a valid selector")
 		}
 		for _, k := range []string{key, expressionKey, labelKey} {
 			if tenant.isSupers("Pod", k) {
@@ -260,7 +266,7 @@ func FuzzPodSelector(f *testing.F) {
 		}
 		supers, err := metav1.LabelSelectorAsSelector(tenant.PodSelector(selector))
 		if err != nil {
-			t.Fatalf("%v becomes a selector that is none: %v", selector, err)
+			t.Fatalf("%v becomes an invalid selector: %v", selector, err)
 		}
 		copied := tenant.Down("Pod", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: own}}, superKey).Labels
 		if in, down := tenants.Matches(labels.Set(own)), supers.Matches(labels.Set(copied)); in != down {

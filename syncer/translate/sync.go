@@ -9,7 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Mode is which objects of a kind are carried, as the VirtualCluster says; empty for the default of the kind.
+// Mode returns which objects of a kind are synced, according to the
+// VirtualCluster; empty for the default of the kind.
 func (t Tenant) Mode(kind string) tenancyv1alpha1.SyncMode {
 	for _, k := range t.Sync.Kinds {
 		if string(k.Kind) == kind {
@@ -19,8 +20,9 @@ func (t Tenant) Mode(kind string) tenancyv1alpha1.SyncMode {
 	return ""
 }
 
-// Offers says whether an object of the super cluster, of a kind that tenants choose from, is published to this tenant: by its
-// label to all, or by the VirtualCluster.
+// Offers reports whether an object of the super cluster, of a kind that tenants
+// choose from, is offered to this tenant: to all tenants by its label, or by
+// the VirtualCluster.
 func (t Tenant) Offers(kind string, super client.Object) bool {
 	if super.GetLabels()[names.Public] == "true" {
 		return true
@@ -33,11 +35,12 @@ func (t Tenant) Offers(kind string, super client.Object) bool {
 	return false
 }
 
-// labelsOf and annotationsOf are the patterns of an entry of spec.sync.metadata.
+// labelsOf and annotationsOf return the patterns of an entry of
+// spec.sync.metadata.
 func labelsOf(m *tenancyv1alpha1.MetadataSync) []string      { return m.Labels }
 func annotationsOf(m *tenancyv1alpha1.MetadataSync) []string { return m.Annotations }
 
-// allows reports whether the VirtualCluster lets a key go down with objects of a kind.
+// allows reports whether the VirtualCluster allows a key on copies of a kind.
 func (t Tenant) allows(kind, key string, patterns func(*tenancyv1alpha1.MetadataSync) []string) bool {
 	for i := range t.Sync.Metadata {
 		m := &t.Sync.Metadata[i]

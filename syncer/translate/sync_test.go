@@ -53,6 +53,6 @@ func TestOffers(t *testing.T) {
 	}
 	public := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "fast", Labels: map[string]string{names.Public: "true"}}}
 	if !(Tenant{}).Offers("StorageClass", public) {
-		t.Error("what is published to all is not offered to a tenant of which nothing else is said")
+		t.Error("an object published to all tenants is not offered to a tenant without spec.sync")
 	}
 }

@@ -1,5 +1,5 @@
-// Package translate turns names and metadata of a tenant's objects into those of the super cluster's, and back. It is pure:
-// it reads nothing but its arguments.
+// Package translate converts names and metadata between a tenant's objects and
+// their copies in the super cluster. It is pure: it only reads its arguments.
 package translate
 
 import (
@@ -17,33 +17,39 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// Tenant is what translation has to know of a VirtualCluster.
+// Tenant is the part of a VirtualCluster that translation depends on.
 type Tenant struct {
 	// Key is the cluster key, which is also the name of the root namespace.
 	Key string
-	// Name, Namespace and UID are the VirtualCluster's.
+	// Name, Namespace and UID are those of the VirtualCluster.
 	Name, Namespace string
 	UID             types.UID
-	// RootUID is the UID of the root namespace, which owns the tenant's other namespaces.
+	// RootUID is the UID of the root namespace, which owns the tenant's other
+	// namespaces.
 	RootUID types.UID
-	// Opaque are prefixes of metadata keys that stay in the tenant, Transparent of those that come up to it.
+	// Opaque are prefixes of metadata keys that stay in the tenant, Transparent
+	// of those that are synced up.
 	Opaque, Transparent []string
 	// Weight is the tenant's share of the syncer.
 	Weight int32
-	// ServiceCIDR is the tenant's own part of the super cluster's Service addresses; invalid if it has none.
+	// ServiceCIDR is the tenant's range of the super cluster's Service
+	// addresses; invalid if it has none.
 	ServiceCIDR netip.Prefix
 	// ClusterDomain is the DNS domain of the tenant's cluster.
 	ClusterDomain string
 	// Endpoint is the URL of the tenant's apiserver.
 	Endpoint string
-	// PodEndpoint is the URL at which pods reach it; empty if that is the same.
+	// PodEndpoint is the URL of the tenant's apiserver for pods; empty if it is
+	// the same.
 	PodEndpoint string
-	// Sync is what is carried, where it differs from the default, and Policy what pods may ask of the super cluster.
+	// Sync configures which objects are synced, and Policy what pods may
+	// request of the super cluster.
 	Sync   tenancyv1alpha1.SyncSpec
 	Policy tenancyv1alpha1.TenantPolicy
 }
 
-// NewTenant reads a Tenant from its VirtualCluster and the UID of its root namespace.
+// NewTenant returns the Tenant of a VirtualCluster. rootUID is the UID of its
+// root namespace.
 func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 	t := Tenant{
 		Key:         vc.Status.ClusterNamespace,
@@ -59,7 +65,7 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 		Endpoint:      vc.Status.Endpoint,
 		PodEndpoint:   vc.Status.PodEndpoint,
 	}
-	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // which the manager wrote; without one, it is invalid
+	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // invalid if empty
 	if vc.Spec.Sync != nil {
 		t.Sync = *vc.Spec.Sync.DeepCopy()
 	}
@@ -69,7 +75,8 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 	return t
 }
 
-// SuperNamespace is the super cluster's namespace of a namespace of the tenant; cluster-scoped stays cluster-scoped.
+// SuperNamespace returns the name in the super cluster of a tenant's namespace;
+// empty for empty.
 func (t Tenant) SuperNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -77,25 +84,28 @@ func (t Tenant) SuperNamespace(namespace string) string {
 	return names.SuperNamespace(t.Key, namespace)
 }
 
-// SuperKey is the super cluster's key of a namespaced object of the tenant.
+// SuperKey returns the key of the copy of a tenant's object.
 func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
 	return client.ObjectKey{Namespace: t.SuperNamespace(key.Namespace), Name: key.Name}
 }
 
-// Text takes the super cluster's names out of a text that the tenant will read, about an object in a namespace of the tenant's.
+// Text replaces names of the super cluster in a text about an object in a
+// namespace of the tenant, so that the tenant can read it.
 func (t Tenant) Text(text, namespace string) string {
 	return names.TenantText(text, t.Key, t.Name, namespace)
 }
 
-// ServiceAddress is the address of that number in the tenant's part of the Service addresses; invalid if there is none.
+// ServiceAddress returns the address with that number in the tenant's range of
+// Service addresses; invalid if there is none.
 func (t Tenant) ServiceAddress(number int) netip.Addr { return addresses.In(t.ServiceCIDR, number) }
 
-// defaultGracePeriod is the longest grace period of a pod, in seconds, unless the policy says otherwise: an admin can still wait
-// for it when draining a node.
+// defaultGracePeriod is the default limit for the grace period of a pod, in
+// seconds. It bounds how long draining a node takes.
 const defaultGracePeriod = 3600
 
-// GracePeriod returns a grace period in seconds within what the tenant's policy allows; nil stays nil. A negative period counts
-// as one second, as for an apiserver.
+// GracePeriod limits a grace period in seconds to the maximum of the tenant's
+// policy; nil stays nil. A negative period counts as one second, as in an
+// apiserver.
 func (t Tenant) GracePeriod(seconds *int64) *int64 {
 	if seconds == nil {
 		return nil
@@ -107,17 +117,19 @@ func (t Tenant) GracePeriod(seconds *int64) *int64 {
 	return new(min(*seconds, most))
 }
 
-// ServesAt reports whether the tenant's apiserver serves at an address, as far as the platform knows addresses.
+// ServesAt reports whether the tenant's apiserver serves at an address, as far
+// as the VirtualCluster's status knows its addresses.
 func (t Tenant) ServesAt(at netip.AddrPort) bool {
 	return addressOf(t.Endpoint) == at || addressOf(t.PodEndpoint) == at
 }
 
-// addressOf returns the address and port of an https URL; invalid if it names a host.
+// addressOf returns the address and port of an https URL; invalid if it has a
+// host name.
 func addressOf(endpoint string) netip.AddrPort {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {
 		return netip.AddrPort{}
 	}
-	at, _ := netip.ParseAddrPort(net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "443"))) // invalid for the name of a host
+	at, _ := netip.ParseAddrPort(net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "443"))) // invalid for a host name
 	return at
 }

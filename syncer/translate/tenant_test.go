@@ -26,7 +26,8 @@ var blue = Tenant{
 	ClusterDomain: "cluster.local",
 }
 
-// long are a namespace whose name is hashed in the super cluster, and a key that is cut there.
+// long has a namespace whose name is hashed in the super cluster, and its key
+// is cut there.
 var (
 	longNamespace = strings.Repeat("long-", 10) + "namespace"
 	longKey       = strings.Repeat("k", 56) + "-71a1c3"
@@ -104,8 +105,8 @@ func TestText(t *testing.T) {
 		namespace  string
 		text, want string
 	}{
-		"empty":             {blue, "default", "", ""},
-		"without our names": {blue, "default", "pulling image nginx-1", "pulling image nginx-1"},
+		"empty":                              {blue, "default", "", ""},
+		"without names of the super cluster": {blue, "default", "pulling image nginx-1", "pulling image nginx-1"},
 		"the namespace becomes the tenant's": {
 			blue, "default",
 			`pods "web" is forbidden in "team-71a1c3-blue-default": no service account team-71a1c3-blue-default/sa`,
@@ -131,7 +132,7 @@ func TestText(t *testing.T) {
 		"the text of a cluster-scoped object": {
 			blue, "", `namespaces "team-71a1c3-blue-default" of team-71a1c3-blue`, `namespaces "default" of blue`,
 		},
-		"a cluster-scoped object without our names": {blue, "", "node is gone", "node is gone"},
+		"a cluster-scoped object without names of the super cluster": {blue, "", "node is gone", "node is gone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

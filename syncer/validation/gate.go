@@ -1,5 +1,6 @@
-// Package validation asks the validators of plugins before copies are written. It keeps what a plugin may do wrong (panic, hang,
-// fail) from anything but the object that the plugin was asked about.
+// Package validation calls the validators of plugins before copies are written.
+// It contains faults of a plugin (panics, hangs, errors): they only affect the
+// object that is being validated.
 package validation
 
 import (
@@ -19,17 +20,19 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// Options say what becomes of plugins that do not answer.
+// Options configure a gate.
 type Options struct {
-	// Timeout is how long a validator may take for one object, and how long an object waits for its tenant's lock.
+	// Timeout limits the time of a validator for one object, and how long an
+	// object waits for its tenant's lock.
 	Timeout time.Duration
-	// FailOpen writes what a validator could not tell about. Otherwise that is refused.
+	// FailOpen allows writes that a validator could not decide about. By
+	// default they fail.
 	FailOpen bool
-	// Metrics are this gate's own.
+	// Metrics are the metrics of this gate.
 	Metrics *Metrics
 }
 
-// Gate stands before the writes of copies. Make one with [New].
+// Gate validates copies before they are written. Create it with [New].
 type Gate struct {
 	scheme   *runtime.Scheme
 	failOpen bool
@@ -39,24 +42,26 @@ type Gate struct {
 	syncer   atomic.Pointer[Syncer]
 }
 
-// FailureError is the error of a write that was not done because a validator could not tell whether it may be. The tenant reads it;
-// the cause is for the log.
+// FailureError is returned for a write that was not executed because a
+// validator could not decide about it. The tenant reads its message; the cause
+// is for the log.
 type FailureError struct {
-	// Plugin is the validator's name.
+	// Plugin is the name of the validator.
 	Plugin string
 	cause  error
 }
 
-// Error names the plugin and not the cause.
+// Error returns a message with the plugin, without the cause.
 func (f *FailureError) Error() string {
 	return fmt.Sprintf("it cannot be checked whether the limits allow this, because validator %s does not work; "+
-		"the platform's admins find out why in the syncer's log", f.Plugin)
+		"the reason is in the syncer's log", f.Plugin)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (f *FailureError) Unwrap() error { return f.cause }
 
-// New makes a gate of the plugins, which have different IDs and are asked in this order.
+// New returns a gate with the plugins, which have different IDs and are called
+// in this order.
 func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugins.Environment, opts Options) (*Gate, error) {
 	g := &Gate{
 		scheme:   scheme,
@@ -70,7 +75,7 @@ func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugi
 		env.Logger = logger.WithName(r.ID)
 		v, err := initialize(r, env)
 		if err != nil {
-			return nil, fmt.Errorf("plugin %s cannot start: %w", r.ID, err)
+			return nil, fmt.Errorf("initialize plugin %s: %w", r.ID, err)
 		}
 		one := &validator{Validator: v, id: r.ID, timeout: opts.Timeout, metrics: opts.Metrics, late: map[string]int{}}
 		g.all = append(g.all, one)
@@ -81,7 +86,7 @@ func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugi
 	return g, nil
 }
 
-// initialize makes a plugin's validator.
+// initialize creates a plugin's validator.
 func initialize(r plugins.Registration, env plugins.Environment) (v plugins.Validator, err error) {
 	defer recovered(&err)
 	v, err = r.InitFn(env)
@@ -91,7 +96,7 @@ func initialize(r plugins.Registration, env plugins.Environment) (v plugins.Vali
 	return v, err
 }
 
-// Validators are those that were made, in the order in which they are asked.
+// Validators returns the validators in the order in which they are called.
 func (g *Gate) Validators() []plugins.Validator {
 	all := make([]plugins.Validator, 0, len(g.all))
 	for _, v := range g.all {
@@ -100,15 +105,16 @@ func (g *Gate) Validators() []plugins.Validator {
 	return all
 }
 
-// Syncer is what validators may ask of the syncer, by a tenant's key.
+// Syncer has the functions of the syncer that validators can call, by a
+// tenant's key.
 type Syncer struct {
-	// Retry has what was rejected of a tenant tried again.
+	// Retry requeues the rejected objects of a tenant.
 	Retry func(tenant string)
-	// Serves says whether a tenant is served.
+	// Serves reports whether a tenant is served.
 	Serves func(tenant string) bool
 }
 
-// Attach tells the gate which syncer it stands in. Before that, nobody is served.
+// Attach sets the syncer of the gate. Before that, no tenant is served.
 func (g *Gate) Attach(s Syncer) { g.syncer.Store(&s) }
 
 func (g *Gate) retry(tenant string) {
@@ -122,14 +128,15 @@ func (g *Gate) serves(tenant string) bool {
 	return s != nil && s.Serves(tenant)
 }
 
-// Watches says whether a validator is asked about objects of this kind.
+// Watches reports whether a validator watches the kind of an object.
 func (g *Gate) Watches(obj client.Object) bool {
 	gvk, err := apiutil.GVKForObject(obj, g.scheme)
 	return err != nil || len(g.byKind[gvk.GroupKind()]) > 0
 }
 
-// Write does a write of a tenant's copy if all validators of its kind agree: a [plugins.RejectionError] or a [FailureError] says
-// that it was not done. Meanwhile the tenant is locked. Was is the copy as it is, or nil.
+// Write executes a write of a tenant's copy if all validators of its kind allow
+// it; otherwise it returns a [plugins.RejectionError] or a [FailureError]. The
+// tenant is locked meanwhile. was is the current copy, or nil.
 func (g *Gate) Write(
 	ctx context.Context, tenant plugins.Tenant, obj, was client.Object, write func(context.Context) error,
 ) error {
@@ -144,7 +151,8 @@ func (g *Gate) Write(
 	request := plugins.Request{Tenant: tenant, Kind: gvk, Object: obj, Was: was}
 	asked := request
 	if g.failOpen {
-		// A validator that hangs may go on reading while the object is written.
+		// A validator that hangs may still read its object while the copy is
+		// written.
 		asked.Object = obj.DeepCopyObject().(client.Object)
 	}
 	agreed := make([]*call, 0, len(watching))
@@ -156,7 +164,7 @@ func (g *Gate) Write(
 	}
 	for _, v := range watching {
 		c, err := v.ask(ctx, asked)
-		if err = g.judge(ctx, v, err); err != nil {
+		if err = g.decide(ctx, v, err); err != nil {
 			settle(errNotDone)
 			return explained(err, request)
 		}
@@ -169,8 +177,9 @@ func (g *Gate) Write(
 	return err
 }
 
-// finish does a write that is not given up when its tenant is let go of: nobody could tell then whether it was done, and whoever serves
-// the tenant next would not count it.
+// finish executes a write that is not cancelled when its tenant is disengaged:
+// its result would be unknown then, and the replica that serves the tenant next
+// would not count it.
 func finish(ctx context.Context, write func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -184,7 +193,7 @@ func finish(ctx context.Context, write func(context.Context) error) error {
 	return write(whole)
 }
 
-// explained says in a rejection what the tenant cannot do.
+// explained adds the operation and the kind to the message of a rejection.
 func explained(err error, request plugins.Request) error {
 	no, ok := errors.AsType[*plugins.RejectionError](err)
 	if !ok {
@@ -203,8 +212,9 @@ func explained(err error, request plugins.Request) error {
 	return &plugins.RejectionError{Reason: no.Reason, Message: what + ": " + no.Message}
 }
 
-// judge says what becomes of a write after a validator's answer, and counts the answer.
-func (g *Gate) judge(ctx context.Context, v *validator, err error) error {
+// decide returns the error of a write after a validator's answer, and counts
+// the answer.
+func (g *Gate) decide(ctx context.Context, v *validator, err error) error {
 	result := resultOf(err)
 	g.metrics.validations.WithLabelValues(v.id, result).Inc()
 	switch result {

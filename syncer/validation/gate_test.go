@@ -30,7 +30,7 @@ var (
 	web       = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "red-shop", Name: "web"}}
 )
 
-// answering is a validator that does as it is told.
+// answering is a validator with configurable answers.
 type answering struct {
 	plugins.TenantLocks
 
@@ -61,7 +61,7 @@ func (a *answering) Settled(_ plugins.Request, err error) {
 
 func agree(context.Context, string) error { return nil }
 
-// gateOf is a gate of validators whose IDs are a, b and so on.
+// gateOf returns a gate of validators whose IDs are a, b and so on.
 func gateOf(t *testing.T, failOpen bool, validators ...plugins.Validator) *Gate {
 	t.Helper()
 	var registrations []plugins.Registration
@@ -83,7 +83,7 @@ func gateOf(t *testing.T, failOpen bool, validators ...plugins.Validator) *Gate 
 	return g
 }
 
-// try has a pod of a tenant written and says whether it was.
+// try writes a pod of a tenant and reports whether it was written.
 func try(ctx context.Context, g *Gate, tenant plugins.Tenant) (written bool, err error) {
 	err = g.Write(ctx, tenant, web, nil, func(context.Context) error {
 		written = true
@@ -101,7 +101,8 @@ func TestWhatNobodyWatchesIsWritten(t *testing.T) {
 	}
 }
 
-// TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite and others are not (QV-8).
+// TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite checks the lock, and
+// that other tenants are not locked (QV-8).
 func TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(t, false, &answering{validate: agree})
@@ -133,7 +134,8 @@ func TestATenantIsLockedFromTheQuestionToTheEndOfTheWrite(t *testing.T) {
 	})
 }
 
-// TestWhoeverWaitsTooLongForTheLockTriesAgain and is told of no failure, for there is none.
+// TestWhoeverWaitsTooLongForTheLockTriesAgain checks that a write that cannot
+// lock its tenant in time is retried, and is not a failure.
 func TestWhoeverWaitsTooLongForTheLockTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(t, true, &answering{validate: agree})
@@ -218,7 +220,8 @@ func TestWhoCountsIsToldHowTheWriteEnded(t *testing.T) {
 	}
 }
 
-// TestAWriteThatHasBegunIsFinished, though its tenant is let go of meanwhile, and one that has not is not begun.
+// TestAWriteThatHasBegunIsFinished checks that a write is finished although its
+// tenant is disengaged meanwhile, and that no other write begins.
 func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	counting := &answering{validate: agree}
 	g := gateOf(t, false, counting)
@@ -240,7 +243,8 @@ func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	}
 }
 
-// TestBrokenValidators: what a validator does wrong stops what it was asked about or, if the admin wants it so, nothing.
+// TestBrokenValidators checks that a fault of a validator only blocks the
+// object that it was called for or, if the admin chose so, nothing.
 func TestBrokenValidators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		validate func(ctx context.Context, tenant string) error
@@ -282,7 +286,8 @@ func TestBrokenValidators(t *testing.T) {
 	}
 }
 
-// TestAValidatorThatHangsIsAskedOnce until it comes back.
+// TestAValidatorThatHangsIsAskedOnce checks that it is not called again until
+// it returns.
 func TestAValidatorThatHangsIsAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
@@ -309,7 +314,8 @@ func TestAValidatorThatHangsIsAskedOnce(t *testing.T) {
 	})
 }
 
-// TestATenantWithoutALockIsRefused: no locker for a tenant is a bad request (QV-12).
+// TestATenantWithoutALockIsRefused checks that it is a bad request if there is
+// no locker for a tenant (QV-12).
 func TestATenantWithoutALockIsRefused(t *testing.T) {
 	g := gateOf(t, true, &answering{validate: agree, locker: func(string) plugins.Locker { return nil }})
 	written, err := try(t.Context(), g, red)

@@ -10,7 +10,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// What validators answer.
+// Results of validators.
 const (
 	allowed  = "allowed"
 	rejected = "rejected"
@@ -21,13 +21,13 @@ const (
 	failed   = "error"
 )
 
-// Metrics are what one gate tells of its validators.
+// Metrics are the metrics of a gate.
 type Metrics struct {
 	validations *prometheus.CounterVec
 	locked      *prometheus.HistogramVec
 }
 
-// NewMetrics makes the metrics of a gate and registers them.
+// NewMetrics creates and registers the metrics of a gate.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	const plugin = "plugin"
 	m := &Metrics{
@@ -45,13 +45,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.validations, m.locked} {
 		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of validation: %w", err)
+			return nil, fmt.Errorf("register the metrics of validation: %w", err)
 		}
 	}
 	return m, nil
 }
 
-// resultOf sorts the answers.
+// resultOf returns the result for an answer.
 func resultOf(err error) string {
 	_, no := errors.AsType[*plugins.RejectionError](err)
 	switch {

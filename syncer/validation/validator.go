@@ -13,22 +13,23 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// Why a validator did not answer.
+// Reasons why a validator did not answer.
 var (
 	errTimeout = errors.New("it did not answer in time")
-	errHung    = errors.New("it has not answered yet about an object of this tenant from before")
-	errBusy    = errors.New("other objects of the tenant are being validated; this one is tried again")
+	errHung    = errors.New("an earlier call for this tenant has not returned yet")
+	errBusy    = errors.New("other objects of the tenant are being validated; retrying")
 	errPanic   = errors.New("it panicked")
-	// errNotDone ends what a validator allowed and another one did not.
+	// errNotDone settles a write that another validator did not allow.
 	errNotDone = apierrors.NewBadRequest("another validator does not allow it")
-	// errUnknownTenant is the refusal of objects of a tenant that a validator has no lock for.
+	// errUnknownTenant rejects the objects of a tenant for which a validator
+	// has no lock.
 	errUnknownTenant = apierrors.NewBadRequest("cannot get tenant")
 )
 
-// grace is how long a call has to end after its context.
+// grace is how long a call may take to return after its context is done.
 const grace = 100 * time.Millisecond
 
-// validator is a plugin's, with what keeps watch over it.
+// validator is a plugin's validator with the state that contains its faults.
 type validator struct {
 	plugins.Validator
 
@@ -37,12 +38,12 @@ type validator struct {
 	metrics *Metrics
 
 	mu sync.Mutex
-	// late counts, by tenant, the calls that nobody waits for any more. One that hangs for ever is one goroutine, not one more
-	// with each object.
+	// late counts, by tenant, the abandoned calls. A validator that hangs for
+	// ever costs one goroutine, not one more for each object.
 	late map[string]int
 }
 
-// call is a tenant locked with a validator.
+// call is a call of a validator that has locked a tenant.
 type call struct {
 	*validator
 
@@ -50,7 +51,8 @@ type call struct {
 	since  time.Time
 }
 
-// ask locks the tenant and asks the validator. Where it agrees, the tenant stays locked until the call is ended.
+// ask locks the tenant and calls the validator. If it allows the write, the
+// tenant stays locked until the call is ended.
 func (v *validator) ask(ctx context.Context, request plugins.Request) (*call, error) {
 	c, err := v.lock(ctx, request.Tenant.Key)
 	if err != nil {
@@ -88,7 +90,8 @@ func (v *validator) lock(ctx context.Context, tenant string) (*call, error) {
 	return c, err
 }
 
-// end tells a validator that keeps count how the write ended, and unlocks the tenant.
+// end reports the result of the write to a validator that is an accountant, and
+// unlocks the tenant.
 func (c *call) end(ctx context.Context, request plugins.Request, result error) {
 	accountant, counts := c.Validator.(plugins.Accountant)
 	if counts {
@@ -113,16 +116,18 @@ func (c *call) unlock() {
 	c.locker.Unlock()
 }
 
-// lateError says that a call has not come back. What it holds, it gives back by itself.
+// lateError reports that a call was abandoned. The call releases its lock
+// itself.
 type lateError struct{ error }
 
-// Unwrap is why it was not waited for any longer.
+// Unwrap returns the reason for abandoning it.
 func (e lateError) Unwrap() error { return e.error }
 
 func isLate(err error) bool { return errors.As(err, &lateError{}) }
 
-// run calls a plugin in a goroutine of its own, since nobody can stop a call that hangs. One that does not come back in time is left
-// with an error of that cause, and late is called when it comes back after all.
+// run calls a plugin in a new goroutine, since a call that hangs cannot be
+// stopped. If it does not return in time, run returns an error with that cause,
+// and late is called when the call returns after all.
 func (v *validator) run(
 	ctx context.Context, tenant string, cause error, late func(), call func(context.Context) error,
 ) error {
@@ -159,7 +164,7 @@ func (v *validator) run(
 	}
 }
 
-// hangs says whether a call about this tenant has not come back.
+// hangs reports whether an abandoned call for this tenant has not returned.
 func (v *validator) hangs(tenant string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -175,13 +180,13 @@ func (v *validator) count(tenant string, by int) {
 	}
 }
 
-// protected calls a function and makes an error of a panic.
+// protected calls a function and returns a panic as an error.
 func protected(ctx context.Context, call func(context.Context) error) (err error) {
 	defer recovered(&err)
 	return call(ctx)
 }
 
-// recovered is deferred around what a plugin does.
+// recovered must be deferred around calls of a plugin.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())

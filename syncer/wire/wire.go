@@ -1,4 +1,4 @@
-// Package wire compares objects by what would be sent of them.
+// Package wire compares objects by their wire format.
 package wire
 
 import (
@@ -8,21 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// message is what has a wire format: all types that are built into Kubernetes.
+// message is an object with a wire format: all types that are built into
+// Kubernetes.
 type message interface {
-	// Size is how many bytes it takes.
+	// Size returns the number of bytes.
 	Size() int
-	// MarshalToSizedBuffer writes it to the end of a buffer.
+	// MarshalToSizedBuffer encodes the object at the end of a buffer.
 	MarshalToSizedBuffer(buffer []byte) (int, error)
 }
 
-// Equal says whether two values mean the same to the API: an empty map equals none, 1000m equals 1. A syncer mostly compares what is
-// equal, and that shows in the bytes at a fifth of what it costs to walk through the values. Give it pointers.
+// Equal reports whether two values are semantically equal for the API: an empty
+// map equals nil, and 1000m equals 1. Most values that a syncer compares are
+// equal, and comparing their wire format costs a fifth of comparing their
+// fields. a and b must be pointers.
 func Equal(a, b any) bool {
 	return sameBytes(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
-// sameBytes says whether two values of the same type have the same wire format. Those of which it says no may still be equal.
+// sameBytes reports whether two values of the same type have the same wire
+// format. Values with different wire formats may still be equal.
 func sameBytes(a, b any) bool {
 	first, isMessage := a.(message)
 	second, alike := b.(message)

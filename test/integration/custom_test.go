@@ -33,7 +33,8 @@ const (
 	briefly = 2 * time.Second
 )
 
-// Custom resources of the super cluster: with a status of its own, without, and without namespaces.
+// Custom resources of the super cluster: with a status of its own, without, and
+// without namespaces.
 const (
 	gears    = "gears"
 	levers   = "levers"
@@ -113,7 +114,8 @@ func syncingMessage(ctx context.Context, t *local.Tenant) func() (string, error)
 	}
 }
 
-// allowCustom gives the syncer the rights that an admin would have to, and definitions in the super cluster.
+// allowCustom gives the syncer the rights that an admin would have to, and
+// definitions in the super cluster.
 func allowCustom(ctx context.Context) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{
@@ -238,7 +240,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			kit.Create(ctx, super.Client, taken)
 			w := custom(gears, ns, "taken", "red")
 			kit.Create(ctx, red.Client, w)
-			Eventually(kit.Rejections(ctx, red, w)).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+			Eventually(kit.Rejections(ctx, red, w)).Should(ContainElement(ContainSubstring("belongs to another owner")))
 			Expect(kit.Read(ctx, super.Client, taken)()).To(field("platform", "spec", "color"))
 			Expect(super.Client.Delete(ctx, taken)).To(Succeed())
 			Eventually(kit.Read(ctx, super.Client, taken)).WithTimeout(2 * kit.Soon).Should(field("red", "spec", "color"))
@@ -250,7 +252,8 @@ var _ = Describe("Custom resources", Ordered, func() {
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kept))
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, gone))
 			kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
-			// What comes after the change is carried by the engagement after it.
+			// What comes after the change is carried by the engagement after
+			// it.
 			Eventually(func(g Gomega) {
 				vc, err := kit.Read(ctx, super.Client, red.VC)()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -358,7 +361,8 @@ var _ = Describe("Custom resources", Ordered, func() {
 	})
 })
 
-// syncingGeneration is the generation of the VirtualCluster that the syncer has looked at.
+// syncingGeneration is the generation of the VirtualCluster that the syncer has
+// looked at.
 func syncingGeneration(ctx context.Context, t *local.Tenant) (int64, error) {
 	vc, err := kit.Read(ctx, super.Client, t.VC)()
 	if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {

@@ -117,7 +117,7 @@ var _ = Describe("A namespace of the super cluster that is somebody else's", fun
 		ns := kit.Namespace("taken")
 		p := kit.Pod("taken", "web")
 		kit.Create(ctx, red.Client, ns, p, service("taken", "web"))
-		Eventually(kit.Rejections(ctx, red, ns)).Should(ContainElement(ContainSubstring("belongs to somebody else")))
+		Eventually(kit.Rejections(ctx, red, ns)).Should(ContainElement(ContainSubstring("belongs to another owner")))
 		Eventually(kit.Rejections(ctx, red, p)).ShouldNot(BeEmpty())
 		Consistently(podNames).WithContext(ctx).WithArguments(super.Client, foreign.Name).Should(BeEmpty())
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, service("taken", "web")))).NotTo(Succeed())

@@ -1,4 +1,4 @@
-// Package cachestest makes caches for tests, which hold what a test puts there.
+// Package cachestest provides caches with fixed content for tests.
 package cachestest
 
 import (
@@ -23,9 +23,9 @@ type Informer struct {
 	cache.Informer
 	// Index holds the objects.
 	Index toolscache.Indexer
-	// Synced is closed by the test when the index is full.
+	// Synced is closed by the test when the index is complete.
 	Synced chan struct{}
-	// Handlers counts the event handlers that were added, which are never called.
+	// Handlers counts the added event handlers, which are never called.
 	Handlers int
 }
 
@@ -40,7 +40,7 @@ func (f *Informer) AddIndexers(more toolscache.Indexers) error { return f.Index.
 // HasSyncedChecker returns the informer itself.
 func (f *Informer) HasSyncedChecker() toolscache.DoneChecker { return f }
 
-// Name is for logs.
+// Name implements toolscache.DoneChecker.
 func (f *Informer) Name() string { return "full" }
 
 // Done returns Synced.
@@ -52,10 +52,10 @@ func (f *Informer) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.
 	return f, nil
 }
 
-// HasSynced reports whether the index is full.
+// HasSynced reports whether Synced is closed.
 func (f *Informer) HasSynced() bool { return toolscache.IsDone(f) }
 
-// NewInformer returns an informer with an empty index, which is not full yet.
+// NewInformer returns an informer with an empty index, which has not synced.
 func NewInformer() *Informer {
 	return &Informer{
 		Index: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
@@ -83,12 +83,12 @@ func (c *fixed) GetInformer(_ context.Context, obj client.Object, _ ...cache.Inf
 	return c.informers[gvk], nil
 }
 
-// NewReader returns a reader of a cache that holds what [Hold] puts there.
+// NewReader returns a reader of a cache with the objects of [Hold].
 func NewReader() *caches.Reader {
 	return caches.NewReader(&fixed{informers: map[schema.GroupVersionKind]*Informer{}})
 }
 
-// Hold puts those of the objects into the cache that are of a kind.
+// Hold adds the objects that are of kind k to the cache.
 func Hold(r *caches.Reader, k *kinds.Kind, objects ...client.Object) {
 	indexes := caches.TenantIndexes(k)
 	maps.Copy(indexes, caches.SuperIndexes(k))
@@ -104,7 +104,7 @@ func Hold(r *caches.Reader, k *kinds.Kind, objects ...client.Object) {
 // Cache is a cache that returns the same informer for every kind.
 type Cache struct {
 	cache.Cache
-	// Informer is returned, with Err.
+	// Informer and Err are returned by GetInformer.
 	Informer cache.Informer
 	Err      error
 	// Opened and Removed count the calls.
