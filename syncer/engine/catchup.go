@@ -71,11 +71,12 @@ func (s *engagement) enqueueSuper() error {
 	return nil
 }
 
-// enqueueAll enqueues the objects of a kind on both sides.
-func (s *engagement) enqueueAll(k *kinds.Kind) error {
+// SyncKind adds a kind to those that are synced, or replaces the one of its name, and enqueues its objects on both sides.
+func (s *engagement) SyncKind(k *kinds.Kind) error {
+	s.Carry(k)
 	err := s.Cache.EachKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
-		return fmt.Errorf("listing the tenant's %s objects: %w", k.Name, err)
+		return fmt.Errorf("list the tenant's %s objects: %w", k.Name, err)
 	}
 	return s.enqueueCopies(k)
 }
@@ -84,7 +85,7 @@ func (s *engagement) enqueueAll(k *kinds.Kind) error {
 func (s *engagement) enqueueCopies(k *kinds.Kind) error {
 	err := s.EachSuperKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
-		return fmt.Errorf("listing the tenant's %s objects in the super cluster: %w", k.Name, err)
+		return fmt.Errorf("list the tenant's %s objects in the super cluster: %w", k.Name, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 func (s *engagement) awakenUsed() ([]toolscache.DoneChecker, error) {
 	var known []toolscache.DoneChecker
 	for _, k := range s.used() {
-		registration, err := s.watchTenant(k)
+		registration, err := s.WatchTenant(k)
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func engage(e *Engine, s *session.Session) *engagement {
 		turn: queue.NewTurn(func(r queue.Request) { e.Enqueue(r, queue.PriorityHigh) }),
 	}
 	g.up = syncup.NewSyncer(s, view, func(k *kinds.Kind) error {
-		_, err := g.watchTenant(k)
+		_, err := g.WatchTenant(k)
 		return err
 	})
 	g.down = syncdown.NewSyncer(s, view, syncdown.Options{

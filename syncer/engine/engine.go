@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/custom"
 	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
@@ -55,7 +56,7 @@ type Options struct {
 // Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
 type Engine struct {
 	*session.SuperCluster
-	custom     *customKinds
+	custom     *custom.Resources
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol
@@ -103,7 +104,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 	if err := e.addKinds(mgr, flows); err != nil {
 		return nil, err
 	}
-	if err := e.addCustom(mgr, opts.Custom); err != nil {
+	if err := e.addCustom(mgr, opts); err != nil {
 		return nil, err
 	}
 	if err := e.addTokens(mgr); err != nil {
@@ -144,6 +145,17 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 		return fmt.Errorf("kind %s, flowing up, is missing", session.NodeKind)
 	}
 	return nil
+}
+
+// addCustom prepares for custom resources.
+func (e *Engine) addCustom(mgr mcmanager.Manager, opts Options) error {
+	all, err := custom.NewCache(e.API)
+	if err != nil {
+		return err
+	}
+	e.Caches[kinds.Everything] = caches.NewReader(all)
+	e.custom = custom.NewResources(e.API, e, custom.Options{Build: opts.Custom, Interval: opts.Patrol, Timeout: opts.Timeout})
+	return mgr.GetLocalManager().Add(all)
 }
 
 // addController adds the controller whose workers take requests from the fair queue.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/custom"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -20,7 +21,7 @@ import (
 func (e *Engine) watchBuiltin(ctx context.Context) error {
 	var known []toolscache.DoneChecker
 	for _, k := range e.Builtin {
-		synced, err := e.watchSuper(ctx, k)
+		synced, err := e.WatchSuper(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -44,8 +45,9 @@ func (e *Engine) owner(obj client.Object) *engagement {
 	return e.session(multicluster.ClusterName(translate.OriginOf(obj).Cluster))
 }
 
-// watchSuper has the super cluster's events of a kind lead to requests. What is returned tells when all objects are known.
-func (e *Engine) watchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
+// WatchSuper watches the super cluster's objects of a kind, whose events lead
+// to requests. The returned checker is done when all objects are known.
+func (e *Engine) WatchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
 	informer, err := e.CacheOf(k).Open(ctx, k, caches.SuperIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
@@ -55,6 +57,12 @@ func (e *Engine) watchSuper(ctx context.Context, k *kinds.Kind) (toolscache.Done
 		return nil, fmt.Errorf("watching the super cluster's %s objects: %w", k.Name, err)
 	}
 	return registration.HasSyncedChecker(), nil
+}
+
+// UnwatchSuper closes the watch of a kind, and forgets its objects.
+func (e *Engine) UnwatchSuper(ctx context.Context, k *kinds.Kind) error {
+	defer e.usage.Forget(k.Resource)
+	return e.CacheOf(k).Close(ctx, k)
 }
 
 // known says whether the super cluster's objects are known. Until then, a handler that reads the cache of another kind would wait for it,
@@ -123,11 +131,11 @@ func (s *engagement) run(name multicluster.ClusterName) {
 	s.settle()
 	s.Cluster.Synced()
 	logger.Info("Carrying the tenant's objects")
-	var custom sync.WaitGroup
+	var running sync.WaitGroup
 	for _, r := range s.Identity().Sync.CustomResources {
-		custom.Go(func() { s.carryCustom(r) })
+		running.Go(func() { custom.NewSyncer(s.engine.custom, s.Cluster, s, r).Run(s.Ctx) })
 	}
-	custom.Wait()
+	running.Wait()
 	<-s.Ctx.Done()
 }
 
@@ -161,7 +169,7 @@ func (s *engagement) open() error {
 		if k.Up != nil && k.Up.Class {
 			continue
 		}
-		registration, err := s.watchTenant(k)
+		registration, err := s.WatchTenant(k)
 		if err != nil {
 			return err
 		}
@@ -177,8 +185,8 @@ func (s *engagement) open() error {
 	return nil
 }
 
-// watchTenant has the tenant's events of one kind lead to requests.
-func (s *engagement) watchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
+// WatchTenant watches the tenant's objects of a kind, whose events lead to requests.
+func (s *engagement) WatchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
 	informer, err := s.Cache.Open(s.Ctx, k, caches.TenantIndexes(k))
 	if err != nil {
 		return nil, fmt.Errorf("watching the tenant's %s objects: %w", k.Name, err)

@@ -1,18 +1,13 @@
-package engine
+package custom
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -127,11 +122,11 @@ func TestEstablished(t *testing.T) {
 		d    *apiextensionsv1.CustomResourceDefinition
 		want bool
 	}{
-		"new":            {widgets(), false},
-		"names only":     {widgets(accepted), false},
-		"not yet":        {widgets(accepted, condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse)), false},
-		"it is served":   {widgets(accepted, condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue)), true},
-		"nobody can say": {widgets(condition(apiextensionsv1.Established, apiextensionsv1.ConditionUnknown)), false},
+		"new":          {widgets(), false},
+		"names only":   {widgets(accepted), false},
+		"not yet":      {widgets(accepted, condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse)), false},
+		"it is served": {widgets(accepted, condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue)), true},
+		"unknown":      {widgets(condition(apiextensionsv1.Established, apiextensionsv1.ConditionUnknown)), false},
 	} {
 		if got := established(tc.d); got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -185,63 +180,4 @@ func TestCustomResource(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWhatIsWatchedDoesNotDependOnTheStatus: two tenants whose kinds differ in that share the watch.
-func TestWhatIsWatchedDoesNotDependOnTheStatus(t *testing.T) {
-	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	down := kinds.CustomResource{GVK: gvk, Direction: tenancyv1alpha1.SyncDown, Namespaced: true}
-	status, up, other := down, down, down
-	status.Status = true
-	up.Direction = tenancyv1alpha1.SyncUp
-	other.GVK.Version = "v2"
-	if watchOf(down) != watchOf(status) || watchOf(down) == watchOf(up) || watchOf(down) == watchOf(other) {
-		t.Errorf("watched are %v, %v, %v, %v", watchOf(down), watchOf(status), watchOf(up), watchOf(other))
-	}
-}
-
-// read counts how often a definition is asked for.
-type read struct {
-	client.Reader
-	asked int
-	err   error
-}
-
-func (r *read) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	r.asked++
-	obj.SetName(key.Name)
-	return r.err
-}
-
-func TestDefinitionsAreReadOnceInAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const maxAge = 30 * time.Second
-		var d definitions
-		from := &read{err: errors.New("not there")}
-		get := func(name string, wantErr error, wantAsked int) {
-			t.Helper()
-			got, err := d.get(t.Context(), from, name, maxAge)
-			if !errors.Is(err, wantErr) || err == nil && got.Name != name {
-				t.Errorf("got %v, %v; want %s, %v", got, err, name, wantErr)
-			}
-			if from.asked != wantAsked {
-				t.Errorf("asked %d times, want %d", from.asked, wantAsked)
-			}
-		}
-		// What is missing is asked for by each: an admin may be about to add it.
-		get("widgets.example.com", from.err, 1)
-		get("widgets.example.com", from.err, 2)
-		from.err = nil
-		get("widgets.example.com", nil, 3)
-		get("widgets.example.com", nil, 3)
-		get("gadgets.example.com", nil, 4)
-		time.Sleep(maxAge)
-		get("widgets.example.com", nil, 4)
-		time.Sleep(time.Second)
-		get("widgets.example.com", nil, 5)
-		// One that is gone is not remembered.
-		time.Sleep(2 * maxAge)
-		from.err = errors.New("gone")
-		get("widgets.example.com", from.err, 6)
-	})
 }

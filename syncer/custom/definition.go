@@ -1,4 +1,4 @@
-package engine
+package custom
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,25 +25,26 @@ import (
 var errOtherDefinition = errors.New("the tenant has a definition of its own, of another kind or scope, or with another status, than " +
 	"the super cluster's; it has to go, or to be like that")
 
-// define makes sure that the tenant has the definition of a custom resource, and says what the kind depends on. That is the
-// super cluster's to say: by its paths the copies are written.
-func (s *engagement) define(ctx context.Context, of tenancyv1alpha1.CustomResourceSync) (kinds.CustomResource, error) {
-	super, err := s.engine.custom.definitions.get(ctx, s.API.GetAPIReader(), of.Resource+"."+of.Group, s.engine.interval/2)
+// define ensures that the tenant has the definition of the custom resource, and
+// returns what its kind depends on. The super cluster's definition decides,
+// since the copies are written by its paths.
+func (s *Syncer) define(ctx context.Context) (kinds.CustomResource, error) {
+	super, err := s.resources.definition(ctx, s.name())
 	if err != nil {
 		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
 	}
-	r, err := customResource(super, of)
+	r, err := customResource(super, s.of)
 	if err != nil {
 		return r, err
 	}
 	if err := checkScope(r); err != nil {
 		return r, err
 	}
-	tenant, err := s.copyDefinition(ctx, super, of.Version)
+	tenant, err := ensureDefinition(ctx, s.cluster.GetClient(), super, s.of.Version)
 	if err != nil {
 		return r, fmt.Errorf("the tenant's definition: %w", err)
 	}
-	switch own, err := customResource(tenant, of); {
+	switch own, err := customResource(tenant, s.of); {
 	case err != nil:
 		return r, fmt.Errorf("the tenant's own definition: %w", err)
 	case own != r:
@@ -55,13 +54,13 @@ func (s *engagement) define(ctx context.Context, of tenancyv1alpha1.CustomResour
 	if r.Namespaced {
 		scope = meta.RESTScopeNamespace
 	}
-	s.Cluster.Learn(&meta.RESTMapping{
-		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(of.Resource), Scope: scope,
+	s.cluster.Learn(&meta.RESTMapping{
+		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(s.of.Resource), Scope: scope,
 	})
 	return r, nil
 }
 
-// customResource is what a definition says of a custom resource.
+// customResource returns what a definition declares of a custom resource.
 func customResource(
 	definition *apiextensionsv1.CustomResourceDefinition, of tenancyv1alpha1.CustomResourceSync,
 ) (kinds.CustomResource, error) {
@@ -77,7 +76,7 @@ func customResource(
 	}, nil
 }
 
-// checkScope returns what keeps a custom resource from flowing.
+// checkScope rejects a custom resource that cannot be synced.
 func checkScope(r kinds.CustomResource) error {
 	if !r.Namespaced && r.Direction == tenancyv1alpha1.SyncDown {
 		return errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
@@ -85,58 +84,27 @@ func checkScope(r kinds.CustomResource) error {
 	return nil
 }
 
-// definitions are the super cluster's, each read once in a while for all tenants together.
-type definitions struct {
-	mu    sync.Mutex
-	known map[string]definition
-}
-
-// definition is a definition of the super cluster, and when it was read.
-type definition struct {
-	*apiextensionsv1.CustomResourceDefinition
-	at time.Time
-}
-
-// get returns the definition of that name, as old as maxAge at most. It is shared: nobody changes it.
-func (d *definitions) get(
-	ctx context.Context, from client.Reader, name string, maxAge time.Duration,
-) (*apiextensionsv1.CustomResourceDefinition, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known, ok := d.known[name]; ok && time.Since(known.at) <= maxAge {
-		return known.CustomResourceDefinition, nil
-	}
-	found := definition{&apiextensionsv1.CustomResourceDefinition{}, time.Now()}
-	if err := from.Get(ctx, client.ObjectKey{Name: name}, found.CustomResourceDefinition); err != nil {
-		return nil, err
-	}
-	if d.known == nil {
-		d.known = map[string]definition{}
-	}
-	d.known[name] = found
-	return found.CustomResourceDefinition, nil
-}
-
-// copyDefinition brings a definition of the super cluster to the tenant, and returns the tenant's when it can be used. One that
-// the tenant made by itself is left alone.
-func (s *engagement) copyDefinition(
-	ctx context.Context, super *apiextensionsv1.CustomResourceDefinition, version string,
+// ensureDefinition ensures that a tenant has a copy of a definition of the
+// super cluster, and returns the tenant's definition when its apiserver serves
+// it. A definition that the tenant created is left unchanged.
+func ensureDefinition(
+	ctx context.Context, tenant client.Client, super *apiextensionsv1.CustomResourceDefinition, version string,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
 	desired, err := tenantDefinition(super, version)
 	if err != nil {
 		return nil, err
 	}
 	found := &apiextensionsv1.CustomResourceDefinition{}
-	switch err := s.Client.Get(ctx, client.ObjectKeyFromObject(super), found); {
+	switch err := tenant.Get(ctx, client.ObjectKeyFromObject(super), found); {
 	case apierrors.IsNotFound(err):
-		if err := s.Client.Create(ctx, desired); err != nil {
+		if err := tenant.Create(ctx, desired); err != nil {
 			return nil, err
 		}
 		found = desired
 	case err != nil:
 		return nil, err
 	case session.FromSuper(found):
-		if err := s.updateDefinition(ctx, found, desired); err != nil {
+		if err := updateDefinition(ctx, tenant, found, desired); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +114,8 @@ func (s *engagement) copyDefinition(
 	return found, nil
 }
 
-// updateDefinition gives the tenant's copy of a definition what the super cluster's says where it differs.
-func (s *engagement) updateDefinition(ctx context.Context, found, desired *apiextensionsv1.CustomResourceDefinition) error {
+// updateDefinition updates the tenant's copy of a definition where it differs.
+func updateDefinition(ctx context.Context, tenant client.Client, found, desired *apiextensionsv1.CustomResourceDefinition) error {
 	merged := found.DeepCopy()
 	merged.Spec = desired.Spec
 	merged.SetLabels(session.Mark(merged.GetLabels()))
@@ -156,15 +124,15 @@ func (s *engagement) updateDefinition(ctx context.Context, found, desired *apiex
 	if equality.Semantic.DeepEqual(merged, found) {
 		return nil
 	}
-	if err := s.Client.Patch(ctx, merged, guard.SameObject(found, client.MergeFrom(found))); err != nil {
+	if err := tenant.Patch(ctx, merged, guard.SameObject(found, client.MergeFrom(found))); err != nil {
 		return err
 	}
 	*found = *merged
 	return nil
 }
 
-// tenantDefinition is the definition that a tenant gets: the one version that is carried, without the webhook by which the super
-// cluster converts others.
+// tenantDefinition returns the definition that a tenant gets: with the one
+// version that is synced, and without the super cluster's conversion webhook.
 func tenantDefinition(
 	super *apiextensionsv1.CustomResourceDefinition, version string,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -178,7 +146,7 @@ func tenantDefinition(
 	spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{own}
 	spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	annotations := session.Mark(nil)
-	// Without it, an apiserver does not take a definition in a group of Kubernetes' own.
+	// Without it, an apiserver rejects a definition in a group of Kubernetes.
 	if approved, ok := super.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
 		annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = approved
 	}
@@ -188,7 +156,7 @@ func tenantDefinition(
 	}, nil
 }
 
-// versionOf is a version that a definition serves.
+// versionOf returns a version that a definition serves.
 func versionOf(
 	definition *apiextensionsv1.CustomResourceDefinition, name string,
 ) (*apiextensionsv1.CustomResourceDefinitionVersion, error) {
@@ -201,7 +169,7 @@ func versionOf(
 	return &definition.Spec.Versions[i], nil
 }
 
-// established says whether an apiserver serves what a definition defines.
+// established reports whether an apiserver serves the resource of a definition.
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue

@@ -1,4 +1,4 @@
-package engine
+package custom
 
 import (
 	"context"
@@ -10,16 +10,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// checkRights asks the super cluster whether the syncer has the rights that carrying the custom resource takes, which are
-// not among those of [Rules].
-func (c *carriage) checkRights(ctx context.Context, r kinds.CustomResource) error {
+// checkRights rejects a custom resource that the syncer has no right to sync.
+// The rights for custom resources are not among those of the syncer's own
+// ClusterRole.
+func (c *Resources) checkRights(ctx context.Context, r kinds.CustomResource, resource string) error {
 	var missing []string
-	for _, verb := range c.engine.custom.kind(r).Verbs() {
+	for _, verb := range c.kind(r).Verbs() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: c.of.Resource},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: r.GVK.Group, Resource: resource},
 		}}
-		if err := c.API.GetClient().Create(ctx, review); err != nil {
-			return fmt.Errorf("asking the super cluster for the syncer's rights: %w", err)
+		if err := c.super.GetClient().Create(ctx, review); err != nil {
+			return fmt.Errorf("ask the super cluster for the syncer's rights: %w", err)
 		}
 		if !review.Status.Allowed {
 			missing = append(missing, verb)
