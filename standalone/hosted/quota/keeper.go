@@ -2,11 +2,13 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -73,10 +75,10 @@ func (k *Keeper) compact(ctx context.Context) error {
 	if ready.superseded-k.compacted.superseded < k.MaxSuperseded {
 		return nil
 	}
-	k.compacted = ready
-	if _, err := k.Client.Compact(ctx, ready.revision); err != nil {
+	if _, err := k.Client.Compact(ctx, ready.revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
+	k.compacted = ready
 	return nil
 }
 

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	rpctypes "go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 )
 
 const mebi = 1024 * kibi
@@ -25,27 +20,10 @@ const mebi = 1024 * kibi
 func keeperOf(t *testing.T) *Keeper {
 	t.Helper()
 	const most = 4 * mebi
-	dir, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir is too long for the path of a socket
-	if err != nil {
-		t.Fatal(err)
+	_, client, endpoint := startEtcd(t, most)
+	return &Keeper{
+		Ledger: NewLedger(root, 0), Client: client, Endpoint: endpoint, Quota: most, MaxSuperseded: mebi, Log: logr.Discard(),
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	config := embed.NewConfig()
-	config.Dir, config.QuotaBackendBytes, config.ZapLoggerBuilder = dir, most, embed.NewZapLoggerBuilder(zap.NewNop())
-	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
-	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{client}, nil
-	server, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	<-server.Server.ReadyNotify()
-	k := &Keeper{Ledger: NewLedger(root, 0), Endpoint: client.String(), Quota: most, MaxSuperseded: mebi, Log: logr.Discard()}
-	if k.Client, err = clientv3.New(clientv3.Config{Endpoints: []string{k.Endpoint}, DialTimeout: time.Minute, Logger: zap.NewNop()}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = k.Client.Close() })
-	return k
 }
 
 // fill writes records until etcd takes no more, and returns the error.
@@ -119,6 +97,83 @@ func TestCompaction(t *testing.T) {
 	}
 	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(k.Ledger.revision-1)); err != nil {
 		t.Errorf("what amounts to little was dropped: %v", err)
+	}
+}
+
+// TestCompactionIsRetried: revisions that could not be compacted are compacted
+// by the next check, and not only once as many more are superseded.
+func TestCompactionIsRetried(t *testing.T) {
+	k := keeperOf(t)
+	oldest := put(t, k, "first")
+	k.Ledger.superseded, k.Ledger.revision = 2*mebi, put(t, k, "second")
+	if err := k.compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.compact(canceled); err == nil {
+		t.Fatal("a compaction that is canceled is no error")
+	}
+	if err := k.compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(oldest)); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("got %v, want the old revision compacted", err)
+	}
+	// Another client, such as etcd's periodic compaction, can be first.
+	k.Ledger.superseded, k.Ledger.revision = 4*mebi, put(t, k, "third")
+	if _, err := k.Client.Compact(t.Context(), put(t, k, "fourth")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.compact(t.Context()); err != nil {
+			t.Errorf("revisions that are compacted already: %v", err)
+		}
+	}
+}
+
+// TestRun: an etcd that has reached its quota accepts writes again without an
+// operator, once its clients have deleted records.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	k := keeperOf(t)
+	if err := fill(t.Context(), k.Client, 1000); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("got %v, want an etcd that has no space", err)
+	}
+	if _, err := k.Client.Delete(t.Context(), root, clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		k.Run(ctx)
+	}()
+	eventually(t, "a write succeeds", func() bool {
+		_, err := k.Client.Put(t.Context(), root+"a/last", "small")
+		return err == nil
+	})
+	end()
+	<-ended
+}
+
+// TestKeeperNamesTheFailedStep: the error is all that an admin sees.
+func TestKeeperNamesTheFailedStep(t *testing.T) {
+	k := keeperOf(t)
+	if err := fill(t.Context(), k.Client, 1000); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("got %v, want an etcd that has no space", err)
+	}
+	k.Endpoint = "unix:///nowhere"
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := k.Recover(short); err == nil || !strings.Contains(err.Error(), "read etcd's status") {
+		t.Errorf("without the status: got %v", err)
+	}
+	if err := k.Client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.keep(t.Context()); err == nil || !strings.Contains(err.Error(), "list etcd's alarms") {
+		t.Errorf("without a connection: got %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/maphash"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -71,7 +72,8 @@ func (l *Ledger) SetLimits(name string, limits Limits) {
 	a := l.lockedAccount(name)
 	a.limits, a.pace = limits, nil
 	if limits.WriteBytesPerSecond > 0 {
-		a.pace = rate.NewLimiter(rate.Limit(limits.WriteBytesPerSecond), int(limits.WriteBytesPerSecond*WriteBurst))
+		burst := min(limits.WriteBytesPerSecond, math.MaxInt64/WriteBurst) * WriteBurst
+		a.pace = rate.NewLimiter(rate.Limit(limits.WriteBytesPerSecond), int(burst))
 	}
 }
 

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,78 @@ func TestPace(t *testing.T) {
 	}
 	if _, _, err := ledger.reserve(write, Ordinary, now.Add(time.Second)); err != nil {
 		t.Errorf("rejected a second later: %v", err)
+	}
+}
+
+// TestHugeLimits: a limit near the largest number is none in effect, and
+// overflows nowhere.
+func TestHugeLimits(t *testing.T) {
+	const huge = math.MaxInt64
+	ledger := ledgerWith(Limits{Bytes: huge, Objects: huge, WriteBytesPerSecond: huge}, "1")
+	for _, purpose := range []Purpose{Ordinary, Upkeep, Vital} {
+		for range 3 {
+			write := []write{{key: []byte(root + "a/2"), size: 1 << 40}}
+			if _, reason, err := ledger.reserve(write, purpose, time.Now()); err != nil {
+				t.Errorf("a write for the purpose %q is rejected because of %q: %v", purpose, reason, err)
+			}
+		}
+	}
+}
+
+// TestLimitsCanChange: a control plane that is run again has the limits of its
+// new spec, for what it stores already too.
+func TestLimitsCanChange(t *testing.T) {
+	ledger := ledgerWith(Limits{Objects: 1}, "1", "2")
+	reserve := func(key string) error {
+		_, _, err := ledger.reserve([]write{{key: []byte(root + "a/" + key), size: kibi}}, Ordinary, time.Now())
+		return err
+	}
+	if reserve("1") != nil || reserve("3") == nil {
+		t.Error("a control plane beyond its limit may update what it has, and create nothing")
+	}
+	ledger.SetLimits("a", Limits{Objects: 3})
+	if err := reserve("3"); err != nil {
+		t.Errorf("rejected after the limit was raised: %v", err)
+	}
+	ledger.Forget("a")
+	if err := reserve("4"); err != nil {
+		t.Errorf("a control plane without an account is limited: %v", err)
+	}
+}
+
+// TestForgottenAccount: writes that are under way when a control plane is
+// deleted do not count for the next one of its name.
+func TestForgottenAccount(t *testing.T) {
+	ledger := ledgerWith(Limits{Objects: 1})
+	write := []write{{key: []byte(root + "a/1"), size: kibi}}
+	settle, _, err := ledger.reserve(write, Ordinary, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger.Forget("a")
+	ledger.Forget("a")
+	ledger.Forget("never-there")
+	ledger.SetLimits("a", Limits{Objects: 1})
+	settle(5)
+	ledger.reached(5)
+	if _, _, err := ledger.reserve(write, Ordinary, time.Now()); err != nil {
+		t.Errorf("the new control plane has no room: %v", err)
+	}
+	ledger.remove([]byte(root + "gone/1"))
+	ledger.remove([]byte("/elsewhere"))
+	if got := ledger.Usage("gone"); got != (Usage{}) {
+		t.Errorf("a control plane that stores nothing has %+v", got)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0", 1: "1", 1023: "1023", kibi: "1Ki", kibi + 1: "1025", 10*kibi + 5: "10Ki",
+		mebi: "1Mi", 3*mebi + kibi: "3073Ki", 10*mebi + kibi + 1: "10Mi", 64 * mebi: "64Mi", 8 << 30: "8Gi",
+	} {
+		if got := size(bytes); got != want {
+			t.Errorf("%d bytes are %q, want %q", bytes, got, want)
+		}
 	}
 }
 

@@ -59,7 +59,12 @@ func purposeOf(ctx context.Context) Purpose {
 	if len(values) != 1 {
 		return Ordinary
 	}
-	return Purpose(values[0])
+	switch purpose := Purpose(values[0]); purpose {
+	case Upkeep, Vital:
+		return purpose
+	default:
+		return Ordinary
+	}
 }
 
 // Usage is how much a control plane stores.
@@ -70,16 +75,18 @@ func (l Limits) check(used, change Usage, purpose Purpose) error {
 	if purpose == Vital {
 		return nil
 	}
-	ceiling := l
+	// The reserve is subtracted from what is used: added to a limit, it could
+	// overflow.
+	counted := Usage{Bytes: used.Bytes + change.Bytes, Objects: used.Objects + change.Objects}
 	if purpose == Upkeep {
-		ceiling.Bytes += l.Bytes / reserveDivisor
-		ceiling.Objects += l.Objects / reserveDivisor
+		counted.Bytes -= l.Bytes / reserveDivisor
+		counted.Objects -= l.Objects / reserveDivisor
 	}
 	switch {
-	case l.Bytes > 0 && change.Bytes > 0 && used.Bytes+change.Bytes > ceiling.Bytes:
+	case l.Bytes > 0 && change.Bytes > 0 && counted.Bytes > l.Bytes:
 		return fmt.Errorf("the storage of this cluster is limited to %s, of which %s are used, and this write needs %s more: "+
 			"delete objects, or ask the platform's administrator for a higher limit", size(l.Bytes), size(used.Bytes), size(change.Bytes))
-	case l.Objects > 0 && change.Objects > 0 && used.Objects+change.Objects > ceiling.Objects:
+	case l.Objects > 0 && change.Objects > 0 && counted.Objects > l.Objects:
 		return fmt.Errorf("this cluster is limited to %d objects of all kinds, and has %d: "+
 			"delete objects, or ask the platform's administrator for a higher limit", l.Objects, used.Objects)
 	}
