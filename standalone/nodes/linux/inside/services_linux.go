@@ -37,7 +37,11 @@ func newServices(ctx context.Context, log logr.Logger) *services {
 
 // run starts all, in the order in which they need each other, and keeps them running until ctx ends.
 func (s *services) run(ctx context.Context, settings *Settings) error {
-	defer s.running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() { // what runs already ends with the others when one cannot be started
+		cancel()
+		s.running.Wait()
+	}()
 	s.keep(ctx, "containerd", "--config", own+"/containerd.toml")
 	if err := s.awaitRuntime(ctx); err != nil {
 		return err

@@ -2,10 +2,12 @@ package policies
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	netutils "k8s.io/utils/net"
 
 	"go4.org/netipx"
 )
@@ -91,19 +93,34 @@ func (p peers) addresses() ([]netipx.IPRange, error) {
 // blockSet are the addresses of a block. Those of IPv6 are none: pods here have none.
 func blockSet(block networkingv1.IPBlock) (*netipx.IPSet, error) {
 	var b netipx.IPSetBuilder
-	prefix, err := netip.ParsePrefix(block.CIDR)
+	prefix, err := parseCIDR(block.CIDR)
 	if err != nil {
-		return nil, fmt.Errorf("address block: %w", err)
+		return nil, err
 	}
 	if prefix.Addr().Is4() {
 		b.AddPrefix(prefix)
 	}
 	for _, except := range block.Except {
-		prefix, err := netip.ParsePrefix(except)
+		prefix, err := parseCIDR(except)
 		if err != nil {
-			return nil, fmt.Errorf("address block: %w", err)
+			return nil, err
 		}
 		b.RemovePrefix(prefix)
 	}
 	return b.IPSet()
+}
+
+// parseCIDR parses what any version of the apiserver has accepted: older ones
+// accept leading zeros, and IPv4 addresses that are mapped to IPv6.
+func parseCIDR(cidr string) (netip.Prefix, error) {
+	_, network, err := netutils.ParseCIDRSloppy(cidr)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("parse address block: %w", err)
+	}
+	ones, bits := network.Mask.Size()
+	address, _ := netip.AddrFromSlice(network.IP)
+	if address.Is4In6() && ones >= bits-net.IPv4len*8 {
+		address, ones = address.Unmap(), ones-(bits-net.IPv4len*8)
+	}
+	return netip.PrefixFrom(address, ones), nil
 }

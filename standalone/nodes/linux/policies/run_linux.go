@@ -151,10 +151,17 @@ func (e *enforcer) address(pod *corev1.Pod) netip.Addr {
 	return said
 }
 
+// portsOf returns the ports of the containers that run beside each other:
+// sidecars are among the init containers.
 func portsOf(pod *corev1.Pod) []corev1.ContainerPort {
 	var all []corev1.ContainerPort
 	for i := range pod.Spec.Containers {
 		all = append(all, pod.Spec.Containers[i].Ports...)
+	}
+	for i := range pod.Spec.InitContainers {
+		if restart := pod.Spec.InitContainers[i].RestartPolicy; restart != nil && *restart == corev1.ContainerRestartPolicyAlways {
+			all = append(all, pod.Spec.InitContainers[i].Ports...)
+		}
 	}
 	return all
 }

@@ -82,6 +82,13 @@ func TestClusterIsInOrder(t *testing.T) {
 			{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}},
 			{Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 90}}},
 		}
+		pod.Spec.InitContainers = []corev1.Container{
+			{Ports: []corev1.ContainerPort{{Name: "setup", ContainerPort: 91}}},
+			{
+				RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+				Ports:         []corev1.ContainerPort{{Name: "sidecar", ContainerPort: 92}},
+			},
+		}
 	}
 	e := enforcing(t,
 		podAt("b", "10.0.0.2"), podAt("waits", ""), podAt("a", "10.0.0.10", with), podAt("c", "10.0.0.1"),
@@ -111,8 +118,8 @@ func TestClusterIsInOrder(t *testing.T) {
 			}
 		}
 	}
-	if ports := c.Pods[2].Ports; len(ports) != 2 || ports[1].Name != "metrics" {
-		t.Errorf("the ports of a pod are %v, want those of all its containers", ports)
+	if ports := c.Pods[2].Ports; len(ports) != 3 || ports[1].Name != "metrics" || ports[2].Name != "sidecar" {
+		t.Errorf("the ports of a pod are %v, want those of all containers that run beside each other", ports)
 	}
 	if c.Namespaces["shop"]["tier"] != "front" {
 		t.Errorf("the namespaces are %v", c.Namespaces)

@@ -52,12 +52,24 @@ func (s *sandboxes) listen(ctx context.Context, runtime runtimeapi.RuntimeServic
 	if err != nil {
 		return err
 	}
+	s.forget()
 	for {
 		event, err := events.Recv()
 		if err != nil {
 			return err
 		}
 		s.note(event)
+	}
+}
+
+// forget drops all addresses: a sandbox may have been replaced while no events
+// arrived. The status of a pod that ran before has its address.
+func (s *sandboxes) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.of) > 0 {
+		clear(s.of)
+		s.changed()
 	}
 }
 
