@@ -1,4 +1,5 @@
-// Package deletion tells what a tenant has deleted from what only seems to be missing.
+// Package deletion distinguishes objects that a tenant has deleted from objects
+// that only seem to be missing.
 package deletion
 
 import (
@@ -9,17 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// remembered is how long a deletion that was seen is known. One that takes longer to carry is asked about.
+// remembered is how long an observed deletion is remembered. A copy whose
+// deletion takes longer has to be confirmed.
 const remembered = 10 * time.Minute
 
-// Deletions are the UIDs of objects whose deletion was seen. The zero value is ready.
+// Deletions are the UIDs of objects whose deletion was observed. The zero value
+// is ready to use.
 type Deletions struct {
 	mu    sync.Mutex
 	seen  map[types.UID]time.Time
 	swept time.Time
 }
 
-// Add notes that an object's deletion was seen.
+// Add records that the deletion of an object was observed.
 func (d *Deletions) Add(uid types.UID, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,7 +36,7 @@ func (d *Deletions) Add(uid types.UID, now time.Time) {
 	d.seen[uid] = now
 }
 
-// Has says whether an object's deletion was seen.
+// Has reports whether the deletion of an object was observed.
 func (d *Deletions) Has(uid types.UID, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

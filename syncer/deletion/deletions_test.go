@@ -21,7 +21,7 @@ func TestDeletionsAreRememberedForAWhile(t *testing.T) {
 	if d.Has("a", start.Add(remembered+time.Second)) || d.Has("b", start) {
 		t.Error("a deletion is known too long, or for another object")
 	}
-	// Seen again, it is known as long again.
+	// A second observation renews it.
 	d.Add("a", start.Add(remembered))
 	if !d.Has("a", start.Add(2*remembered)) {
 		t.Error("a deletion that was seen again is forgotten too early")

@@ -16,37 +16,44 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// aHandful is how many running pods may lose their tenant's objects without anybody seeing it, as those do that are deleted by
-// force while the syncer is away.
-const aHandful = 5
+// maxAbandoned is the number of running pods that may have lost their tenant's
+// objects without an observed deletion, like those that are force-deleted while
+// the syncer is not running.
+const maxAbandoned = 5
 
-// RetryInDoubt is how long a tenant has to be seen without pods before that counts: deletions that were made are on their way then.
+// RetryInDoubt is how long a tenant has to be without pods before that counts:
+// the events of deletions arrive in this time.
 const RetryInDoubt = 5 * time.Second
 
-// ErrInDoubt is why a copy is not removed yet. It is looked at again.
-var ErrInDoubt = errors.New("what is missing in the tenant was not seen to be deleted, and may only seem to be missing")
+// ErrInDoubt is returned for a copy that must not be deleted yet. It is
+// retried.
+var ErrInDoubt = errors.New("the deletion of the tenant's object was not observed, so it may only seem to be missing")
 
-// Doubts tell what a tenant has deleted from what only seems to be missing.
+// Doubts distinguishes objects that a tenant has deleted from objects that only
+// seem to be missing.
 type Doubts struct {
 	*session.Session
-	// deleted are the tenant's objects whose deletion was seen.
+	// deleted are the tenant's objects whose deletion was observed.
 	deleted Deletions
-	// forced are those of them that had no time to end.
+	// forced are those of them that were deleted without a grace period.
 	forced Deletions
-	// identities are questions about whether the tenant is still the one that was engaged, absences about whether what is
-	// missing was deleted.
+	// identities verifies that the tenant is still the one that was engaged,
+	// absences that missing objects were deleted.
 	identities, absences *Verifier
-	// emptySince is when the tenant was first seen without pods, those of the absences' answers that are in doubt.
+	// emptySince is when the tenant was first observed without pods. It is
+	// guarded by absences.
 	emptySince time.Time
 }
 
-// NewDoubts makes the doubts about a tenant, of which nothing is known yet.
+// NewDoubts returns the doubts about a tenant, before any observation.
 func NewDoubts(s *session.Session) *Doubts {
 	return &Doubts{Session: s, identities: NewVerifier(), absences: NewVerifier()}
 }
 
-// AllowRemoval says whether a copy may be removed for which the tenant has no object, another one, or none that refers to it. It
-// may not when the tenant's data is lost, which looks the same: what runs must not be lost with it.
+// AllowRemoval returns an error if a copy must not be deleted although the
+// tenant has no object for it, another object, or none that refers to it. The
+// loss of a tenant's data looks the same, and running pods must not be lost
+// with it.
 func (s *Doubts) AllowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if err := s.identities.Verify(ctx, s.Cluster.Verify); err != nil {
 		return err
@@ -62,14 +69,16 @@ func (s *Doubts) AllowRemoval(ctx context.Context, k *kinds.Kind, o session.Obje
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
-// AllowRelease says whether a copy may be removed to which nothing of the tenant's refers any more.
+// AllowRelease returns an error if a copy that no object of the tenant refers
+// to must not be deleted.
 func (s *Doubts) AllowRelease(ctx context.Context) error {
 	return s.absences.Verify(ctx, s.confirmAbsence)
 }
 
-// confirmEmptiness is asked about a namespace that is missing in the tenant though no deletion was seen. All that is in its
-// copy goes with the copy, and an apiserver lets a namespace go after what is in it: while the tenant still has pods there, one of
-// the two is not the whole truth.
+// confirmEmptiness checks a namespace that is missing in the tenant without an
+// observed deletion. Deleting its copy would delete everything in it, and an
+// apiserver only finalizes a namespace after its content: if the tenant still
+// has pods there, the cache is inconsistent.
 func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
@@ -86,9 +95,10 @@ func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// confirmAbsence is asked about objects that are missing in the tenant though no deletion was seen. They count as
-// deleted unless the tenant has no pod at all any more, while more than a handful run in the super cluster. It is never called
-// twice at the same time.
+// confirmAbsence checks objects that are missing in the tenant without an
+// observed deletion. They count as deleted unless the tenant has no pods at
+// all, while more than maxAbandoned run in the super cluster. It is never
+// called concurrently.
 func (s *Doubts) confirmAbsence(ctx context.Context) error {
 	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
@@ -98,7 +108,7 @@ func (s *Doubts) confirmAbsence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if abandoned > aHandful {
+		if abandoned > maxAbandoned {
 			return s.emptied(abandoned)
 		}
 	}
@@ -106,7 +116,7 @@ func (s *Doubts) confirmAbsence(ctx context.Context) error {
 	return nil
 }
 
-// emptied says what is to be done about so many abandoned objects.
+// emptied returns an error for that many abandoned objects.
 func (s *Doubts) emptied(abandoned int) error {
 	now := time.Now()
 	if s.emptySince.IsZero() {
@@ -118,13 +128,15 @@ func (s *Doubts) emptied(abandoned int) error {
 	return s.Cluster.Emptied(abandoned)
 }
 
-// runs says whether a copy is on a node and has not ended, nor is about to.
+// runs reports whether a copy is on a node and is neither completed nor being
+// deleted.
 func runs(m *kinds.Mirror[client.Object], super client.Object) bool {
 	return m.Node(super) != "" && session.Stand(super) == session.Present && !m.Ended(super)
 }
 
-// abandoned counts the copies of the tenant's mirrored objects that run, if they are more than a handful and the tenant's
-// apiserver has none of their kind.
+// abandoned returns the number of running copies of the tenant's mirrored
+// objects, if they are more than maxAbandoned and the tenant's apiserver has no
+// object of the kind; otherwise 0.
 func (s *Doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	running, now := 0, time.Now()
 	err := s.CacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.Lane(), func(obj client.Object) {
@@ -132,7 +144,7 @@ func (s *Doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 			running++
 		}
 	})
-	if err != nil || running <= aHandful {
+	if err != nil || running <= maxAbandoned {
 		return 0, err
 	}
 	list := k.List.DeepCopyObject().(client.ObjectList)
@@ -142,11 +154,12 @@ func (s *Doubts) abandoned(ctx context.Context, k *kinds.Kind) (int, error) {
 	return running, nil
 }
 
-// WasForced reports whether an object was seen to be deleted without any time to end.
+// WasForced reports whether an object was deleted without a grace period.
 func (s *Doubts) WasForced(uid types.UID) bool { return s.forced.Has(uid, time.Now()) }
 
-// Witness notes an object whose deletion was seen. What the apiserver takes its time to delete, pods and namespaces above all,
-// is marked before it goes; what goes without a mark is asked about.
+// Witness records an observed deletion. Objects that are not deleted at once,
+// especially pods and namespaces, have a deletion timestamp first; objects
+// without one have to be confirmed.
 func (s *Doubts) Witness(obj client.Object, missed bool) {
 	if missed || session.Stand(obj) != session.Deleting {
 		return

@@ -24,7 +24,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
-// TestWitness: a deletion through the apiserver marks a pod before it goes, even one by force.
+// TestWitness checks that a pod that is deleted through the apiserver, even by
+// force, has a deletion timestamp first.
 func TestWitness(t *testing.T) {
 	marked := kindstest.Named("web")
 	marked.DeletionTimestamp = new(metav1.Now())
@@ -77,10 +78,10 @@ func (l *listed) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return meta.SetList(list, l.objects)
 }
 
-// asked is a tenant's cluster that notes what it is asked.
+// asked is a tenant's cluster that records calls.
 type asked struct {
 	session.TenantCluster
-	pods     listed // what the apiserver says
+	pods     listed // the apiserver's answer
 	verified int
 	stranger error // the answer of Verify
 	emptied  []int
@@ -99,7 +100,7 @@ func (a *asked) Emptied(pods int) error {
 	return a.stop
 }
 
-// bereft is a session whose tenant has so many pods, while these are their copies.
+// bereft is a session of a tenant with that many pods, and these copies.
 func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 	k := kindstest.Typed(kindstest.Rich())
 	of := cachestest.NewReader()
@@ -112,7 +113,7 @@ func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 		tenant.pods.objects = append(tenant.pods.objects, pod)
 		known = append(known, pod)
 	}
-	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not asked about
+	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not checked
 	s := &session.Session{
 		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, Cluster: tenant, Cache: cachestest.NewReader(),
 	}
@@ -123,7 +124,7 @@ func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 	return NewDoubts(s), tenant
 }
 
-// copies are so many copies that run.
+// copies returns that many running copies.
 func copies(n int) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range n {
@@ -138,7 +139,7 @@ func copies(n int) []*corev1.Pod {
 
 func TestAbandoned(t *testing.T) {
 	more := func(change func(*corev1.Pod)) []*corev1.Pod {
-		all := copies(aHandful + 1)
+		all := copies(maxAbandoned + 1)
 		change(all[0])
 		return all
 	}
@@ -150,15 +151,15 @@ func TestAbandoned(t *testing.T) {
 		asks   bool
 	}{
 		"nothing runs":                         {0, nil, "", 0, false},
-		"a handful":                            {0, copies(aHandful), "", 0, false},
-		"more":                                 {0, copies(aHandful + 1), "", aHandful + 1, true},
+		"a handful":                            {0, copies(maxAbandoned), "", 0, false},
+		"more":                                 {0, copies(maxAbandoned + 1), "", maxAbandoned + 1, true},
 		"more, and the tenant has one":         {1, copies(100), "", 0, true},
 		"one is on no node yet":                {0, more(func(p *corev1.Pod) { p.Spec.NodeName = "" }), "", 0, false},
 		"one is going":                         {0, more(func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), "", 0, false},
 		"one has ended":                        {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "", 0, false},
-		"one's deletion was seen":              {0, copies(aHandful + 1), "uid-0", 0, false},
-		"the deletion of something else was":   {0, copies(aHandful + 1), "uid-x", aHandful + 1, true},
-		"one that is pending on its node runs": {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "", aHandful + 1, true},
+		"one's deletion was seen":              {0, copies(maxAbandoned + 1), "uid-0", 0, false},
+		"the deletion of something else was":   {0, copies(maxAbandoned + 1), "uid-x", maxAbandoned + 1, true},
+		"one that is pending on its node runs": {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "", maxAbandoned + 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, tenant := bereft(tc.pods, tc.copies...)
@@ -192,14 +193,15 @@ func TestEmptinessHasToLast(t *testing.T) {
 		time.Sleep(RetryInDoubt - time.Second)
 		expect(ErrInDoubt)
 
-		// A pod appears: it was a tenant between two pods.
+		// A pod appears: the tenant was only temporarily without pods.
 		tenant.pods.objects = []runtime.Object{kindstest.Named("new")}
 		expect(nil)
 		tenant.pods.objects = nil
 		time.Sleep(time.Minute)
 		expect(ErrInDoubt)
 
-		// What is not known does not count as emptiness, and does not allow a removal.
+		// Unknown content does not count as empty, and does not allow a
+		// deletion.
 		tenant.pods.err = errors.New("no answer")
 		expect(tenant.pods.err)
 		tenant.pods.err = nil
@@ -232,7 +234,7 @@ func TestAllowRemoval(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, tenant := bereft(0, copies(aHandful+1)...)
+			s, tenant := bereft(0, copies(maxAbandoned+1)...)
 			tenant.stranger = tc.stranger
 			s.deleted.Add(tc.seen, time.Now())
 			k := kindstest.Rich()
@@ -250,7 +252,8 @@ func TestAllowRemoval(t *testing.T) {
 	}
 }
 
-// TestANamespaceThatVanishes: while the tenant has pods in it, its copy stays with all that is in it.
+// TestANamespaceThatVanishes checks that the copy of a namespace stays while
+// the tenant has pods in it.
 func TestANamespaceThatVanishes(t *testing.T) {
 	super := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{names.UID: "uid-of-web"}}}
 	for name, tc := range map[string]struct {
@@ -269,7 +272,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 			s, _ := bereft(tc.pods)
 			if tc.seen != "" {
 				s.deleted.Add(tc.seen, time.Now())
-				s.Cache = nil // nobody asks for pods
+				s.Cache = nil // pods are not read
 			}
 			k := kinds.Down[*corev1.Namespace]{Name: session.NamespaceKind, Object: &corev1.Namespace{}}.Erase()
 			o := session.Objects{Key: client.ObjectKey{Name: "web"}, Tenant: tc.tenant, Super: super}

@@ -5,24 +5,27 @@ import (
 	"sync"
 )
 
-// Verifier asks a question for many at once: each gets an answer to a question that was put after they came, and those who come
-// while one is being answered share the next.
+// Verifier shares the answer of an expensive check: each caller gets an answer
+// to a check that began after its call, and callers that arrive during a check
+// share the next.
 type Verifier struct {
 	mu    sync.Mutex
 	begun int
 
-	// turn is full while a question is put. Who fills it may use answered, the last question that was, and its answer.
+	// turn is full while a check runs. Its owner may use answered, the number
+	// of the last completed check, and its answer.
 	turn     chan struct{}
 	answered int
 	answer   error
 }
 
-// NewVerifier makes a verifier that has asked nothing yet.
+// NewVerifier returns a verifier without answers.
 func NewVerifier() *Verifier {
 	return &Verifier{turn: make(chan struct{}, 1)}
 }
 
-// Verify puts the question, unless one that was put after the call began has been answered meanwhile.
+// Verify runs the check, unless one that began after this call has been
+// completed meanwhile.
 func (v *Verifier) Verify(ctx context.Context, ask func(context.Context) error) error {
 	before := v.count(0)
 	select {
@@ -39,7 +42,7 @@ func (v *Verifier) Verify(ctx context.Context, ask func(context.Context) error) 
 	return v.answer
 }
 
-// count adds to the questions that were begun.
+// count adds to the number of checks that have begun, and returns it.
 func (v *Verifier) count(more int) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestVerifierAsksAgainForEach: an answer from before somebody came says nothing about what they saw.
+// TestVerifierAsksAgainForEach checks that an answer from before a call does
+// not count for it.
 func TestVerifierAsksAgainForEach(t *testing.T) {
 	v := NewVerifier()
 	answers := []error{nil, errors.New("another"), nil}
@@ -28,7 +29,8 @@ func TestVerifierAsksAgainForEach(t *testing.T) {
 	}
 }
 
-// TestVerifierSharesTheNextAnswer: those who come while a question is open do not get its answer, but the next, and all the same.
+// TestVerifierSharesTheNextAnswer checks that callers during a check do not get
+// its answer, but share the next.
 func TestVerifierSharesTheNextAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := NewVerifier()

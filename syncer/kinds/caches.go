@@ -10,17 +10,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// A tenant decides how large the objects are that nothing refers to. Of kinds that go down on demand, caches therefore hold
-// metadata alone, and of that only what identifies an object and its state: labels, annotations, owners and finalizers can be as
+// Tenants decide how large unreferenced objects are. Of kinds that are synced
+// on demand, caches therefore hold only metadata, and of that only the identity
+// and state of an object: labels, annotations, owners and finalizers can be as
 // large as the contents.
 
-// TenantObjects returns what the cache of a tenant holds of a kind, where that is not everything.
+// TenantObjects returns the cache options of kinds of which a tenant's cache
+// does not hold everything.
 func TenantObjects(flows []Flow) map[client.Object]cache.ByObject {
 	return cachedObjects(flows, func(selector labels.Selector) labels.Selector { return selector }, trim(identityOf))
 }
 
-// SuperObjects returns what the cache of the super cluster holds of a kind that flows down, where that is not everything that the
-// requirement selects.
+// SuperObjects returns the cache options of kinds that are synced down of which
+// the super cluster's cache does not hold everything that the requirement
+// selects.
 func SuperObjects(flows []Flow, required labels.Requirement) map[client.Object]cache.ByObject {
 	return cachedObjects(flows, func(selector labels.Selector) labels.Selector { return selector.Add(required) }, trim(superIdentity))
 }
@@ -46,10 +49,10 @@ func cachedObjects(
 	return objects
 }
 
-// ByMetadata reports whether caches hold the metadata of a kind's objects alone.
+// ByMetadata reports whether caches hold only the metadata of a kind's objects.
 func (k *Kind) ByMetadata() bool { return k.metadataOnly }
 
-// Watched returns an empty object of the type that caches hold of a kind.
+// Watched returns an empty object of the type in the caches of a kind.
 func (k *Kind) Watched() client.Object {
 	if !k.ByMetadata() {
 		return k.Object
@@ -59,10 +62,12 @@ func (k *Kind) Watched() client.Object {
 	return obj
 }
 
-// CachedSuper returns an object of the super cluster, as a server answered, as its cache would hold it.
+// CachedSuper returns an object of the super cluster, from a server's answer,
+// as the cache would hold it.
 func (k *Kind) CachedSuper(super client.Object) client.Object { return k.trimmed(super, superIdentity) }
 
-// CachedTenant returns a tenant's object, as a server answered, as its cache would hold it.
+// CachedTenant returns a tenant's object, from a server's answer, as the cache
+// would hold it.
 func (k *Kind) CachedTenant(tenant client.Object) client.Object { return k.trimmed(tenant, identityOf) }
 
 func (k *Kind) trimmed(obj client.Object, left func(metav1.Object) metav1.ObjectMeta) client.Object {
@@ -74,7 +79,7 @@ func (k *Kind) trimmed(obj client.Object, left func(metav1.Object) metav1.Object
 	return trimmed
 }
 
-// trim returns a function that reduces the metadata which a cache holds.
+// trim returns a function that reduces the metadata in a cache.
 func trim(left func(metav1.Object) metav1.ObjectMeta) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(obj any) (any, error) {
@@ -85,7 +90,7 @@ func trim(left func(metav1.Object) metav1.ObjectMeta) toolscache.TransformFunc {
 	}
 }
 
-// identityOf returns the metadata that says which object it is and in what state.
+// identityOf returns the metadata that identifies an object and its state.
 func identityOf(obj metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:                  obj.GetNamespace(),
@@ -98,7 +103,8 @@ func identityOf(obj metav1.Object) metav1.ObjectMeta {
 	}
 }
 
-// superIdentity returns the metadata that says which object of the super cluster it is, in what state, and whose copy.
+// superIdentity returns the metadata that identifies an object of the super
+// cluster, its state, and the tenant's object that it is a copy of.
 func superIdentity(super metav1.Object) metav1.ObjectMeta {
 	identity := identityOf(super)
 	identity.Labels = only(super.GetLabels(), names.VCName, names.VCNamespace)
@@ -106,7 +112,7 @@ func superIdentity(super metav1.Object) metav1.ObjectMeta {
 	return identity
 }
 
-// only returns what a map has under these keys.
+// only returns the entries of a map with these keys.
 func only(all map[string]string, keys ...string) map[string]string {
 	kept := map[string]string{}
 	for _, key := range keys {

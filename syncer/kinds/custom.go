@@ -6,12 +6,13 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// CustomResource is what the kind of a custom resource depends on.
+// CustomResource describes a custom resource.
 type CustomResource struct {
-	// GVK is its kind in the version that is carried.
+	// GVK is the kind in the version that is synced.
 	GVK schema.GroupVersionKind
-	// Direction is which way it flows.
+	// Direction is the direction of syncing.
 	Direction tenancyv1alpha1.SyncDirection
-	// Namespaced says that its objects are in namespaces, Status that their status is a subresource.
+	// Namespaced is set if its objects are namespaced, Status if their status
+	// is a subresource.
 	Namespaced, Status bool
 }

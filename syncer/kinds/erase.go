@@ -2,7 +2,7 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// The functions below erase the type of the objects that a hook takes. A hook that is nil stays nil.
+// The functions below erase the type of a hook's objects. Nil hooks stay nil.
 
 // reads erases a hook that reads one object.
 func reads[T client.Object, R any](hook func(T) R) func(client.Object) R {
@@ -12,8 +12,8 @@ func reads[T client.Object, R any](hook func(T) R) func(client.Object) R {
 	return func(obj client.Object) R { return hook(obj.(T)) }
 }
 
-// judges erases a hook that reports something of one object, in the light of something else.
-func judges[V any, T client.Object](hook func(V, T) bool) func(V, client.Object) bool {
+// decides erases a hook that decides about one object, given another value.
+func decides[V any, T client.Object](hook func(V, T) bool) func(V, client.Object) bool {
 	if hook == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func compares[T client.Object](hook func(a, b T) bool) func(a, b client.Object) 
 	return func(a, b client.Object) bool { return hook(a.(T), b.(T)) }
 }
 
-// changes erases a hook that writes into its first object.
+// changes erases a hook that writes to its first object.
 func changes[T client.Object](hook func(to, from T)) func(to, from client.Object) {
 	if hook == nil {
 		return nil
@@ -44,7 +44,7 @@ func changes[T client.Object](hook func(to, from T)) func(to, from client.Object
 	return func(to, from client.Object) { hook(to.(T), from.(T)) }
 }
 
-// changesViewed erases a hook that writes into its first object, with a view.
+// changesViewed erases a hook that writes to its first object, given a view.
 func changesViewed[T client.Object](hook func(v View, to, from T)) func(v View, to, from client.Object) {
 	if hook == nil {
 		return nil
@@ -68,7 +68,7 @@ func or2[A, B, R any](hook, otherwise func(A, B) R) func(A, B) R {
 	return hook
 }
 
-// eraseEach erases each of a list.
+// eraseEach erases each element of a list.
 func eraseEach[T, E any](typed []T, erase func(T) E) []E {
 	if typed == nil {
 		return nil

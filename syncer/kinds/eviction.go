@@ -1,9 +1,10 @@
 package kinds
 
-// EvictionError is an error of Desired that also deletes the existing copy.
+// EvictionError is an error of Desired that makes the syncer delete the
+// existing copy.
 type EvictionError struct{ Err error }
 
-// Error says why the copy is deleted.
+// Error returns the reason of the deletion.
 func (e EvictionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.

@@ -1,5 +1,6 @@
-// Package kinds describes the kinds of objects that the syncer syncs: a [Flow] declares which way the objects of a kind flow, by typed
-// hooks, and a [Kind] is the same with the type erased, for the packages that sync objects of any kind.
+// Package kinds describes the kinds of objects that the syncer syncs: a [Flow]
+// declares the direction of a kind by typed hooks, and a [Kind] is the same
+// without the type, for the packages that sync objects of any kind.
 package kinds
 
 import (
@@ -10,16 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Flow is one type of object and how it flows between a tenant and the super cluster: a [Down] or an [Up]. Its functions are
-// pure. They get objects out of shared caches and change none of them, except for those documented to be copies; a new object
-// shares no memory with one of theirs, for the client writes the answers of servers into it.
+// Flow is a type of objects and how it is synced between a tenant and the super
+// cluster: a [Down] or an [Up]. Its functions are pure. They get objects of
+// shared caches and must not change them, except those documented to be deep
+// copies; a new object must not share memory with an argument, because the
+// client decodes servers' answers into it.
 type Flow interface {
-	// Erase returns the kind with the type of its objects erased.
+	// Erase returns the kind without the type of its objects.
 	Erase() *Kind
 }
 
-// Whole returns empty objects of the kinds of which the super cluster's cache has to hold all objects, and not only those that carry
-// the label of a tenant: those that flow up, and those whose objects have claims.
+// Whole returns empty objects of the kinds of which the super cluster's cache
+// has to hold all objects, and not only those with the label of a tenant: kinds
+// that are synced up, and kinds with claims.
 func Whole(flows []Flow) []client.Object {
 	var whole []client.Object
 	for _, flow := range flows {
@@ -30,37 +34,39 @@ func Whole(flows []Flow) []client.Object {
 	return whole
 }
 
-// Source is a cache of the super cluster.
+// Source identifies a cache of the super cluster.
 type Source int
 
 const (
-	// Copies holds what carries the label of a tenant, and all objects of the kinds of [Whole].
+	// Copies holds the objects with the label of a tenant, and all objects of
+	// the kinds of [Whole].
 	Copies Source = iota
-	// Everything holds all objects of custom resources that flow up.
+	// Everything holds all objects of custom resources that are synced up.
 	Everything
 	// TokenSecrets holds the metadata of the Secrets with tokens.
 	TokenSecrets
 )
 
-// Kind is a [Flow] with the type of its objects erased. Either Down or Up is set.
+// Kind is a [Flow] without the type of its objects. Either Down or Up is set.
 type Kind struct {
-	// Name is the kind's, such as ConfigMap; a custom resource's has its group.
+	// Name is the name of the kind, such as ConfigMap; that of a custom
+	// resource includes its group.
 	Name string
 	// GVK is the kind in the version that is synced.
 	GVK schema.GroupVersionKind
-	// Resource is the kind's name in limits.
+	// Resource is the name of the kind in limits.
 	Resource string
-	// Source is the cache of the super cluster that holds the objects.
+	// Source is the cache of the super cluster for the objects.
 	Source Source
-	// Object is an empty object, List an empty list. Nobody changes them.
+	// Object is an empty object, List an empty list. They must not be changed.
 	Object client.Object
 	List   client.ObjectList
 	Down   *Down[client.Object]
 	Up     *Up[client.Object]
 
-	// selector narrows what is synced; nil is everything.
+	// selector selects the objects to sync; nil selects all.
 	selector labels.Selector
-	// metadataOnly: caches hold the metadata alone.
+	// metadataOnly is set if caches only hold metadata.
 	metadataOnly bool
 }
 
@@ -69,7 +75,8 @@ func (k *Kind) Fresh() client.Object {
 	return k.Object.DeepCopyObject().(client.Object)
 }
 
-// Is reports whether an object is of the kind: by its type, which an object of many kinds completes by its apiVersion and kind.
+// Is reports whether an object is of the kind: by its type and, if that is used
+// for several kinds, by its apiVersion and kind.
 func (k *Kind) Is(obj client.Object) bool {
 	says := obj.GetObjectKind().GroupVersionKind()
 	if reflect.TypeOf(obj) != reflect.TypeOf(k.Object) {

@@ -2,19 +2,23 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Mirror is how an object is tied to its copy: when the one is deleted so is the other, with the tenant's grace period.
+// Mirror ties an object to its copy: when one is deleted, so is the other, with
+// the tenant's grace period.
 type Mirror[T client.Object] struct {
-	// Started says whether the tenant's object has had a copy: it is then not made a second time.
+	// Started reports whether the tenant's object has had a copy, which is then
+	// not created again.
 	Started func(tenant T) bool
-	// Node is the node that an object is on; empty if none.
+	// Node returns the node of an object; empty if it has none.
 	Node func(obj T) string
-	// Ended says whether what the copy ran has come to its end.
+	// Ended reports whether the copy has run to completion.
 	Ended func(super T) bool
-	// Bound is a copy of the tenant's object as binding it to a node leaves it.
+	// Bound returns a deep copy of the tenant's object in the state after its
+	// binding to a node.
 	Bound func(tenant T, node string) T
-	// GracePeriodSeconds is how long the deletion of the object may take.
+	// GracePeriodSeconds returns the grace period for the deletion of the
+	// object.
 	GracePeriodSeconds func(obj T) *int64
-	// Addresses are those that a running copy has to itself.
+	// Addresses returns the addresses that only a running copy has.
 	Addresses func(super T) []string
 }
 

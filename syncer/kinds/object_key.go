@@ -2,7 +2,7 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// ObjectKey is an object's kind and key on the side that it was written to.
+// ObjectKey identifies an object on one side by its kind and key.
 type ObjectKey struct {
 	Kind string
 	Key  client.ObjectKey

@@ -2,12 +2,15 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Own is an object of a kind that is in each of a tenant's namespaces of the super cluster, before anything of the tenant's is. No tenant
-// has declared it, so it is nobody's copy: a tenant's object of the name stays in the tenant, and validators are not asked about it.
+// Own is an object that the syncer creates in each of a tenant's namespaces of
+// the super cluster, before any copy. No tenant declares it, so it is not a
+// copy: a tenant's object with the name stays in the tenant, and the object is
+// not validated.
 type Own[T client.Object] struct {
-	// Name is the object's in each namespace.
+	// Name is the name of the object in each namespace.
 	Name string
-	// Desired is the object, whose metadata the engine fills in; nil if the tenant's namespaces are to have none.
+	// Desired returns the object, whose metadata the engine sets; nil if the
+	// tenant's namespaces should have none.
 	Desired func(v View) T
 }
 

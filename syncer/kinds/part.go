@@ -6,11 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Part is something that objects of a kind have a number of, and that is limited beside the objects themselves.
+// Part is a countable part of objects of a kind, which is limited in addition
+// to the objects themselves.
 type Part[T client.Object] struct {
-	// Resource is its name, such as services.nodeports.
+	// Resource is the name in limits, such as services.nodeports.
 	Resource string
-	// Amount is how much of it an object has.
+	// Amount returns the number of parts of an object.
 	Amount func(obj T) int
 }
 
@@ -18,7 +19,8 @@ func (p Part[T]) erase() Part[client.Object] {
 	return Part[client.Object]{Resource: p.Resource, Amount: reads(p.Amount)}
 }
 
-// ResourceName returns the name of a kind in limits: its plural, with the group of a custom resource.
+// ResourceName returns the name of a kind in limits: its plural and, for a
+// custom resource, its group.
 func ResourceName(gvk schema.GroupVersionKind, custom bool) string {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	if custom {
@@ -27,7 +29,7 @@ func ResourceName(gvk schema.GroupVersionKind, custom bool) string {
 	return plural.Resource
 }
 
-// Amounts returns how much an object has of what is limited; nothing for nil.
+// Amounts returns the amounts of limited resources of an object; nil for nil.
 func (k *Kind) Amounts(obj client.Object) map[string]int64 {
 	if obj == nil {
 		return nil

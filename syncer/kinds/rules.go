@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Rules are the rights that an engine of these kinds uses in the super cluster: no more than what it sends. Those for custom
-// resources nobody can know before a tenant asks for one.
+// Rules returns the RBAC rules that an engine needs for these kinds in the
+// super cluster: only for requests that it sends. Those for custom resources
+// are not known before a tenant asks for one.
 func Rules(flows []Flow, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	definitions, err := right(scheme, &apiextensionsv1.CustomResourceDefinition{}, "", "get")
 	if err != nil {
@@ -30,7 +31,7 @@ func Rules(flows []Flow, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	return rules, nil
 }
 
-// rules are the rights that carrying one kind takes.
+// rules returns the RBAC rules for syncing one kind.
 func (k *Kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	own, err := right(scheme, k.Object, "", k.Verbs()...)
 	if err != nil || k.Down == nil {
@@ -47,7 +48,8 @@ func (k *Kind) rules(scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
 	return rules, nil
 }
 
-// Verbs are what is asked of the super cluster about objects of a kind. What flows up is read from a cache alone.
+// Verbs returns the verbs that the syncer uses on objects of a kind in the
+// super cluster. Kinds that are synced up are only read from a cache.
 func (k *Kind) Verbs() []string {
 	follow := []string{"list", "watch"}
 	switch {
@@ -59,11 +61,11 @@ func (k *Kind) Verbs() []string {
 	return follow
 }
 
-// right is what allows to do this with the objects of one kind, or with a subresource of theirs.
+// right returns the RBAC rule for verbs on one kind, or on a subresource of it.
 func right(scheme *runtime.Scheme, obj client.Object, subresource string, verbs ...string) (rbacv1.PolicyRule, error) {
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
-		return rbacv1.PolicyRule{}, fmt.Errorf("naming the resource of %T: %w", obj, err)
+		return rbacv1.PolicyRule{}, fmt.Errorf("find the resource of %T: %w", obj, err)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	resource := plural.Resource
@@ -73,7 +75,7 @@ func right(scheme *runtime.Scheme, obj client.Object, subresource string, verbs 
 	return rbacv1.PolicyRule{APIGroups: []string{gvk.Group}, Resources: []string{resource}, Verbs: verbs}, nil
 }
 
-// AskRights is the right to ask for one's own rights.
+// AskRights is the RBAC rule for reviewing the syncer's own permissions.
 var AskRights = rbacv1.PolicyRule{
 	APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"},
 }

@@ -2,17 +2,20 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Subresource is a part of an object that is written through a path of its own.
+// Subresource is a part of an object that is written by a subresource.
 type Subresource[T client.Object] struct {
-	// Name is the subresource's, such as resize.
+	// Name is the name of the subresource, such as resize.
 	Name string
-	// Admit returns why a part may not be synced down, which Merge then leaves out; nil if everything may, as without Admit. Parts
-	// that the copy has already stay. The text becomes an event.
+	// Admit returns an error about parts that may not be synced down, which
+	// Merge then omits; nil if all may. A nil Admit allows all. Parts that the
+	// copy has already stay. The text becomes an event.
 	Admit func(v View, super, tenant T) error
-	// Merge writes what the tenant's object says into a copy of the super cluster's.
+	// Merge writes the part of the tenant's object to a deep copy of the super
+	// cluster's.
 	Merge func(v View, super, tenant T)
-	// Parts are what Merge has added, one by one: new copies of the super cluster's object that have one of them each. Where the super
-	// cluster refuses all together, each is tried by itself. Nil for what is one thing.
+	// Parts returns the parts that Merge has added, one by one: deep copies of
+	// the super cluster's object with one part each. If the super cluster
+	// rejects all together, each is tried separately. Nil for a single part.
 	Parts func(super, merged T) []T
 }
 

@@ -1,18 +1,20 @@
 package kinds
 
-// Tokens are what the tenant's apiserver issues for one object: tokens of a service account that are bound to the object, so that they end
-// with it.
+// Tokens are issued by the tenant's apiserver for one object: tokens of a
+// service account that are bound to the object, so that they expire with it.
 type Tokens struct {
-	// ServiceAccount is the account's name, in the namespace of the object.
+	// ServiceAccount is the name of the account, in the namespace of the
+	// object.
 	ServiceAccount string
-	// Wanted are the tokens, by the keys that the Secret has them under.
+	// Wanted are the tokens by their keys in the Secret.
 	Wanted map[string]Token
 }
 
-// Token is one of an object's.
+// Token is one token of an object.
 type Token struct {
-	// Audience is whom the token is for; empty is the tenant's apiserver.
+	// Audience is the audience of the token; empty for the tenant's apiserver.
 	Audience string
-	// ExpirationSeconds is how long it lives at least; nil leaves that to the apiserver.
+	// ExpirationSeconds is the minimum lifetime; nil for the apiserver's
+	// default.
 	ExpirationSeconds *int64
 }

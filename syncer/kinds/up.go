@@ -2,39 +2,46 @@ package kinds
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Up is a kind that the super cluster shows to the tenant. A tenant sees what is in its namespaces, unless Node, Class or
-// Namespace say otherwise.
+// Up is a kind that is synced up: the super cluster's objects are shown to
+// tenants. A tenant gets the objects in its namespaces, unless Node, Class or
+// Namespace decide otherwise.
 type Up[T client.Object] struct {
-	// Name is the kind's, such as Event.
+	// Name is the name of the kind, such as Event.
 	Name string
 	// Object is an empty object, List an empty list.
 	Object T
 	List   client.ObjectList
 
-	// Desired is what the tenant should hold: a new object with its name and namespace, or nil if the tenant should not
-	// see it.
+	// Desired returns the desired object of the tenant: a new object with its
+	// name and namespace, or nil if the tenant should not have it.
 	Desired func(v View, super T) T
-	// Merge writes what Desired says into a copy of the tenant's object, but for the status; Status, which may be nil,
-	// writes that.
+	// Merge writes the result of Desired, except the status, to a deep copy of
+	// the tenant's object. Status, which may be nil, writes the status.
 	Merge  func(tenant, desired T)
 	Status func(tenant, desired T)
-	// Replace says that the tenant's object differs in what cannot be changed in place, so that it has to be made anew.
+	// Replace reports whether the tenant's object differs in immutable fields,
+	// so that it has to be recreated.
 	Replace func(tenant, desired T) bool
-	// Back writes what a tenant may change into a copy of the super cluster's object.
+	// Back writes the fields that a tenant may change to a deep copy of the
+	// super cluster's object.
 	Back func(v View, super, tenant T)
 
-	// Node is set for a kind of which a tenant sees those whose name is that of a node that runs its pods.
+	// Node is set for a kind of which a tenant gets the objects with the name
+	// of a node that runs its pods.
 	Node bool
-	// Class is set for a kind that tenants choose from: they see what is published, to all or to them.
+	// Class is set for a kind that tenants choose from: they get the objects
+	// that are published, to all or to them.
 	Class bool
-	// Namespace is the namespace of the super cluster by which an object without one belongs to a tenant; empty if none.
+	// Namespace returns the namespace of the super cluster by which a
+	// cluster-scoped object belongs to a tenant; empty for none.
 	Namespace func(super T) string
-	// Expires: objects go by themselves and are never deleted in the tenant.
+	// Expires is set for objects that expire by themselves and are never
+	// deleted in the tenant.
 	Expires bool
 }
 
-// Erase returns the kind with the type of its objects erased. Hooks with an obvious default have it where they were nil; the others
-// stay nil.
+// Erase returns the kind without the type of its objects. Nil hooks with an
+// obvious default are set to it; the others stay nil.
 func (u Up[T]) Erase() *Kind {
 	return &Kind{
 		Name: u.Name, Object: u.Object, List: u.List,

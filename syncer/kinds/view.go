@@ -8,24 +8,30 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// View is what the functions of a kind may look at beside the object.
+// View gives the functions of a kind access to related objects.
 type View struct {
-	// Tenant is whose object it is, or who is going to see it.
+	// Tenant is the tenant that the object belongs to, or is synced up to.
 	Tenant translate.Tenant
-	// Namespace is the tenant's name of the namespace that the object is in, or belongs to.
+	// Namespace is the tenant's name of the namespace of the object, or that it
+	// belongs to.
 	Namespace string
-	// Lookup finds the tenant's object behind a super object of a kind that flows down; nil if there is none, or if the super
-	// object is not the one with this UID. An empty UID is any. Of a kind whose contents no cache holds, it finds the metadata.
+	// Lookup returns the tenant's object of a copy; nil if there is none, or if
+	// the copy does not have this UID. An empty UID matches any. For a kind
+	// whose contents are not cached, it returns the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
-	// Rivals returns the super cluster's objects of a kind that have a claim and are outside of the tenant's namespaces.
+	// Rivals returns the super cluster's objects of a kind that have a claim
+	// and are not in the tenant's namespaces.
 	Rivals func(kind, claim string) []client.Object
-	// Copy returns the tenant's copy of a kind and name in the super cluster's namespace of this one; nil if there is none.
+	// Copy returns the tenant's copy of a kind and name in this namespace; nil
+	// if there is none.
 	Copy func(kind, name string) client.Object
-	// Digest is that of the tenant's copies of a kind in the super cluster's namespace of this one, as far as is known; nil for a
-	// kind without.
+	// Digest returns the digest of the tenant's known copies of a kind in this
+	// namespace; nil for a kind without digests.
 	Digest func(kind string) any
-	// Offers says whether the super cluster shows the tenant the class of this kind and name.
+	// Offers reports whether the class of a kind and name is offered to the
+	// tenant.
 	Offers func(kind, name string) bool
-	// RunsAt reports whether a mirrored object of the tenant has an address to itself in the super cluster.
+	// RunsAt reports whether only a mirrored object of the tenant has an
+	// address in the super cluster.
 	RunsAt func(address string) bool
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
-// digests hold what other kinds need to know of a tenant's copies of a kind in a namespace, until one of these copies changes. The
-// zero value is ready.
+// digests caches the digests of a tenant's copies by kind and namespace, until
+// one of these copies changes. The zero value is ready to use.
 type digests struct {
 	mu sync.Mutex
 	// known holds digests by kind and namespace.
@@ -22,7 +22,8 @@ type digests struct {
 
 type digestKey struct{ kind, namespace string }
 
-// get returns a digest, and computes it if it is not known. If a copy has changed meanwhile, the digest is not kept.
+// get returns a digest, and computes it if it is not cached. If a copy has
+// changed meanwhile, it does not cache the digest.
 func (d *digests) get(key digestKey, compute func() any) any {
 	d.mu.Lock()
 	known, ok := d.known[key]
@@ -43,7 +44,7 @@ func (d *digests) get(key digestKey, compute func() any) any {
 	return digest
 }
 
-// forget drops a digest, because a copy has changed.
+// forget deletes a digest because a copy has changed.
 func (d *digests) forget(key digestKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,8 +52,8 @@ func (d *digests) forget(key digestKey) {
 	delete(d.known, key)
 }
 
-// digestsIn returns a function that finds the digest of the tenant's copies of a kind in the super cluster's namespace of one of the
-// tenant's; nil for a kind without.
+// digestsIn returns a function that returns the digest of the tenant's copies
+// of a kind in one of its namespaces; nil for a kind without digests.
 func (s *Viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
 	return func(name string) any {
 		k := s.Builtin[name]
@@ -61,7 +62,8 @@ func (s *Viewer) digestsIn(ctx context.Context, namespace string) func(kind stri
 		}
 		return s.digests.get(digestKey{name, namespace}, func() any {
 			var copies []client.Object
-			// Reading a cache that has synced does not fail; were it to, the next event of a copy, or the patrol, would do it again.
+			// Reading a synced cache does not fail; if it did, the next event
+			// of a copy, or the patrol, would compute the digest again.
 			_ = s.CacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, s.Identity().SuperNamespace(namespace), func(obj client.Object) {
 				if session.IsCopy(obj) {
 					copies = append(copies, obj)
@@ -72,5 +74,6 @@ func (s *Viewer) digestsIn(ctx context.Context, namespace string) func(kind stri
 	}
 }
 
-// Forget drops the digest of a kind in a namespace of the tenant, because a copy has changed.
+// Forget deletes the digest of a kind in a namespace of the tenant because a
+// copy has changed.
 func (s *Viewer) Forget(kind, namespace string) { s.digests.forget(digestKey{kind, namespace}) }

@@ -2,7 +2,8 @@ package views
 
 import "testing"
 
-// TestDigests: a digest is computed once, and again after a change, also if that comes while it is computed.
+// TestDigests checks that a digest is computed once, and again after a change,
+// even one during the computation.
 func TestDigests(t *testing.T) {
 	var d digests
 	computed := 0

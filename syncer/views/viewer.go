@@ -1,4 +1,5 @@
-// Package views makes the views by which the hooks of kinds look at what is beside an object.
+// Package views creates the views that give the hooks of kinds access to
+// related objects.
 package views
 
 import (
@@ -16,25 +17,25 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Viewer makes the views by which the functions of kinds look at what is beside an object of a tenant.
+// Viewer creates the views of a tenant.
 type Viewer struct {
 	*session.Session
 	digests digests
 }
 
-// NewViewer makes the viewer of a tenant.
+// NewViewer returns the viewer of a tenant.
 func NewViewer(s *session.Session) *Viewer { return &Viewer{Session: s} }
 
-// In returns what the functions of a kind may look at.
+// In returns the view of a namespace of the tenant.
 func (s *Viewer) In(ctx context.Context, namespace string) kinds.View {
 	return kinds.View{
 		Tenant: s.Identity(), Namespace: namespace,
-		Lookup: s.behind(ctx), Digest: s.digestsIn(ctx, namespace),
+		Lookup: s.lookup(ctx), Digest: s.digestsIn(ctx, namespace),
 		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), RunsAt: s.runsAt(ctx),
 	}
 }
 
-// offers says whether the tenant is offered the class of a kind and name.
+// offers returns the function View.Offers.
 func (s *Viewer) offers(ctx context.Context) func(kind, name string) bool {
 	return func(kind, name string) bool {
 		k := s.Kind(kind)
@@ -46,7 +47,7 @@ func (s *Viewer) offers(ctx context.Context) func(kind, name string) bool {
 	}
 }
 
-// copyIn finds the tenant's copy of a name in the super cluster's namespace of one of the tenant's.
+// copyIn returns the function View.Copy for a namespace of the tenant.
 func (s *Viewer) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
 	return func(kind, name string) client.Object {
 		k := s.Builtin[kind]
@@ -61,7 +62,7 @@ func (s *Viewer) copyIn(ctx context.Context, namespace string) func(kind, name s
 	}
 }
 
-// rivals finds the super cluster's objects that have a claim and are in none of the tenant's namespaces.
+// rivals returns the function View.Rivals.
 func (s *Viewer) rivals(ctx context.Context) func(kind, claim string) []client.Object {
 	return func(name, claim string) []client.Object {
 		k := s.Builtin[name]
@@ -69,7 +70,8 @@ func (s *Viewer) rivals(ctx context.Context) func(kind, claim string) []client.O
 			return nil
 		}
 		var keys []client.ObjectKey
-		// Reading a cache that has synced does not fail; were it to, the patrol would find the difference.
+		// Reading a synced cache does not fail; if it did, the patrol would
+		// find the difference.
 		_ = s.CacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
 		for _, key := range keys {
@@ -84,14 +86,15 @@ func (s *Viewer) rivals(ctx context.Context) func(kind, claim string) []client.O
 	}
 }
 
-// ownsNamespace reports whether a namespace of the super cluster is known to be the tenant's.
+// ownsNamespace reports whether a namespace of the super cluster is known to
+// belong to the tenant.
 func (s *Viewer) ownsNamespace(ctx context.Context, name string) bool {
 	ns, err := s.SuperNamespace(ctx, name)
 	return err == nil && ns != nil && ns.Annotations[names.VCUID] == string(s.Identity().UID)
 }
 
-// behind finds the tenant's object behind a super object.
-func (s *Viewer) behind(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
+// lookup returns the function View.Lookup.
+func (s *Viewer) lookup(ctx context.Context) func(schema.GroupKind, client.ObjectKey, types.UID) client.Object {
 	return func(gk schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object {
 		k := s.KindOf(gk)
 		if k == nil || k.Down == nil {
@@ -109,7 +112,7 @@ func (s *Viewer) behind(ctx context.Context) func(schema.GroupKind, client.Objec
 	}
 }
 
-// runsAt returns a function that reports whether a copy of the tenant has an address to itself.
+// runsAt returns the function View.RunsAt.
 func (s *Viewer) runsAt(ctx context.Context) func(address string) bool {
 	return func(address string) bool {
 		for _, k := range s.Builtin {

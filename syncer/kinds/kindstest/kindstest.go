@@ -1,4 +1,5 @@
-// Package kindstest has kinds and objects for the tests of the packages that sync objects of any kind.
+// Package kindstest provides kinds and objects for the tests of the packages
+// that sync objects of any kind.
 package kindstest
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Plain returns a kind that sets only what has to be set.
+// Plain returns a kind with only the required fields.
 func Plain() kinds.Down[*corev1.Pod] {
 	return kinds.Down[*corev1.Pod]{
 		Name:   "Pod",
@@ -28,7 +29,7 @@ func Plain() kinds.Down[*corev1.Pod] {
 	}
 }
 
-// Rich returns a kind that sets nearly everything.
+// Rich returns a kind with nearly all fields.
 func Rich() kinds.Down[*corev1.Pod] {
 	k := Plain()
 	k.OnDemand = true
@@ -65,7 +66,7 @@ func Rich() kinds.Down[*corev1.Pod] {
 	return k
 }
 
-// Named returns a pod of this name.
+// Named returns a pod with this name.
 func Named(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -77,7 +78,7 @@ func Blue() translate.Tenant {
 	}}
 }
 
-// Needed returns a kind of which caches hold metadata alone.
+// Needed returns a kind of which caches only hold metadata.
 func Needed() kinds.Down[*corev1.ConfigMap] {
 	return kinds.Down[*corev1.ConfigMap]{
 		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
@@ -88,7 +89,7 @@ func Needed() kinds.Down[*corev1.ConfigMap] {
 	}
 }
 
-// Typed returns a kind as the engine takes it.
+// Typed returns a kind for the engine.
 func Typed(of kinds.Flow) *kinds.Kind {
 	k := of.Erase()
 	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
@@ -104,7 +105,7 @@ func Objects(pods []*corev1.Pod) []client.Object {
 	return objects
 }
 
-// PodIn returns a pod of this namespace and name.
+// PodIn returns a pod with this namespace and name.
 func PodIn(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
@@ -132,7 +133,7 @@ func Settings() *corev1.ConfigMap {
 	}
 }
 
-// CopyOf returns the copy of a ConfigMap of [Blue] that the syncer would make, with changes.
+// CopyOf returns the copy of a ConfigMap of [Blue], with changes.
 func CopyOf(tenant *corev1.ConfigMap, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	copied := &corev1.ConfigMap{
 		ObjectMeta: Blue().Down("ConfigMap", tenant, Blue().SuperKey(SettingsKey())), Data: tenant.DeepCopy().Data,
