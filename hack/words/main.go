@@ -23,7 +23,8 @@ const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md doc
 	"standalone/provisioner standalone/volumes test/conformance test/e2e test/escapes test/kit test/modules " +
 	"test/node test/plugins vnagent " +
 	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
-	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest"
+	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest " +
+	"syncer/kinds syncer/views syncer/deletion syncer/provider"
 
 //go:embed phrases.txt
 var list string

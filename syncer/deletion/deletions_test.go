@@ -12,7 +12,7 @@ func TestDeletionsAreRememberedForAWhile(t *testing.T) {
 	var d Deletions
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	if d.Has("a", start) {
-		t.Error("a deletion is known that nobody saw")
+		t.Error("a deletion is known without an observation")
 	}
 	d.Add("a", start)
 	if !d.Has("a", start.Add(remembered)) {

@@ -229,7 +229,7 @@ func TestAllowRemoval(t *testing.T) {
 		"another one, and the first's deletion was seen": {
 			seen: "uid-of-web", verified: true,
 		},
-		"another one, and nobody saw what became of the first": {
+		"another one, and the first's deletion was not observed": {
 			verified: true, want: ErrInDoubt, counting: true,
 		},
 	} {

@@ -104,10 +104,10 @@ func TestDownDefaults(t *testing.T) {
 		t.Errorf("the tenant's key is %v, want %v", got, key)
 	}
 	if d.Replace(named("old"), named("new")) || d.Skip(View{}, named("skipped")) {
-		t.Error("something is replaced or skipped that nobody asked for")
+		t.Error("an object is replaced or skipped without a hook")
 	}
 	if d.Admit != nil || d.References != nil || d.Status != nil || d.Same != nil || d.Mirror != nil || d.OnDemand || d.Adopt(named("web")) {
-		t.Errorf("something is set that nobody set: %+v", d)
+		t.Errorf("a hook without a default is set: %+v", d)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestUpErasure(t *testing.T) {
 
 	shown.Status, shown.Node, shown.Expires = nil, false, false
 	if k := shown.Erase(); k.Up.Status != nil || k.Up.Node || k.Up.Expires {
-		t.Errorf("something is set that nobody set: %+v", k.Up)
+		t.Errorf("a hook without a default is set: %+v", k.Up)
 	}
 }
 
@@ -282,14 +282,14 @@ func TestUpAndBack(t *testing.T) {
 		t.Errorf("by default it belongs to namespace %q", got)
 	}
 	if u.Class || u.Back != nil || u.Replace(was, wanted) {
-		t.Errorf("something is set that nobody set: %+v", u)
+		t.Errorf("a hook without a default is set: %+v", u)
 	}
 }
 
 func TestDownBackAndSubresources(t *testing.T) {
 	k := plain
 	if d := k.Erase().Down; d.Back != nil || d.Subresources != nil || d.Admit != nil {
-		t.Errorf("something is set that nobody set: %+v", d)
+		t.Errorf("a hook without a default is set: %+v", d)
 	}
 	k.Back = func(v View, tenant, super *corev1.Pod) {
 		tenant.Spec.Hostname = super.Spec.Hostname + " for " + v.Tenant.Name

@@ -11,14 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errOther says that an apiserver answered a request for one object with another.
-var errOther = errors.New("the tenant's apiserver answers with another object than the one that was asked for")
+// errOther reports that an apiserver answered a request for one object with
+// another.
+var errOther = errors.New("the tenant's apiserver answered with another object than requested")
 
-// answersChecked is a client of an untrusted apiserver: it rejects answers with another object or another kind than requested.
-// client-go leaves the object empty if the answer is of another type.
+// answersChecked is a client of an untrusted apiserver. It rejects answers with
+// another object or another kind than requested: client-go leaves the object
+// empty if the answer has another type.
 type answersChecked struct{ client.Client }
 
-// asked is the object that was requested.
+// asked identifies the requested object.
 type asked struct {
 	gvk schema.GroupVersionKind
 	key client.ObjectKey
@@ -28,7 +30,8 @@ func askedFor(obj client.Object) asked {
 	return asked{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}
 }
 
-// check fails if an answer is another object. A typed object need not state its kind.
+// check returns an error if an answer is another object. A typed object need
+// not state its kind.
 func (a asked) check(obj client.Object) error {
 	says := obj.GetObjectKind().GroupVersionKind()
 	if !says.Empty() && says != a.gvk || client.ObjectKeyFromObject(obj) != a.key || obj.GetResourceVersion() == "" {
@@ -46,7 +49,7 @@ func (c answersChecked) Get(ctx context.Context, key client.ObjectKey, obj clien
 	return want.check(obj)
 }
 
-// List reads a list, which has a resource version if it is one.
+// List reads a list. A valid list has a resource version.
 func (c answersChecked) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	want := list.GetObjectKind().GroupVersionKind()
 	if err := c.Client.List(ctx, list, opts...); err != nil {

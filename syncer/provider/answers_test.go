@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// answering is a client whose server answers with what change makes of an object.
+// answering is a client whose server answers with objects modified by change.
 type answering struct {
 	client.Client
 

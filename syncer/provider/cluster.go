@@ -27,8 +27,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Cluster is a tenant's cluster: a cache and a client over connections of its own. It is cheaper than what controller-runtime
-// makes by default: one mapper serves all tenants, and there is no event broadcaster; events are written as objects.
+// Cluster is the cluster of a tenant: a cache and a client with connections of
+// their own. It needs less memory than controller-runtime's default: one mapper
+// serves all tenants, and there is no event broadcaster; events are written as
+// objects.
 type Cluster struct {
 	config *rest.Config
 	http   *http.Client
@@ -36,16 +38,18 @@ type Cluster struct {
 	mapper *mapper
 	cache  cache.Cache
 	client client.Client
-	// informers are the cache's.
+	// informers are the informers of the cache.
 	informers *informer.Group
 
 	tenant atomic.Pointer[translate.Tenant]
 	uid    types.UID // of the cluster that was engaged
 	synced atomic.Bool
 	served map[schema.GroupVersionKind]bool
-	// replaced: the apiserver serves another cluster than that, or an earlier state of it.
+	// replaced is set if the apiserver serves another cluster than that, or an
+	// earlier state of it.
 	replaced atomic.Bool
-	// refused is why an answer was refused, so that the tenant is disengaged; nil if none was.
+	// refused is the reason why an answer was rejected, so that the tenant is
+	// disengaged; nil if none was.
 	refused  atomic.Pointer[error]
 	reopened *reopened
 	removal  removal
@@ -57,10 +61,12 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// newCluster connects to a tenant. All connections end with ctx; changed is called when the cluster's state changes. An untrusted apiserver
-// is one that the platform does not run.
+// newCluster connects to a tenant. All connections end with ctx; changed is
+// called when the cluster's state changes. untrusted is set for an apiserver
+// that the platform does not run.
 func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untrusted bool, changed func()) (*Cluster, error) {
-	// Deprecation warnings of tenants' apiservers are of no use in the syncer's log.
+	// Deprecation warnings of tenants' apiservers are useless in the syncer's
+	// log.
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), changed: changed}
 	c.informers = informer.NewGroup(ctx, informer.GroupOptions{
@@ -97,21 +103,23 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	return c, err
 }
 
-// cachedObjects says which objects of a kind a cache holds, where that is not all.
+// cachedObjects returns the cache options of kinds of which a cache does not
+// hold all objects.
 func cachedObjects(narrow map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{
-		// Of the tenant's events only those matter that came from the super cluster.
+		// Only the tenant's events that were synced up are needed.
 		&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
 	}
 	maps.Copy(objects, narrow)
 	return objects
 }
 
-// Tenant is who the tenant is, as its VirtualCluster says now.
+// Tenant returns the tenant according to the current VirtualCluster.
 func (c *Cluster) Tenant() translate.Tenant { return *c.tenant.Load() }
 
-// Hold says that something is done for the tenant, from now on until release is called: so long no other syncer gets the tenant. It is
-// not ok when the tenant is being let go of, and then nothing may be done.
+// Hold registers work for the tenant, until release is called: no other syncer
+// serves the tenant before. If ok is false, the tenant is being disengaged, and
+// the work must not begin.
 func (c *Cluster) Hold() (release func(), ok bool) {
 	if !c.work.begin() {
 		return nil, false
@@ -119,34 +127,38 @@ func (c *Cluster) Hold() (release func(), ok bool) {
 	return c.work.finish, true
 }
 
-// Synced is told that the tenant's objects are being carried.
+// Synced reports that the tenant's objects are synced.
 func (c *Cluster) Synced() {
 	c.synced.Store(true)
 	c.changed()
 }
 
-// Healthy says whether the tenant's apiserver answers, and for the cluster that was engaged, which has not lost its pods. After a
-// change, the cluster is engaged again.
+// Healthy reports whether the tenant's apiserver answers, serves the cluster
+// that was engaged, and has not lost its pods. When that changes, the cluster
+// is engaged again.
 func (c *Cluster) Healthy() bool {
 	return c.health.healthy() && !c.replaced.Load() && c.refused.Load() == nil && c.removal.unconfirmed() == 0
 }
 
-// Serves says whether the tenant's apiserver had a kind in this version when it was engaged.
+// Serves reports whether the tenant's apiserver served a kind in this version
+// when it was engaged.
 func (c *Cluster) Serves(gvk schema.GroupVersionKind) bool { return c.served[gvk] }
 
-// Learn has the clients of the cluster know a kind that is not built in.
+// Learn adds a kind that is not built in to the mapper of the cluster's
+// clients.
 func (c *Cluster) Learn(mapping *meta.RESTMapping) { c.mapper.learn(mapping) }
 
-// Problem is told what keeps something of the tenant's from being carried; nothing if it is carried again. It shows in the
-// condition Syncing.
+// Problem reports that a part of the tenant cannot be synced; an empty message
+// reports that it is synced again. Problems are part of the condition Syncing.
 func (c *Cluster) Problem(about, message string) {
 	if c.problems.set(about, message) {
 		c.changed()
 	}
 }
 
-// Emptied is told that the tenant has no pod left though nobody deleted them, while so many run in the super cluster. Until an
-// admin confirms that they are to be removed, the tenant is parked and an error is returned.
+// Emptied reports that the tenant has no pods left without an observed
+// deletion, while that many run in the super cluster. It returns an error and
+// parks the tenant, until an admin confirms that they should be deleted.
 func (c *Cluster) Emptied(pods int) error {
 	parked, err := c.removal.ask(pods)
 	if parked {
@@ -155,40 +167,44 @@ func (c *Cluster) Emptied(pods int) error {
 	return err
 }
 
-// Start runs the cache until ctx ends, which is that of the connections.
+// Start runs the cache until ctx is done, which is the context of the
+// connections.
 func (c *Cluster) Start(ctx context.Context) error {
 	defer c.informers.Wait()
 	return c.cache.Start(ctx)
 }
 
-// GetHTTPClient returns the client that all requests to the tenant go through.
+// GetHTTPClient returns the client for all requests to the tenant.
 func (c *Cluster) GetHTTPClient() *http.Client { return c.http }
 
 // GetConfig returns a copy of the configuration of the connection.
 func (c *Cluster) GetConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// GetCache returns the cache of the tenant's objects. It holds the kinds that are watched; of events only those that were copied
-// up from the super cluster, and of other kinds what Options.Objects says.
+// GetCache returns the cache of the tenant's objects. It holds the kinds that
+// are watched: only those events that were synced up, and the parts of other
+// kinds that Options.Objects selects.
 func (c *Cluster) GetCache() cache.Cache { return c.cache }
 
 // GetScheme returns the scheme that all tenants share.
 func (c *Cluster) GetScheme() *runtime.Scheme { return c.scheme }
 
-// GetClient returns a client that reads from and writes to the tenant's apiserver directly. Read from GetCache where a cached
-// answer will do.
+// GetClient returns a client that reads from and writes to the tenant's
+// apiserver directly. Read from GetCache if a cached answer suffices.
 func (c *Cluster) GetClient() client.Client { return c.client }
 
-// GetFieldIndexer returns what adds indexes to the cache.
+// GetFieldIndexer returns the indexer of the cache.
 func (c *Cluster) GetFieldIndexer() client.FieldIndexer { return c.cache }
 
-// GetRESTMapper returns the mapper of the built-in kinds and of those that were learned.
+// GetRESTMapper returns the mapper of the built-in and the learned kinds.
 func (c *Cluster) GetRESTMapper() meta.RESTMapper { return c.mapper }
 
-// GetAPIReader returns a reader that asks the tenant's apiserver.
+// GetAPIReader returns a reader of the tenant's apiserver.
 func (c *Cluster) GetAPIReader() client.Reader { return c.client }
 
-// GetEventRecorderFor returns a recorder that drops its events. Write events with the client instead.
+// GetEventRecorderFor returns a recorder that drops events. Write events with
+// the client instead.
 func (c *Cluster) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
 
-// GetEventRecorder returns a recorder that drops its events. Write events with the client instead.
+// GetEventRecorder returns a recorder that drops events. Write events with the
+// client instead.
 func (c *Cluster) GetEventRecorder(string) events.EventRecorder { return &events.FakeRecorder{} }

@@ -11,12 +11,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
-// fieldOwner is who owns the condition Syncing: a server-side apply of it leaves the manager's conditions alone.
+// fieldOwner is the field manager of the condition Syncing, so that a
+// server-side apply does not affect the conditions of vc-manager.
 const fieldOwner = client.FieldOwner("vc-syncer")
 
 // report writes the condition Syncing if it differs.
 func (p *Provider) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, syncing bool, reason, message string) error {
-	p.metrics.stands(client.ObjectKeyFromObject(vc), reason)
+	p.metrics.observe(client.ObjectKeyFromObject(vc), reason)
 	conditions := vc.DeepCopy().Status.Conditions
 	want := metav1.Condition{
 		Type:               tenancyv1alpha1.ConditionSyncing,

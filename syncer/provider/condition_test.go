@@ -28,7 +28,8 @@ func TestProblems(t *testing.T) {
 			if !ok || got.reason != tc.reason {
 				t.Fatalf("got %+v, want reason %s", got, tc.reason)
 			}
-			// A message that changes with each attempt would be a write to the condition for each.
+			// A message that changes with each attempt would write the
+			// condition each time.
 			if strings.Contains(got.message, "51342") {
 				t.Errorf("the message depends on the attempt: %s", got.message)
 			}

@@ -10,15 +10,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discover asks the tenant's apiserver which of the built-in kinds it has: an older or a smaller one has not all that the syncer
-// carries, and a watch for what is missing would never begin.
+// discover reads which of the built-in kinds the tenant's apiserver serves: an
+// older or smaller apiserver may not serve all kinds that the syncer syncs, and
+// a watch of a missing kind would never begin.
 func (c *Cluster) discover() error {
-	// The discovery client takes no context, and a timeout only from its HTTP client.
+	// The discovery client takes no context, and a timeout only from its HTTP
+	// client.
 	limited := *c.http
 	limited.Timeout = probeTimeout
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(rest.CopyConfig(c.config), &limited)
 	if err != nil {
-		return fmt.Errorf("making the discovery client: %w", err)
+		return fmt.Errorf("create the discovery client: %w", err)
 	}
 	groups, lists, failed, err := client.GroupsAndMaybeResources()
 	if err != nil {
@@ -30,7 +32,8 @@ func (c *Cluster) discover() error {
 	if lists == nil {
 		lists = map[schema.GroupVersion]*metav1.APIResourceList{}
 	}
-	// Without aggregated discovery, an apiserver is asked for the built-in versions alone, however many others it names.
+	// Without aggregated discovery, only the built-in versions are read,
+	// however many others the apiserver has.
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
 			if err := c.discoverVersion(client, version.GroupVersion, lists); err != nil {
@@ -49,7 +52,8 @@ func (c *Cluster) discover() error {
 	return nil
 }
 
-// discoverVersion discovers the kinds of a built-in version that is not known yet. A version that is gone has none.
+// discoverVersion discovers the kinds of a built-in version that is not known
+// yet. A version that is not found has none.
 func (c *Cluster) discoverVersion(
 	client *discovery.DiscoveryClient, name string, known map[schema.GroupVersion]*metav1.APIResourceList,
 ) error {
@@ -62,7 +66,7 @@ func (c *Cluster) discoverVersion(
 	}
 	list, err := client.ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("ask the tenant's apiserver what it serves of %s: %w", version, err)
+		return fmt.Errorf("discover the resources of %s: %w", version, err)
 	}
 	if list == nil {
 		list = &metav1.APIResourceList{}
@@ -71,8 +75,8 @@ func (c *Cluster) discoverVersion(
 	return nil
 }
 
-// unlessOthers returns the failure of a version that is built in. Others may be served by the tenant's own aggregated apiservers,
-// which may be down.
+// unlessOthers returns an error if a built-in version has failed. Others may be
+// served by the tenant's own aggregated apiservers, which may be down.
 func (c *Cluster) unlessOthers(failed map[schema.GroupVersion]error) error {
 	for version := range failed {
 		if c.scheme.IsVersionRegistered(version) {

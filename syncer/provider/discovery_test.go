@@ -22,10 +22,11 @@ import (
 // answers are a tenant's answers by path.
 type answers map[string]any
 
-// aggregatedType is what an apiserver since Kubernetes 1.27 answers discovery with.
+// aggregatedType is the content type of discovery in apiservers since
+// Kubernetes 1.27.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// send answers a request, and with 404 what there is no answer to.
+// send answers a request, with 404 for an unknown path.
 func (a answers) send(r *http.Request) (*http.Response, error) {
 	answer, ok := a[r.URL.Path]
 	if status, failed := answer.(int); failed {
@@ -48,7 +49,7 @@ func response(status int, kind, body string) *http.Response {
 	}
 }
 
-// discovering is a cluster that is answered by a transport.
+// discovering returns a cluster with a transport.
 func discovering(t *testing.T, transport requests.RoundTripper) *Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -58,7 +59,8 @@ func discovering(t *testing.T, transport requests.RoundTripper) *Cluster {
 	return &Cluster{config: &rest.Config{Host: "http://tenant"}, scheme: scheme, http: &http.Client{Transport: transport}}
 }
 
-// group is an API group in the answer of an apiserver that tells everything at once.
+// group returns an API group in the answer of an apiserver with aggregated
+// discovery.
 func group(name, version string, freshness apidiscoveryv2.DiscoveryFreshness, kinds ...string) apidiscoveryv2.APIGroupDiscovery {
 	v := apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: freshness}
 	for _, kind := range kinds {
@@ -83,7 +85,8 @@ func resourceList(version string, kinds ...string) metav1.APIResourceList {
 	return list
 }
 
-// apiGroups is the list of groups of an apiserver that tells of each by itself.
+// apiGroups returns the list of groups of an apiserver without aggregated
+// discovery.
 func apiGroups(versions ...schema.GroupVersion) metav1.APIGroupList {
 	var list metav1.APIGroupList
 	for _, v := range versions {
@@ -135,7 +138,8 @@ func TestDiscover(t *testing.T) {
 			},
 			has: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}},
 		},
-		// Taken for a smaller apiserver, the tenant would be engaged without the kinds of the group, and stay so.
+		// Otherwise the tenant would be engaged without the kinds of the group,
+		// permanently.
 		"a built-in group does not answer": {
 			answers: answers{
 				"/api": legacy, "/api/v1": resourceList("v1", "Pod"),
@@ -165,7 +169,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverDoesNotWaitForever: a tenant that hangs holds one of few places.
+// TestDiscoverDoesNotWaitForever checks the timeout: a tenant that hangs
+// occupies a worker.
 func TestDiscoverDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := discovering(t, func(r *http.Request) (*http.Response, error) {

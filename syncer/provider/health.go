@@ -12,19 +12,23 @@ import (
 )
 
 const (
-	// tripAfter is how many requests in a row have to fail before a tenant is parked.
+	// tripAfter is the number of consecutive failed requests that parks a
+	// tenant.
 	tripAfter = 3
-	// probeEvery is how long a parked tenant is left alone before it is asked again, at first and at most.
+	// probeEvery is the initial interval of probing a parked tenant, and
+	// probeAtMost the maximum.
 	probeEvery, probeAtMost = 500 * time.Millisecond, 10 * time.Second
 )
 
-// health is a tenant's circuit breaker. It sees every request to the tenant's apiserver; when several in a row fail, the tenant
-// is parked, so that it cannot hold workers that others need, and asked until it answers again.
+// health is a tenant's circuit breaker. It observes every request to the
+// tenant's apiserver. When several in a row fail, the tenant is parked, so that
+// it cannot occupy workers that others need, and probed until it answers again.
 type health struct {
 	ctx context.Context // ends with the tenant
-	// changed is called after every change, outside the lock; tripped when that parks the tenant.
+	// changed is called after every change, without the lock; tripped when the
+	// tenant is parked.
 	changed, tripped func()
-	// probe asks the tenant's apiserver whether it is well.
+	// probe checks that the tenant's apiserver answers.
 	probe func(context.Context) error
 
 	mu     sync.Mutex
@@ -32,15 +36,15 @@ type health struct {
 	parked bool
 }
 
-// healthy says whether the tenant's apiserver answers.
+// healthy reports whether the tenant's apiserver answers.
 func (h *health) healthy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.parked
 }
 
-// wrap has the health follow the requests of a transport. Of a watch, only that it cannot connect tells something: those that are
-// open end when a server restarts, and open again.
+// wrap observes the requests of a transport. Of a watch, only failed
+// connections count: open watches end when a server restarts, and open again.
 func (h *health) wrap(next http.RoundTripper) http.RoundTripper {
 	return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
@@ -51,7 +55,7 @@ func (h *health) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// observe counts a request that was answered well, or not.
+// observe counts a request that succeeded or failed.
 func (h *health) observe(well bool) {
 	if h.count(well) {
 		h.tripped()
@@ -60,7 +64,7 @@ func (h *health) observe(well bool) {
 	}
 }
 
-// count says whether this failure parks the tenant.
+// count reports whether this failure parks the tenant.
 func (h *health) count(well bool) (trips bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +80,7 @@ func (h *health) count(well bool) (trips bool) {
 	return true
 }
 
-// recover asks the tenant's apiserver until it is well.
+// recover probes the tenant's apiserver until it answers.
 func (h *health) recover() {
 	backoff := wait.Backoff{Duration: probeEvery, Factor: 2, Jitter: 0.1, Steps: 5, Cap: probeAtMost}
 	err := backoff.DelayFunc().Until(h.ctx, false, false, func(ctx context.Context) (bool, error) {
@@ -85,7 +89,7 @@ func (h *health) recover() {
 		return h.probe(ctx) == nil, nil
 	})
 	if err != nil {
-		return // the tenant is gone
+		return // the tenant is disengaged
 	}
 	h.mu.Lock()
 	h.parked, h.failed = false, 0

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// server is a tenant's apiserver as its health sees it.
+// server is a tenant's apiserver.
 type server struct {
 	status  int
 	broken  atomic.Bool
@@ -87,7 +87,7 @@ func TestHealthParksAfterFailuresInARow(t *testing.T) {
 			s.broken.Store(true)
 			ask(h, s, "/api/v1/pods?watch=true", 10)
 		}, false},
-		"watches find nobody": {func(h *health, s *server) {
+		"watches find no server": {func(h *health, s *server) {
 			s.refuses.Store(true)
 			ask(h, s, "/api/v1/pods?watch=true", tripAfter)
 		}, true},
@@ -146,7 +146,7 @@ func TestHealthStopsAskingWhenTheTenantGoes(t *testing.T) {
 		s.broken.Store(true)
 		ask(h, s, "/api/v1/pods", tripAfter)
 		cancel()
-		// The bubble would not end while the goroutine that asks runs.
+		// The bubble would not end while the probing goroutine runs.
 		synctest.Wait()
 		if changes := s.changes.Load(); changes != 1 {
 			t.Errorf("told of %d changes", changes)

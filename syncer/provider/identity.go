@@ -16,15 +16,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// identity is which cluster an apiserver serves, and how far that has come.
+// identity identifies the cluster that an apiserver serves, and its state.
 type identity struct {
-	// uid is that of the namespace kube-system, which is made once in the life of a cluster; empty before.
+	// uid is the UID of the namespace kube-system, which is created once in the
+	// life of a cluster; empty before.
 	uid types.UID
-	// revision is the resource version of now.
+	// revision is the current resource version.
 	revision string
 }
 
-// identify asks the tenant's apiserver for its identity. Only an admin of a running cluster gets it.
+// identify reads the identity of the tenant's cluster. Only an admin of a
+// running cluster can read it.
 func (c *Cluster) identify(ctx context.Context) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -35,19 +37,21 @@ func (c *Cluster) identify(ctx context.Context) (identity, error) {
 	found := identity{revision: list.ResourceVersion}
 	for i := range list.Items {
 		if list.Items[i].Name != metav1.NamespaceSystem || !isUID(list.Items[i].UID) {
-			return identity{}, fmt.Errorf("the tenant's apiserver shows another namespace than %s, or one without a UID", metav1.NamespaceSystem)
+			return identity{}, fmt.Errorf("the tenant's apiserver returns another namespace than %s, or one without a UID", metav1.NamespaceSystem)
 		}
 		found.uid = list.Items[i].UID
 	}
 	return found, nil
 }
 
-// isUID reports whether a UID can be remembered in an annotation and shown to an admin.
+// isUID reports whether a UID can be stored in an annotation and shown to an
+// admin.
 func isUID(uid types.UID) bool {
 	return len(validation.IsDNS1123Label(strings.ToLower(string(uid)))) == 0
 }
 
-// remember takes the cluster that the tenant's apiserver serves now for the one that is engaged.
+// remember records the cluster that the tenant's apiserver serves as the one
+// that is engaged.
 func (c *Cluster) remember(ctx context.Context) error {
 	now, err := c.identify(ctx)
 	c.uid = now.uid
@@ -57,14 +61,16 @@ func (c *Cluster) remember(ctx context.Context) error {
 	return err
 }
 
-// probe says whether the tenant's apiserver answers.
+// probe returns an error unless the tenant's apiserver answers.
 func (c *Cluster) probe(ctx context.Context) error {
 	_, err := c.identify(ctx)
 	return err
 }
 
-// Verify makes sure that the tenant's apiserver still serves the cluster that was engaged, and no earlier state of it. After an error
-// that says otherwise the tenant is disengaged; another cluster is not engaged before an admin confirms it.
+// Verify returns an error unless the tenant's apiserver still serves the
+// cluster that was engaged, and no earlier state of it. If it serves another,
+// the tenant is disengaged; another cluster is only engaged after an admin
+// confirmed it.
 func (c *Cluster) Verify(ctx context.Context) error {
 	newest := c.reopened.newest()
 	now, err := c.identify(ctx)
@@ -86,14 +92,16 @@ func (c *Cluster) Verify(ctx context.Context) error {
 	return err
 }
 
-// older says whether one resource version is older than another. Of what cannot be compared, nothing is known.
+// older reports whether one resource version is older than another. It is false
+// if they cannot be compared.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// recognize compares the cluster that a tenant's apiserver serves with the one that it served before. The first is remembered,
-// and so is another one that an admin confirmed: what ran for the one before is then to go.
+// recognize compares the cluster that a tenant's apiserver serves with the one
+// that it served before. It remembers the first, and another one if an admin
+// confirmed it: the pods of the previous one are then deleted.
 func (p *Provider) recognize(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, c *Cluster) error {
 	uid, known := c.uid, types.UID(root.Annotations[names.TenantUID])
 	switch {
@@ -103,8 +111,8 @@ func (p *Provider) recognize(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 		return problem{
 			tenancyv1alpha1.ReasonIdentityChanged,
 			fmt.Sprintf("The tenant's apiserver serves another cluster than the one whose objects run in the super cluster; "+
-				"nothing is synced, and what runs goes on. If the tenant's data can be restored, restore it. "+
-				"To have what runs replaced by what the new cluster declares, annotate the VirtualCluster with %s=%s",
+				"nothing is synced, and running pods keep running. If the tenant's data can be restored, restore it. "+
+				"To replace these objects by those of the new cluster, annotate the VirtualCluster with %s=%s",
 				names.ConfirmIdentity, uid),
 			fmt.Errorf("the UID of its namespace %s was %s", metav1.NamespaceSystem, known),
 		}

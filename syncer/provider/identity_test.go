@@ -17,7 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// saying is a tenant's apiserver that says that its kube-system has this UID, that it is at this revision, or fails.
+// saying is a tenant's apiserver whose kube-system has this UID, at this
+// revision, or that fails.
 type saying struct {
 	client.Client
 	uid      types.UID
@@ -90,7 +91,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// patched notes what was written to the super cluster.
+// patched records writes to the super cluster.
 type patched struct {
 	client.Client
 	writes []string
@@ -146,7 +147,8 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheTransportAreNoIdentity: what a proxy before the tenant's apiserver answers says nothing of it.
+// TestErrorsOfTheTransportAreNoIdentity checks that the answer of a proxy in
+// front of the tenant's apiserver is not its identity.
 func TestErrorsOfTheTransportAreNoIdentity(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadGateway, http.StatusTooManyRequests} {
 		err := apierrors.NewGenericServerResponse(status, "get", schema.GroupResource{}, "kube-system", "", 0, true)

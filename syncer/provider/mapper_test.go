@@ -78,7 +78,7 @@ func TestLearnedKinds(t *testing.T) {
 	if got, err := own.RESTMappings(gvk.GroupKind(), "v2"); err != nil || len(got) != 1 || got[0] != learned {
 		t.Errorf("all mappings: %v, %v", got, err)
 	}
-	// Another version, another group, and another tenant know nothing of it.
+	// Another version, another group, and another tenant do not know it.
 	for name, err := range map[string]error{
 		"another version": second(own.RESTMapping(gvk.GroupKind(), "v1")),
 		"another group":   second(own.RESTMapping(schema.GroupKind{Group: "example.org", Kind: "Gateway"}, "v2")),
@@ -91,7 +91,7 @@ func TestLearnedKinds(t *testing.T) {
 	if got, err := own.RESTMapping(schema.GroupKind{Kind: "Pod"}, "v1"); err != nil || got.Resource.Resource != "pods" {
 		t.Errorf("a built-in kind: %v, %v", got, err)
 	}
-	// What is learned again counts as it was learned last.
+	// A kind that is learned again replaces the previous mapping.
 	again := &meta.RESTMapping{GroupVersionKind: gvk, Resource: gvk.GroupVersion().WithResource("gateways"), Scope: meta.RESTScopeRoot}
 	own.learn(again)
 	if got, err := own.RESTMapping(gvk.GroupKind(), "v2"); err != nil || got != again {

@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Metrics are what one provider tells of the tenants. No label names one: that would be series for each, for ever.
+// Metrics are the metrics of a provider. They have no label for the tenant: the
+// number of series would grow without bound.
 type Metrics struct {
 	tenants *prometheus.GaugeVec
 	trips   prometheus.Counter
-	// rejected has kinds that the syncer or an admin has named, and a fixed set of reasons.
+	// rejected has a label for kinds that the syncer or an admin has named, and
+	// for a fixed set of reasons.
 	rejected *prometheus.CounterVec
 
 	mu      sync.Mutex
@@ -22,21 +24,21 @@ type Metrics struct {
 // reasonLabel is the label of a reason.
 const reasonLabel = "reason"
 
-// NewMetrics makes the metrics of a provider and registers them.
+// NewMetrics creates and registers the metrics of a provider.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		tenants: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_syncer_tenants",
-			Help: "VirtualClusters by how they stand with the syncer: the reason of the condition Syncing, " +
-				"or Starting until the tenant's objects are being carried for the first time.",
+			Help: "VirtualClusters by state: the reason of the condition Syncing, " +
+				"or Starting until the tenant's objects are synced for the first time.",
 		}, []string{reasonLabel}),
 		trips: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_breaker_trips_total",
-			Help: "How often a tenant was parked because its apiserver did not answer.",
+			Help: "Number of times that a tenant was parked because its apiserver did not answer.",
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_tenant_objects_rejected_total",
-			Help: "Objects that a tenant's apiserver showed and that were dropped, by the kind that was asked for and the reason: " +
+			Help: "Objects of tenants' apiservers that were dropped, by the requested kind and the reason: " +
 				"Kind, Name, Namespace, Identity (UID or resource version), Metadata (too much), Duplicate, Event (of a watch, unusable), " +
 				"Memory (more than --tenant-memory).",
 		}, []string{"kind", reasonLabel}),
@@ -44,14 +46,14 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.tenants, m.trips, m.rejected} {
 		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the provider's metrics: %w", err)
+			return nil, fmt.Errorf("register the provider's metrics: %w", err)
 		}
 	}
 	return m, nil
 }
 
-// stands notes how a VirtualCluster stands.
-func (m *Metrics) stands(vc types.NamespacedName, reason string) {
+// observe records the state of a VirtualCluster.
+func (m *Metrics) observe(vc types.NamespacedName, reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lockedForget(vc)
@@ -59,7 +61,7 @@ func (m *Metrics) stands(vc types.NamespacedName, reason string) {
 	m.tenants.WithLabelValues(reason).Inc()
 }
 
-// forget notes that there is no such VirtualCluster any more.
+// forget records that a VirtualCluster was deleted.
 func (m *Metrics) forget(vc types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

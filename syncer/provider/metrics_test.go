@@ -16,17 +16,17 @@ func TestTenantsAreCountedByHowTheyStandNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	red, blue, green := types.NamespacedName{Name: "red"}, types.NamespacedName{Name: "blue"}, types.NamespacedName{Name: "green"}
-	m.forget(red) // was never there
-	m.stands(red, "Starting")
-	m.stands(red, "Ready")
-	m.stands(red, "Ready")
-	m.stands(blue, "Ready")
-	m.stands(blue, "Unreachable")
-	m.stands(green, "Unreachable")
+	m.forget(red) // was not known
+	m.observe(red, "Starting")
+	m.observe(red, "Ready")
+	m.observe(red, "Ready")
+	m.observe(blue, "Ready")
+	m.observe(blue, "Unreachable")
+	m.observe(green, "Unreachable")
 	m.forget(green)
 	m.forget(green)
 	want := `
-# HELP vc_syncer_tenants VirtualClusters by how they stand with the syncer: the reason of the condition Syncing, or Starting until the tenant's objects are being carried for the first time.
+# HELP vc_syncer_tenants VirtualClusters by state: the reason of the condition Syncing, or Starting until the tenant's objects are synced for the first time.
 # TYPE vc_syncer_tenants gauge
 vc_syncer_tenants{reason="Ready"} 1
 vc_syncer_tenants{reason="Starting"} 0

@@ -7,16 +7,19 @@ import (
 	"sync"
 )
 
-// longest is how many bytes of one problem are told: many have to fit into the message of a condition.
+// longest is the maximum length of a problem in bytes: many have to fit into
+// the message of a condition.
 const longest = 800
 
-// problems is what of a tenant is not carried, and why, while the rest is. The zero value is ready.
+// problems are the parts of a tenant that cannot be synced, with the reasons.
+// The zero value is ready to use.
 type problems struct {
 	mu    sync.Mutex
 	about map[string]string
 }
 
-// set notes a problem, or that it is over, and says whether that is new.
+// set records a problem, or that it is solved if message is empty, and reports
+// whether that is a change.
 func (p *problems) set(about, message string) bool {
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + "…"
@@ -37,7 +40,8 @@ func (p *problems) set(about, message string) bool {
 	return true
 }
 
-// String is all problems, for the message of a condition; empty if there are none.
+// String returns all problems for the message of a condition; empty if there
+// are none.
 func (p *problems) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,7 +32,8 @@ func TestProblemsOfATenant(t *testing.T) {
 	}
 }
 
-// TestProblemsFitIntoACondition: a tenant's apiserver can answer anything, at any length.
+// TestProblemsFitIntoACondition checks the limits: a tenant's apiserver can
+// send answers of any length.
 func TestProblemsFitIntoACondition(t *testing.T) {
 	var p problems
 	long := strings.Repeat("é", 40_000)
@@ -40,7 +41,7 @@ func TestProblemsFitIntoACondition(t *testing.T) {
 		p.set(fmt.Sprintf("%s%02d.%s", strings.Repeat("r", 61), i, strings.Repeat("g", 60)), long)
 	}
 	all := p.String()
-	if len(all) > 32_000 || !utf8.ValidString(all) { // the condition has room for 32768, and says more than this
+	if len(all) > 32_000 || !utf8.ValidString(all) { // the limit of a condition is 32768, and it has other text as well
 		t.Errorf("%d bytes, valid: %t", len(all), utf8.ValidString(all))
 	}
 	if p.set(strings.Repeat("r", 61)+"00."+strings.Repeat("g", 60), long) {

@@ -1,5 +1,7 @@
-// Package provider turns VirtualClusters into clusters of multicluster-runtime: every tenant whose control plane is ready is
-// engaged, and disengaged when it goes. Other programs can run controllers of their own over all tenants with it.
+// Package provider provides VirtualClusters as clusters of
+// multicluster-runtime: it engages every tenant whose control plane is ready,
+// and disengages it when it is deleted. Other programs can use it to run
+// controllers of their own for all tenants.
 package provider
 
 import (
@@ -27,7 +29,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// probeTimeout is how long a tenant's apiserver may take to answer before it counts as unreachable.
+// probeTimeout is the time limit for an answer of a tenant's apiserver before
+// it counts as unreachable.
 const probeTimeout = 5 * time.Second
 
 // Provider engages tenants by their cluster keys.
@@ -35,14 +38,14 @@ type Provider struct {
 	scheme  *runtime.Scheme
 	mapper  meta.RESTMapper
 	super   client.Client
-	reader  client.Reader // of what the super cluster's cache does not hold
+	reader  client.Reader // of objects that the super cluster's cache does not hold
 	prepare func(*rest.Config)
 	memory  int64
-	objects map[client.Object]cache.ByObject // what caches hold, where that is not all
+	objects map[client.Object]cache.ByObject // cache options of kinds that are not cached completely
 	metrics *Metrics
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
-	// shared tells Start that there is another share.
+	// shared notifies Start of another share.
 	shared chan struct{}
 	// started is closed when aware is set.
 	started chan struct{}
@@ -50,26 +53,27 @@ type Provider struct {
 	ctx     context.Context
 
 	mu sync.RWMutex
-	// tenants holds the engaged tenants by VirtualCluster, names their VirtualClusters by cluster key.
+	// tenants holds the engaged tenants by VirtualCluster, names their
+	// VirtualClusters by cluster key.
 	tenants map[types.NamespacedName]*tenant
 	names   map[multicluster.ClusterName]types.NamespacedName
 	indexes []index
 	// share is nil if all tenants are served.
 	share  Share
 	visits map[types.NamespacedName]*visit
-	// refusals are why tenants are disengaged for a while.
+	// refusals are the reasons why tenants are temporarily disengaged.
 	refusals map[types.NamespacedName]*refusal
 }
 
-// Options are what a provider is made of beside the scheme.
+// Options configure a provider.
 type Options struct {
-	// Objects are the kinds that caches hold in part, and which part.
+	// Objects are the cache options of kinds that are not cached completely.
 	Objects map[client.Object]cache.ByObject
-	// Prepare prepares what connects to tenants.
+	// Prepare prepares the configuration of connections to tenants.
 	Prepare func(*rest.Config)
-	// Memory is how many bytes the objects of one tenant may take.
+	// Memory is the maximum memory of one tenant's objects in bytes.
 	Memory int64
-	// Metrics are this provider's own.
+	// Metrics are the metrics of this provider.
 	Metrics *Metrics
 }
 
@@ -81,7 +85,7 @@ type tenant struct {
 	kubeconfig [sha256.Size]byte
 }
 
-// index is an index that every tenant's cache has.
+// index is an index of every tenant's cache.
 type index struct {
 	object  client.Object
 	field   string
@@ -93,7 +97,7 @@ var (
 	_ multicluster.ProviderRunnable = (*Provider)(nil)
 )
 
-// New makes a provider whose tenants' clusters use the scheme.
+// New returns a provider. The tenants' clusters use the scheme.
 func New(scheme *runtime.Scheme, opts Options) *Provider {
 	return &Provider{
 		scheme:  scheme,
@@ -113,7 +117,7 @@ func New(scheme *runtime.Scheme, opts Options) *Provider {
 	}
 }
 
-// Start begins to engage tenants with aware, until ctx ends.
+// Start engages tenants with aware until ctx is done.
 func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	p.aware, p.ctx = aware, ctx
 	close(p.started)
@@ -123,7 +127,7 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 			return nil
 		case <-p.shared:
 		}
-		if err := p.lookAtAll(ctx); err != nil {
+		if err := p.requeueAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -139,27 +143,28 @@ func (p *Provider) Get(_ context.Context, name multicluster.ClusterName) (cluste
 	return nil, fmt.Errorf("tenant %s: %w", name, multicluster.ErrClusterNotFound)
 }
 
-// IndexField adds an index to the caches of all tenants, now and later.
+// IndexField adds an index to the caches of all tenants, including later ones.
 func (p *Provider) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.indexes = append(p.indexes, index{obj, field, extract})
 	for _, t := range p.tenants {
 		if err := t.cluster.cache.IndexField(ctx, obj, field, extract); err != nil {
-			return fmt.Errorf("indexing %s of tenant %s: %w", field, t.cluster.Tenant().Key, err)
+			return fmt.Errorf("index %s of tenant %s: %w", field, t.cluster.Tenant().Key, err)
 		}
 	}
 	return nil
 }
 
-// engaged is the engaged tenant of a VirtualCluster, or nil.
+// engaged returns the engaged tenant of a VirtualCluster, or nil.
 func (p *Provider) engaged(vc types.NamespacedName) *tenant {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.tenants[vc]
 }
 
-// engage connects to a tenant and engages it, unless the visit ends before. It does not wait for its caches.
+// engage connects to a tenant and engages it, unless the visit ends before. It
+// does not wait for its caches.
 func (p *Provider) engage(
 	visiting context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, config []byte,
 ) error {
@@ -198,7 +203,7 @@ func (p *Provider) engage(
 	return nil
 }
 
-// add takes a tenant in and engages it.
+// add registers a tenant and engages it.
 func (p *Provider) add(ctx, visiting context.Context, vc types.NamespacedName, t *tenant) error {
 	p.mu.Lock()
 	if err := visiting.Err(); err != nil {
@@ -216,22 +221,23 @@ func (p *Provider) add(ctx, visiting context.Context, vc types.NamespacedName, t
 	return nil
 }
 
-// run runs a tenant's cache and engages the tenant.
+// run starts a tenant's cache and engages the tenant.
 func (p *Provider) run(ctx context.Context, name multicluster.ClusterName, t *tenant, indexes []index) error {
 	for _, i := range indexes {
 		if err := t.cluster.cache.IndexField(ctx, i.object, i.field, i.extract); err != nil {
-			return fmt.Errorf("indexing %s of tenant %s: %w", i.field, name, err)
+			return fmt.Errorf("index %s of tenant %s: %w", i.field, name, err)
 		}
 	}
 	go func() {
 		if err := t.cluster.Start(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "The tenant's cache ended", "tenant", name)
+			log.FromContext(ctx).Error(err, "The tenant's cache failed", "tenant", name)
 		}
 	}()
 	return p.aware.Engage(ctx, name, t.cluster)
 }
 
-// disengage lets go of a tenant and waits until nothing is done for it any more. All that was engaged with it ends by its context.
+// disengage disengages a tenant and waits until all work for it has ended.
+// Everything that was engaged with it ends with its context.
 func (p *Provider) disengage(vc types.NamespacedName) {
 	p.mu.Lock()
 	done := p.lockedDisengage(vc)
@@ -239,7 +245,8 @@ func (p *Provider) disengage(vc types.NamespacedName) {
 	<-done
 }
 
-// lockedDisengage begins to let go of a tenant, and returns what is closed when nothing is done for it any more.
+// lockedDisengage begins to disengage a tenant, and returns a channel that is
+// closed when all work for it has ended.
 func (p *Provider) lockedDisengage(vc types.NamespacedName) <-chan struct{} {
 	t := p.tenants[vc]
 	if t == nil {
@@ -253,7 +260,7 @@ func (p *Provider) lockedDisengage(vc types.NamespacedName) <-chan struct{} {
 	return t.cluster.work.end()
 }
 
-// changed has a VirtualCluster looked at again.
+// changed requeues a VirtualCluster.
 func (p *Provider) changed(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 	select {
 	case p.changes <- event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]{Object: vc}:

@@ -26,15 +26,19 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// connecting is how many tenants are connected to at a time. One that does not answer holds one of these places for as long as
-// the probe's timeout, and then waits for its backoff: it takes several hundred to delay another tenant.
+// connecting is the number of tenants that are connected to concurrently. A
+// tenant that does not answer occupies one of these workers for the probe's
+// timeout, and then waits for its backoff: it takes several hundred of them to
+// delay another tenant.
 const connecting = 128
 
-// A tenant that cannot be connected to is tried again after retryFirst, then after twice as long each time, up to retryMost.
+// Connecting to a tenant is retried after retryFirst, and the delay doubles
+// each time, up to retryMost.
 const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second
 
-// SetupWithManager has the provider follow the VirtualClusters of the manager's cluster. The manager's cache has to hold the
-// Secrets and Namespaces that carry the label names.VCName.
+// SetupWithManager adds a controller for the VirtualClusters of the manager's
+// cluster. The manager's cache has to hold the Secrets and Namespaces with the
+// label names.VCName.
 func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 	p.super, p.reader = mgr.GetClient(), mgr.GetAPIReader()
 	toVC := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
@@ -49,7 +53,8 @@ func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("tenant-provider").
 		For(&tenancyv1alpha1.VirtualCluster{}).
-		// The contents of other Secrets, among them copies of tenants' own, are not for the cache.
+		// The contents of other Secrets, such as copies of tenants' own, must
+		// not be cached.
 		Watches(&corev1.Secret{}, toVC, builder.OnlyMetadata).
 		WatchesRawSource(source.Channel(p.changes, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{})).
 		WithOptions(controller.Options{
@@ -59,7 +64,7 @@ func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(p)
 }
 
-// Reconcile engages or disengages one tenant and says so in the condition Syncing.
+// Reconcile engages or disengages one tenant and writes the condition Syncing.
 func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	select {
 	case <-p.started:
@@ -85,7 +90,8 @@ func (p *Provider) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// leave lets go of a tenant that is on its way out, or another's to serve.
+// leave disengages a tenant that is being deleted, or that another replica
+// serves.
 func (p *Provider) leave(vc types.NamespacedName) {
 	p.disengage(vc)
 	p.mu.Lock()
@@ -94,8 +100,8 @@ func (p *Provider) leave(vc types.NamespacedName) {
 	p.metrics.forget(vc)
 }
 
-// follow engages or disengages the tenant of a VirtualCluster, and writes the condition. It returns when to reconcile again; zero
-// to wait for an event.
+// follow engages or disengages the tenant of a VirtualCluster, and writes the
+// condition. It returns when to reconcile again; zero to wait for an event.
 func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (time.Duration, error) {
 	err := p.connect(ctx, vc)
 	if why, ok := errors.AsType[*refusal](err); ok {
@@ -104,7 +110,8 @@ func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 	if why, ok := errors.AsType[problem](err); ok {
 		err = errors.Join(err, p.report(ctx, vc, false, why.reason, why.message))
 		if why.reason == tenancyv1alpha1.ReasonKubeconfigInvalid {
-			// Only another Secret mends that, and its event leads here again.
+			// Only a change of the Secret corrects that, and its event triggers
+			// a reconcile.
 			return 0, reconcile.TerminalError(err)
 		}
 		return 0, err
@@ -115,7 +122,7 @@ func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 	return 0, p.reportEngaged(ctx, vc)
 }
 
-// reportEngaged writes the condition of a tenant that is engaged.
+// reportEngaged writes the condition of an engaged tenant.
 func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	t, pods := p.engaged(client.ObjectKeyFromObject(vc)), 0
 	if t != nil {
@@ -123,7 +130,7 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	}
 	switch {
 	case t == nil:
-		// Its control plane is not ready.
+		// The control plane is not ready.
 	case pods > 0:
 		why := unconfirmedRemoval(pods)
 		return p.report(ctx, vc, false, why.reason, why.message)
@@ -131,18 +138,19 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 		why := unreachable(t.cluster.config.Host, nil)
 		return p.report(ctx, vc, false, why.reason, why.message)
 	case t.cluster.synced.Load():
-		message := "The tenant's objects are being carried"
+		message := "The tenant's objects are synced"
 		if not := t.cluster.problems.String(); not != "" {
 			message += ", but not all: " + not
 		}
 		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, message)
 	}
-	p.metrics.stands(client.ObjectKeyFromObject(vc), tenancyv1alpha1.ReasonStarting)
+	p.metrics.observe(client.ObjectKeyFromObject(vc), tenancyv1alpha1.ReasonStarting)
 	return nil
 }
 
-// connect engages a tenant that can be, and follows changes of one that is. A tenant whose control plane is not ready yet is
-// left for later; one that is engaged stays so while its control plane restarts.
+// connect engages a tenant, and applies changes to an engaged one. It does not
+// engage a tenant whose control plane is not ready yet; one that is engaged
+// stays so while its control plane restarts.
 func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	key := client.ObjectKeyFromObject(vc)
 	current := p.engaged(key)
@@ -164,21 +172,23 @@ func (p *Provider) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	return p.engage(ctx, vc, root, config)
 }
 
-// serves says whether an engagement is still the right one for a VirtualCluster and its kubeconfig. What is carried, and what the
-// tenant may ask for, is settled when it begins.
+// serves reports whether an engagement is still valid for a VirtualCluster and
+// its kubeconfig. The kinds to sync and the tenant's policy are fixed when it
+// begins.
 func (t *tenant) serves(vc *tenancyv1alpha1.VirtualCluster, config []byte) bool {
 	was, now := t.cluster.Tenant(), translate.NewTenant(vc, "")
 	return t.uid == vc.UID && t.kubeconfig == sha256.Sum256(config) && !t.cluster.replaced.Load() &&
 		equality.Semantic.DeepEqual(was.Sync, now.Sync) && equality.Semantic.DeepEqual(was.Policy, now.Policy)
 }
 
-// refresh engages a tenant again, which takes over what changed.
+// refresh engages a tenant again, with the changes.
 func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
 	t.cluster.tenant.Store(&who)
 	return p.aware.Engage(p.ctx, multicluster.ClusterName(who.Key), t.cluster)
 }
 
-// read reads a tenant's root namespace and its admin kubeconfig; none while the manager has not made them.
+// read returns a tenant's root namespace and its admin kubeconfig; nil until
+// vc-manager has created them.
 func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Namespace, []byte, error) {
 	root := &corev1.Namespace{}
 	if err := p.super.Get(ctx, client.ObjectKey{Name: vc.Status.ClusterNamespace}, root); err != nil {

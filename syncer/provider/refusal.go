@@ -11,30 +11,31 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// A tenant whose apiserver's answer was refused is disengaged for refusalFirst, then for twice as long each time, up to
-// refusalMost.
+// A tenant whose apiserver's answer was rejected is disengaged for
+// refusalFirst, and the delay doubles each time, up to refusalMost.
 const refusalFirst, refusalMost = 10 * time.Second, 10 * time.Minute
 
-// refusal records that an answer of a tenant's apiserver was refused.
+// refusal records that an answer of a tenant's apiserver was rejected.
 type refusal struct {
 	problem
-	// uid and kubeconfig are those of the VirtualCluster at the time.
+	// uid and kubeconfig are those of the VirtualCluster at that time.
 	uid        types.UID
 	kubeconfig [sha256.Size]byte
-	// until is when the tenant is engaged again, and delay how long that is.
+	// until is when the tenant is engaged again, after delay.
 	until time.Time
 	delay time.Duration
 }
 
-// refuse records that an answer of the tenant's apiserver was refused. The tenant is disengaged, which frees the memory that it
-// takes.
+// refuse records that an answer of the tenant's apiserver was rejected. The
+// tenant is disengaged, which frees its memory.
 func (c *Cluster) refuse(cause error) {
 	if c.refused.CompareAndSwap(nil, &cause) {
 		c.changed()
 	}
 }
 
-// refusal returns why a tenant is disengaged for now; nil if it is not. An engaged tenant is disengaged here.
+// refusal returns why a tenant is temporarily disengaged; nil if it is not. It
+// disengages an engaged tenant.
 func (p *Provider) refusal(vc *tenancyv1alpha1.VirtualCluster, key types.NamespacedName, current *tenant, config []byte) error {
 	sum := sha256.Sum256(config)
 	p.mu.Lock()
@@ -61,7 +62,8 @@ func (p *Provider) refusal(vc *tenancyv1alpha1.VirtualCluster, key types.Namespa
 	return now
 }
 
-// newRefusal returns a refusal, with a longer delay if the previous one was recent.
+// newRefusal returns a refusal, with a longer delay if the previous one was
+// recent.
 func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, cause error, before *refusal) *refusal {
 	delay := refusalFirst
 	if before != nil && time.Since(before.until) < refusalMost {
@@ -70,15 +72,16 @@ func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, caus
 	return &refusal{
 		problem: problem{
 			tenancyv1alpha1.ReasonAnswerRefused,
-			fmt.Sprintf("Nothing is synced, and what runs goes on: the syncer does not read what the tenant's apiserver at %s answers: %v. "+
-				"It is tried again with backoff; have the tenant mend its apiserver or delete objects", server, cause),
+			fmt.Sprintf("Nothing is synced, and running pods keep running: the syncer rejects answers of the tenant's apiserver at %s: %v. "+
+				"It retries with backoff; the tenant has to fix its apiserver or delete objects", server, cause),
 			cause,
 		},
 		uid: uid, kubeconfig: kubeconfig, until: time.Now().Add(delay), delay: delay,
 	}
 }
 
-// reportRefusal writes the condition of a disengaged tenant, and returns when to reconcile it again.
+// reportRefusal writes the condition of a disengaged tenant, and returns when
+// to reconcile it again.
 func (p *Provider) reportRefusal(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why *refusal) (time.Duration, error) {
 	return max(time.Until(why.until), time.Millisecond), p.report(ctx, vc, false, why.reason, why.message)
 }

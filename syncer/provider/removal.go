@@ -10,28 +10,31 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// waiver is how long it may take to remove what ran for another cluster.
+// waiver is the time limit for deleting the pods of a replaced cluster.
 const waiver = 10 * time.Minute
 
-// removal is a question to the admin: whether pods that run are to be removed because their tenant's are gone, though nobody
-// was seen to delete them. The zero value has not asked.
+// removal asks the admin to confirm that running pods should be deleted because
+// the tenant's pods are missing without an observed deletion. The zero value
+// has not asked.
 type removal struct {
 	mu sync.Mutex
-	// asked is how many pods it would be, confirmed how many the admin agreed to.
+	// asked is the number of pods that would be deleted, confirmed the number
+	// that the admin confirmed.
 	asked, confirmed int
-	// waived is until when nothing is asked.
+	// waived is the time until which no confirmation is needed.
 	waived time.Time
 }
 
-// waive has nothing asked for a while: the admin has said that what ran for another cluster goes.
+// waive suspends confirmations for a while: the admin has confirmed that the
+// pods of the replaced cluster are deleted.
 func (r *removal) waive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waived = time.Now().Add(waiver)
 }
 
-// ask says whether so many pods may be removed; if not, the question stands until confirm answers it. New is true when it did
-// not stand before.
+// ask returns an error unless that many pods may be deleted; then the question
+// is open until confirm answers it. isNew is true if it was not open before.
 func (r *removal) ask(pods int) (isNew bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,33 +43,35 @@ func (r *removal) ask(pods int) (isNew bool, err error) {
 	}
 	isNew = r.asked == 0
 	r.asked = max(r.asked, pods)
-	return isNew, fmt.Errorf("the tenant has no pods left, and %d of its pods that nobody deleted run in the super cluster", pods)
+	return isNew, fmt.Errorf("the tenant has no pods left, but %d of its pods still run in the super cluster, without an observed deletion", pods)
 }
 
-// confirm takes the answer out of the annotation of a VirtualCluster.
+// confirm reads the answer from the annotation of a VirtualCluster.
 func (r *removal) confirm(vc *tenancyv1alpha1.VirtualCluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.confirmed, _ = strconv.Atoi(vc.Annotations[names.ConfirmRemoval]) // what is no number confirms nothing
+	r.confirmed, _ = strconv.Atoi(vc.Annotations[names.ConfirmRemoval]) // an invalid number confirms nothing
 	if r.confirmed >= r.asked {
 		r.asked = 0
 	}
 }
 
-// unconfirmed is how many pods the question is about; 0 if none is open.
+// unconfirmed returns the number of pods that the open question is about; 0 if
+// none is open.
 func (r *removal) unconfirmed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
 }
 
-// unconfirmedRemoval is the problem of a tenant that is parked because of such a question.
+// unconfirmedRemoval returns the problem of a tenant that is parked because of
+// an open question.
 func unconfirmedRemoval(pods int) problem {
 	return problem{
 		tenancyv1alpha1.ReasonRemovalUnconfirmed,
-		fmt.Sprintf("The tenant's apiserver has no pods any more, while %d of its pods run in the super cluster that nobody deleted; "+
-			"nothing is synced, and what runs goes on. If the tenant's data can be restored, restore it, and restart the syncer. "+
-			"To have these pods removed, annotate the VirtualCluster with %s=%d, and remove the annotation afterwards",
+		fmt.Sprintf("The tenant's apiserver has no pods any more, but %d of its pods still run in the super cluster, without an observed deletion; "+
+			"nothing is synced, and running pods keep running. If the tenant's data can be restored, restore it, and restart the syncer. "+
+			"To delete these pods, annotate the VirtualCluster with %s=%d, and remove the annotation afterwards",
 			pods, names.ConfirmRemoval, pods),
 		nil,
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// confirming is a VirtualCluster with an answer of its admin.
+// confirming returns a VirtualCluster with an answer of its admin.
 func confirming(answer string) *tenancyv1alpha1.VirtualCluster {
 	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{
 		Annotations: map[string]string{names.ConfirmRemoval: answer},
@@ -72,13 +72,14 @@ func TestAnAnswerCountsForNoMoreThanItSays(t *testing.T) {
 		t.Errorf("one more pod: %v, about %d pods", err, r.unconfirmed())
 	}
 	r.confirm(confirming("8"))
-	r.confirm(&tenancyv1alpha1.VirtualCluster{}) // taken away
+	r.confirm(&tenancyv1alpha1.VirtualCluster{}) // removed
 	if isNew, err := r.ask(6); err == nil || !isNew {
-		t.Errorf("after the answer was taken away: new %t, %v", isNew, err)
+		t.Errorf("after the answer was removed: new %t, %v", isNew, err)
 	}
 }
 
-// TestAnotherClusterIsConfirmedOnce: who accepts another cluster has accepted that what ran for the one before goes.
+// TestAnotherClusterIsConfirmedOnce checks that an admin who confirms another
+// cluster also confirms the deletion of the previous one's pods.
 func TestAnotherClusterIsConfirmedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r removal

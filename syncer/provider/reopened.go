@@ -11,32 +11,35 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// verifyEvery is how often at most a tenant is asked who it is because its watches open.
+// verifyEvery is the minimum interval of verifying a tenant's identity because
+// its watches open.
 const verifyEvery = time.Minute
 
-// namespacesPath is what a watch of all namespaces opens.
+// namespacesPath is the path of a watch of all namespaces.
 const namespacesPath = "/api/v1/namespaces"
 
-// reopened has a tenant asked whether it is still the same when a watch opens: the one before may have ended because its
-// apiserver was replaced, or its data. A watch from a resource version that the new one has not reached would just wait.
+// reopened verifies the identity of a tenant when a watch opens: the previous
+// watch may have ended because the apiserver or its data was replaced. A watch
+// from a resource version that the new one has not reached would not fail.
 type reopened struct {
 	ctx    context.Context // ends with the tenant
 	verify func(context.Context) error
 
 	asking atomic.Bool
 	last   atomic.Int64
-	// from is the resource version that the last watch of namespaces began at. Others may be kept in another store.
+	// from is the resource version of the last watch of namespaces. Other
+	// resources may be in another store.
 	from atomic.Pointer[string]
 }
 
-// newReopened makes one for a tenant whose identity is known.
+// newReopened returns the reopened of a tenant whose identity is known.
 func newReopened(ctx context.Context, verify func(context.Context) error) *reopened {
 	w := &reopened{ctx: ctx, verify: verify}
 	w.last.Store(time.Now().UnixNano())
 	return w
 }
 
-// wrap has watches lead to the question.
+// wrap verifies the identity when a watch of a transport opens.
 func (w *reopened) wrap(next http.RoundTripper) http.RoundTripper {
 	return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if requests.IsWatch(r) {
@@ -49,14 +52,14 @@ func (w *reopened) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// note notes how far the tenant had come when a watch opened.
+// note records the tenant's resource version when a watch opened.
 func (w *reopened) note(watch *url.URL) {
 	if from := watch.Query().Get("resourceVersion"); from != "" && strings.HasSuffix(watch.Path, namespacesPath) {
 		w.from.Store(&from)
 	}
 }
 
-// newest is the newest resource version that is known to have been; empty if none.
+// newest returns the newest known resource version; empty if none is known.
 func (w *reopened) newest() string {
 	if from := w.from.Load(); from != nil {
 		return *from
@@ -64,7 +67,8 @@ func (w *reopened) newest() string {
 	return ""
 }
 
-// ask asks once, when it is time for that. An error that says something is seen by the cluster itself.
+// ask verifies the identity once, when the interval has passed. The cluster
+// handles the error itself.
 func (w *reopened) ask() {
 	defer w.asking.Store(false)
 	select {

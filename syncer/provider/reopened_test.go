@@ -13,7 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// open sends a request through what notices watches that open.
+// open sends a request through the transport.
 func open(t *testing.T, w *reopened, target string) {
 	t.Helper()
 	next := requests.RoundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: http.StatusOK}, nil })
@@ -23,7 +23,7 @@ func open(t *testing.T, w *reopened, target string) {
 	}
 }
 
-// verifications counts how often a tenant is asked who it is.
+// verifications counts how often the identity is verified.
 func verifications(ctx context.Context, answer error) (*reopened, *atomic.Int32) {
 	var asked atomic.Int32
 	return newReopened(ctx, func(context.Context) error {
@@ -37,7 +37,7 @@ func TestWatchesThatOpenLeadToOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w, asked := verifications(ctx, errors.New("another cluster")) // is told to the cluster, and not here
+		w, asked := verifications(ctx, errors.New("another cluster")) // is handled by the cluster
 		expect := func(when string, want int32) {
 			t.Helper()
 			synctest.Wait()
@@ -45,7 +45,7 @@ func TestWatchesThatOpenLeadToOneQuestion(t *testing.T) {
 				t.Errorf("%s, it was asked %d times, want %d", when, got, want)
 			}
 		}
-		// The first watches open right after the tenant said who it is.
+		// The first watches open right after the identity was read.
 		for range 10 {
 			open(t, w, watch)
 		}
@@ -75,7 +75,7 @@ func TestNobodyIsAskedWhenTheTenantIsGone(t *testing.T) {
 		w, asked := verifications(ctx, nil)
 		open(t, w, "/api/v1/pods?watch=true")
 		cancel()
-		// The bubble would not end while the goroutine that asks runs.
+		// The bubble would not end while the verifying goroutine runs.
 		synctest.Wait()
 		if n := asked.Load(); n != 0 {
 			t.Errorf("it was asked %d times", n)
@@ -83,7 +83,7 @@ func TestNobodyIsAskedWhenTheTenantIsGone(t *testing.T) {
 	})
 }
 
-// silent asks nobody.
+// silent never verifies.
 func silent() *reopened {
 	w := &reopened{}
 	w.asking.Store(true)
@@ -101,7 +101,7 @@ func TestTheNewestRevisionIsThatOfNamespaces(t *testing.T) {
 		{"/api/v1/namespaces?watch=true&resourceVersion=9", "9"},
 		{"/api/v1/events?watch=true&resourceVersion=12", "9"}, // may be in a store of their own
 		{"/api/v1/namespaces/kube-system/configmaps?watch=true&resourceVersion=12", "9"},
-		{"/api/v1/namespaces?resourceVersion=12", "9"}, // anybody can list from anywhere
+		{"/api/v1/namespaces?resourceVersion=12", "9"}, // not a watch
 		{"/behind/a/proxy/api/v1/namespaces?watch=true&resourceVersion=13", "13"},
 	} {
 		open(t, w, step.target)

@@ -6,8 +6,9 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// Rules are the rights that a provider uses in the super cluster: to follow the VirtualClusters with the namespace and the
-// kubeconfig of each, to say how it stands, and to remember its identity.
+// Rules returns the RBAC rules of a provider in the super cluster: to watch the
+// VirtualClusters with the namespace and the kubeconfig of each, to write its
+// condition, and to remember its identity.
 func Rules() []rbacv1.PolicyRule {
 	tenancy, core, follow := []string{tenancyv1alpha1.GroupVersion.Group}, []string{""}, []string{"list", "watch"}
 	return []rbacv1.PolicyRule{

@@ -9,21 +9,23 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// Share says which tenants are served, where several processes share them.
+// Share decides which tenants are served, if several processes share them.
 type Share interface {
-	// Keeps says whether a tenant that is served stays so.
+	// Keeps reports whether a tenant that is served remains served.
 	Keeps(vc types.NamespacedName) bool
-	// Begins says whether one that is not served is to be.
+	// Begins reports whether a tenant that is not served should be.
 	Begins(vc types.NamespacedName) bool
 }
 
-// visit is a look at a VirtualCluster. There is one of each at a time.
+// visit is a reconcile of a VirtualCluster. There is at most one of each at a
+// time.
 type visit struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// visit begins a look at a VirtualCluster, and says whether its tenant is to be served. The context ends early if that changes.
+// visit begins a reconcile of a VirtualCluster, and reports whether its tenant
+// should be served. The context ends early if that changes.
 func (p *Provider) visit(ctx context.Context, vc types.NamespacedName) (visiting context.Context, mine bool, end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +41,8 @@ func (p *Provider) visit(ctx context.Context, vc types.NamespacedName) (visiting
 	}
 }
 
-// lockedMine says whether a tenant is to be served. Without a share, all are.
+// lockedMine reports whether a tenant should be served. Without a share, all
+// are.
 func (p *Provider) lockedMine(vc types.NamespacedName) bool {
 	switch {
 	case p.share == nil:
@@ -50,31 +53,32 @@ func (p *Provider) lockedMine(vc types.NamespacedName) bool {
 	return p.share.Begins(vc)
 }
 
-// Serve has the tenants served from now on that a share says, and no others. It returns when nothing is in flight any more for those
-// that it does not keep; that is an error if ctx ends before. Others are begun later.
+// Serve serves the tenants of a share from now on, and no others. It returns
+// when all work for other tenants has ended, or an error if ctx is done before.
+// New tenants are engaged later.
 func (p *Provider) Serve(ctx context.Context, share Share) error {
-	for _, e := range p.letGo(share) {
+	for _, e := range p.release(share) {
 		select {
 		case <-e.done:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of the work for VirtualCluster %s: %w", e.vc, ctx.Err())
+			return fmt.Errorf("wait for the end of the work for VirtualCluster %s: %w", e.vc, ctx.Err())
 		}
 	}
 	select {
 	case p.shared <- struct{}{}:
-	default: // all are about to be looked at anyway
+	default: // all are about to be requeued anyway
 	}
 	return nil
 }
 
-// ending is work for a VirtualCluster that comes to its end.
+// ending is the end of the work for a VirtualCluster.
 type ending struct {
 	vc   types.NamespacedName
 	done <-chan struct{}
 }
 
-// letGo begins to let go of the tenants that a share does not keep.
-func (p *Provider) letGo(share Share) []ending {
+// release begins to disengage the tenants that a share does not keep.
+func (p *Provider) release(share Share) []ending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.share = share
@@ -93,11 +97,11 @@ func (p *Provider) letGo(share Share) []ending {
 	return all
 }
 
-// lookAtAll has every VirtualCluster looked at again.
-func (p *Provider) lookAtAll(ctx context.Context) error {
+// requeueAll requeues every VirtualCluster.
+func (p *Provider) requeueAll(ctx context.Context) error {
 	all := &tenancyv1alpha1.VirtualClusterList{}
 	if err := p.super.List(ctx, all); err != nil {
-		return fmt.Errorf("listing the VirtualClusters: %w", err)
+		return fmt.Errorf("list VirtualClusters: %w", err)
 	}
 	for i := range all.Items {
 		p.changed(ctx, &all.Items[i])

@@ -13,7 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// part is a share of the tenants of these names.
+// part is a share of the tenants with these names.
 type part struct{ keeps, begins string }
 
 func (p part) Keeps(vc types.NamespacedName) bool  { return vc.Name == p.keeps }
@@ -30,7 +30,8 @@ func sharingProvider() *Provider {
 	}
 }
 
-// engagedAs has a tenant engaged without a connection, and returns the context of its engagement.
+// engagedAs engages a tenant without a connection, and returns the context of
+// its engagement.
 func engagedAs(t *testing.T, p *Provider, vc types.NamespacedName) (context.Context, *Cluster) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &Cluster{work: newWork()}
@@ -65,7 +66,8 @@ func TestWhoIsServed(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForWhatIsInFlight: for the look at a VirtualCluster, and for the work for its tenant, of one that is not kept.
+// TestServeWaitsForWhatIsInFlight checks that Serve waits for the reconcile of
+// a VirtualCluster, and for the work for its tenant, if it is not kept.
 func TestServeWaitsForWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := sharingProvider()
@@ -73,7 +75,7 @@ func TestServeWaitsForWhatIsInFlight(t *testing.T) {
 		blueCtx, _ := engagedAs(t, p, blue)
 		release, ok := cluster.Hold()
 		if !ok {
-			t.Fatal("nothing can be done for a tenant that is engaged")
+			t.Fatal("no work can begin for an engaged tenant")
 		}
 		visiting, _, end := p.visit(t.Context(), red)
 
@@ -117,7 +119,8 @@ func TestServeDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// TestAVisitThatIsOverEngagesNobody: Serve has returned meanwhile, and another process may serve the tenant.
+// TestAVisitThatIsOverEngagesNobody checks a visit that ends after Serve has
+// returned, when another process may serve the tenant.
 func TestAVisitThatIsOverEngagesNobody(t *testing.T) {
 	p := sharingProvider()
 	visiting, cancel := context.WithCancel(t.Context())

@@ -2,7 +2,8 @@ package provider
 
 import "sync"
 
-// work counts what is being done for a tenant, so that its end can be waited for. The zero value is not ready; see newWork.
+// work counts the work in progress for a tenant, to wait for its end. The zero
+// value is not ready to use; see newWork.
 type work struct {
 	mu      sync.Mutex
 	running int
@@ -12,7 +13,8 @@ type work struct {
 
 func newWork() *work { return &work{done: make(chan struct{})} }
 
-// begin says whether something may begin. If so, finish has to be called when it has ended.
+// begin reports whether work may begin. If so, finish has to be called at its
+// end.
 func (w *work) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -23,7 +25,7 @@ func (w *work) begin() bool {
 	return true
 }
 
-// finish notes that something has ended.
+// finish records that work has ended.
 func (w *work) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,7 +33,8 @@ func (w *work) finish() {
 	w.lockedClose()
 }
 
-// end has nothing begin any more, and returns what is closed when all has ended. It can be called again.
+// end prevents new work, and returns a channel that is closed when all work has
+// ended. It may be called repeatedly.
 func (w *work) end() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
