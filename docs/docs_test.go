@@ -139,7 +139,7 @@ func TestReasonsExist(t *testing.T) {
 			sources.WriteString(read(t, file))
 		}
 	}
-	kubernetes := []string{"FailedScheduling", "ProvisioningFailed"}
+	kubernetes := []string{"FailedMount", "FailedScheduling", "ProvisioningFailed"}
 	camel := regexp.MustCompile("(?m)(?:^|`| {2})([A-Z][a-z]+(?:[A-Z][A-Za-z]+)+)(?:`| {2})")
 	page := regexp.MustCompile("(?m)^(Pod|PersistentVolumeClaim) +").ReplaceAllString(read(t, "troubleshooting.md"), "")
 	found := camel.FindAllStringSubmatch(page, -1)

@@ -1,10 +1,14 @@
 package resources
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -31,11 +35,19 @@ func Event() kinds.Flow {
 
 func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	about := super.InvolvedObject
-	obj := v.Lookup(about.GroupVersionKind().GroupKind(), client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
+	kind := about.GroupVersionKind().GroupKind()
+	obj := v.Lookup(kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
 	if obj == nil || obj.GetNamespace() != v.Namespace {
 		// It is about an object of the super cluster's own, or one that is gone; or it does not lie in the namespace of what it
 		// is about, where the apiserver wants it.
 		return nil
+	}
+	message := super.Message
+	if kind == podKind {
+		var ok bool
+		if message, ok = withoutTokens(message, names.TokenSecret(obj.GetName())); !ok {
+			return nil
+		}
 	}
 	event := super.DeepCopy()
 	event.ObjectMeta = metav1.ObjectMeta{Namespace: v.Namespace, Name: super.Name}
@@ -50,7 +62,44 @@ func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	if event.Source.Component != kubelet {
 		event.Source.Host = ""
 	}
-	event.Message = v.Tenant.Text(super.Message, v.Namespace)
+	event.Message = v.Tenant.Text(message, v.Namespace)
 	event.Action = v.Tenant.Text(super.Action, v.Namespace)
 	return event
+}
+
+// withoutTokens returns the message of an event about a pod without the errors
+// that name the Secret with the pod's tokens, and reports whether any error is
+// left. The tenant has no such Secret. The syncer creates it when the pod has a
+// node, and the node's kubelet usually reads it first, fails, and retries.
+//
+// A kubelet lists the errors of a volume like this:
+//
+//	MountVolume.SetUp failed for volume "v" : [secret "a" not found, configmap "b" not found]
+func withoutTokens(message, secret string) (left string, ok bool) {
+	if !mentions(message, secret) {
+		return message, true
+	}
+	head, list, listed := strings.Cut(strings.TrimSuffix(message, "]"), " : [")
+	if !listed || mentions(head, secret) {
+		return "", false
+	}
+	others := slices.DeleteFunc(strings.Split(list, ", "), func(err string) bool { return mentions(err, secret) })
+	switch len(others) {
+	case 0:
+		return "", false
+	case 1:
+		return head + " : " + others[0], true
+	}
+	return head + " : [" + strings.Join(others, ", ") + "]", true
+}
+
+// mentions reports whether a text has the name of an object as a whole word.
+func mentions(text, name string) bool {
+	if !strings.Contains(text, name) {
+		return false
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	})
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Trim(word, ".") == name })
 }

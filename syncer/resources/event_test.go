@@ -131,3 +131,48 @@ func TestEventMerge(t *testing.T) {
 		t.Errorf("the tenant's event (-want +got):\n%s", diff)
 	}
 }
+
+// TestEventAboutTokens: kubelets' errors about the Secret with the tokens of a
+// pod are dropped, and all others are shown.
+func TestEventAboutTokens(t *testing.T) {
+	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
+	const (
+		failed = `MountVolume.SetUp failed for volume "kube-api-access-x" : `
+		secret = "web-tokens-4b5e57f6eb" // echo -n web | sha256sum
+		noMap  = `configmap "settings" not found`
+	)
+	missing := `secret "` + secret + `" not found`
+	tests := map[string]struct{ message, want string }{
+		"the Secret alone":                {failed + missing, ""},
+		"twice":                           {failed + "[" + missing + ", " + missing + "]", ""},
+		"in two ways":                     {failed + "[" + missing + `, object "` + superDefault + `"/"` + secret + `" not registered]`, ""},
+		"similar events":                  {"(combined from similar events): " + failed + missing, ""},
+		"by its path":                     {failed + "Get https://super/api/v1/namespaces/" + superDefault + "/secrets/" + secret + ": EOF", ""},
+		"by a sentence":                   {"Denied: a container reads " + secret + ".", ""},
+		"and one object of the tenant":    {failed + "[" + missing + ", " + noMap + "]", failed + noMap},
+		"and several":                     {failed + "[" + noMap + ", " + missing + `, secret "db" not found]`, failed + "[" + noMap + `, secret "db" not found]`},
+		"another object alone":            {failed + noMap, failed + noMap},
+		"other objects":                   {failed + "[" + noMap + `, secret "db" not found]`, failed + "[" + noMap + `, secret "db" not found]`},
+		"a Secret that contains its name": {failed + `secret "my-` + secret + `" not found`, failed + `secret "my-` + secret + `" not found`},
+		"no object": {
+			"Unable to attach or mount volumes: unmounted volumes=[kube-api-access-x], unattached volumes=[]: context deadline exceeded",
+			"Unable to attach or mount volumes: unmounted volumes=[kube-api-access-x], unattached volumes=[]: context deadline exceeded",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			super := superEvent()
+			super.Reason, super.Message = "FailedMount", tt.message
+			view := kinds.View{Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{
+				"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: meta("web")},
+			})}
+			got := ""
+			if event := k.Desired(view, super); event != nil {
+				got = event.Message
+			}
+			if got != tt.want {
+				t.Errorf("the tenant is shown %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -37,6 +37,9 @@ func SecretType() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}
 }
 
+// serviceAccounts is the resource of service accounts.
+const serviceAccounts = "serviceaccounts"
+
 const (
 	// renewalFrom and renewalSpread say which part of a token's life is over when it is renewed: not the same of all that were issued at
 	// the same time, and early enough for the syncer to be away for a while.
@@ -122,17 +125,28 @@ func (s *Issuer) issue(
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: account}}
 	now := time.Now()
 	if err := s.Client.SubResource("token").Create(ctx, of, request); err != nil {
-		err = fmt.Errorf("issuing a token of service account %s: %w", account, err)
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			err = pending.Reject(err)
-		}
-		return "", now, err
+		return "", now, classify(err, account)
 	}
 	life, err := lifeOf(request.Status, now)
 	if err != nil {
 		return "", now, fmt.Errorf("issue a token of service account %s: %w", account, err)
 	}
 	return request.Status.Token, now.Add(wait.Jitter(time.Duration(renewalFrom*float64(life)), renewalSpread)), nil
+}
+
+// classify returns what an error of the tenant's apiserver means for the
+// object that needs a token of this service account. The tenant has to be told
+// here: errors of kubelets about tokens are not synced up.
+func classify(err error, account string) error {
+	wrapped := fmt.Errorf("issue a token of service account %s: %w", account, err)
+	status, _ := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case apierrors.IsNotFound(err) && status != nil && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == serviceAccounts:
+		return &pending.BlockedError{On: "ServiceAccount " + account}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
+		return pending.Reject(wrapped)
+	}
+	return wrapped
 }
 
 // keepTokens writes tokens into the Secret beside the copy, whether there is one or not.

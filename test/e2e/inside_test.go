@@ -63,6 +63,25 @@ var _ = Describe("A pod finds around it", func() {
 	})
 })
 
+// Kubelets usually read the Secret with a pod's tokens before the syncer has
+// created it, and report that in the super cluster.
+var _ = It("The events of a pod say nothing of the Secret with its tokens", func(ctx SpecContext) {
+	const several = 10
+	ns := newNamespace(ctx, red)
+	pods := make([]*corev1.Pod, several)
+	for i := range pods {
+		pods[i] = pod(ns, fmt.Sprintf("client-%d", i), busybox, "sleep", "3600")
+		create(ctx, red, pods[i])
+	}
+	for _, p := range pods {
+		shouldBeReady(ctx, red, p)
+	}
+	told := &corev1.EventList{}
+	Expect(red.Client.List(ctx, told, client.InNamespace(ns))).To(Succeed())
+	Expect(told.Items).To(ContainElement(HaveField("Reason", "Started")))
+	Expect(told.Items).NotTo(ContainElement(HaveField("Reason", "FailedMount")))
+})
+
 // claims are what a token says.
 type claims struct {
 	Issuer   string   `json:"iss"`

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -109,6 +111,27 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		}
 	})
 
+	It("is not missed by a kubelet that reads it early, as far as the tenant is told", func(ctx SpecContext) {
+		const (
+			failed = `MountVolume.SetUp failed for volume "v" : `
+			noMap  = `configmap "settings" not found`
+		)
+		noTokens := fmt.Sprintf(`secret "%s" not found`, names.TokenSecret(web.Name))
+		copied := kit.SuperOf(red, web)
+		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
+		for i, message := range []string{noTokens, "[" + noTokens + ", " + noMap + "]", noMap} {
+			kit.Create(ctx, super.Client, &corev1.Event{
+				ObjectMeta:     metav1.ObjectMeta{Namespace: copied.Namespace, Name: fmt.Sprintf("web.%d", i)},
+				InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: copied.Namespace, Name: copied.Name, UID: copied.UID},
+				Type:           corev1.EventTypeWarning, Reason: "FailedMount", Message: failed + message,
+				Source: corev1.EventSource{Component: "kubelet"}, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Count: 1,
+			})
+		}
+		told := kit.Events(ctx, red, web, "FailedMount")
+		Eventually(told).Should(ConsistOf(failed+noMap, failed+noMap))
+		Consistently(told).Should(HaveLen(2))
+	})
+
 	It("is renewed in time", func(ctx SpecContext) {
 		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
 		kit.ShouldExist(ctx, super.Client, s)
@@ -130,6 +153,22 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
 		Expect(super.Client.Delete(ctx, s)).To(Succeed())
 		Eventually(kept).WithContext(ctx).Should(HaveLen(2))
+	})
+
+	It("is asked for again when its service account is back, which the tenant is told to be missing", func(ctx SpecContext) {
+		robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "robot"}}
+		kit.Create(ctx, red.Client, robot)
+		node := bareNode(ctx)
+		p := kit.Pod(ns, "late", onNode(node), func(p *corev1.Pod) { p.Spec.ServiceAccountName = robot.Name })
+		kit.Edit(ctx, super.Client, node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+		kit.Create(ctx, red.Client, p)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, p))
+		Expect(red.Client.Delete(ctx, robot)).To(Succeed())
+		kit.Edit(ctx, super.Client, node, func(n *corev1.Node) { n.Spec.Unschedulable = false })
+		Eventually(kit.Events(ctx, red, p, "SyncBlocked")).WithTimeout(2 * kit.Soon).
+			Should(ConsistOf("blocked on ServiceAccount robot, which does not exist or is not synced yet"))
+		kit.Create(ctx, red.Client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: robot.Name}})
+		kit.ShouldExist(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(p.Name), nil))
 	})
 
 	It("ends with the pod, and so does its Secret, also while the syncer is away", func(ctx SpecContext) {
