@@ -25,11 +25,13 @@ const (
 	rightsTimeout = 30 * time.Second
 )
 
-// syncerKubeconfig is the kubeconfig of the syncer's service account in the data directory.
+// syncerKubeconfig is the kubeconfig of the syncer's service account in the
+// data directory.
 const syncerKubeconfig = "syncer.kubeconfig"
 
-// SyncerConfig installs config/rbac for vc-syncer and returns the configuration of its service account: what a syncer does with
-// it, it can do with the roles that are shipped. StartSyncerProcess uses it too.
+// SyncerConfig installs config/rbac for vc-syncer and returns the configuration
+// of its service account, so that tests run the syncer with the shipped roles
+// only. StartSyncerProcess uses it too.
 func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 	config, err := s.programConfig(ctx, rbac.Syncer)
 	if err != nil {
@@ -52,7 +54,8 @@ func (s *SuperCluster) AgentConfig(ctx context.Context) (*rest.Config, error) {
 	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "exec"})
 }
 
-// programConfig installs the manifests of a program and returns the configuration of its service account.
+// programConfig installs the manifests of a program and returns the
+// configuration of its service account.
 func (s *SuperCluster) programConfig(ctx context.Context, program string) (*rest.Config, error) {
 	objects, err := rbac.For(program)
 	if err != nil {
@@ -61,7 +64,7 @@ func (s *SuperCluster) programConfig(ctx context.Context, program string) (*rest
 	for _, obj := range objects {
 		apply := client.ApplyConfigurationFromUnstructured(obj)
 		if err := s.Client.Apply(ctx, apply, client.FieldOwner("test"), client.ForceOwnership); err != nil {
-			return nil, fmt.Errorf("applying %s %s: %w", obj.GetKind(), obj.GetName(), err)
+			return nil, fmt.Errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 	return s.AccountConfig(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: program}})
@@ -80,12 +83,13 @@ func writeKubeconfig(file string, config *rest.Config) error {
 	return clientcmd.WriteToFile(*kubeconfig, file)
 }
 
-// AccountConfig is the configuration of a service account of the super cluster.
+// AccountConfig returns the configuration of a service account of the super
+// cluster.
 func (s *SuperCluster) AccountConfig(ctx context.Context, account *corev1.ServiceAccount) (*rest.Config, error) {
 	lifetime := int64(tokenLifetime.Seconds())
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
 	if err := s.Client.SubResource("token").Create(ctx, account, token); err != nil {
-		return nil, fmt.Errorf("asking for a token of %s: %w", account.Name, err)
+		return nil, fmt.Errorf("request a token for %s: %w", account.Name, err)
 	}
 	config := rest.AnonymousClientConfig(s.Config)
 	config.BearerToken = token.Status.Token
@@ -93,7 +97,8 @@ func (s *SuperCluster) AccountConfig(ctx context.Context, account *corev1.Servic
 	return config, nil
 }
 
-// waitForRight waits until the apiserver knows of a service account's roles, some of which a controller adds up.
+// waitForRight waits until the apiserver grants a permission to a service
+// account. It takes a moment: a controller fills aggregated roles.
 func waitForRight(ctx context.Context, config *rest.Config, right authorizationv1.ResourceAttributes) error {
 	c, err := NewClient(config)
 	if err != nil {
@@ -103,12 +108,12 @@ func waitForRight(ctx context.Context, config *rest.Config, right authorizationv
 		return Allowed(ctx, c, right)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the right to %s %s/%s: %w", right.Verb, right.Resource, right.Subresource, err)
+		return fmt.Errorf("wait for the permission to %s %s/%s: %w", right.Verb, right.Resource, right.Subresource, err)
 	}
 	return nil
 }
 
-// Allowed says whether the user of a client has a right.
+// Allowed reports whether the user of a client has a permission.
 func Allowed(ctx context.Context, c client.Client, right authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},

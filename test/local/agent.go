@@ -15,12 +15,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
-// agentCertificate is the file in the data directory of the certificate, and its key, that tenants' apiservers take for an agent's.
+// agentCertificate is the file in the data directory with the certificate and
+// key that tenants' apiservers accept from an agent.
 const agentCertificate = "vn-agent/server.pem"
 
-// Agent is a vn-agent in this process.
+// Agent is a vn-agent that runs in this process.
 type Agent struct {
-	// Address is where it serves the kubelet API.
+	// Address is where the agent serves the kubelet API.
 	Address string
 
 	registry *prometheus.Registry
@@ -28,7 +29,8 @@ type Agent struct {
 	ended    chan error
 }
 
-// StartAgent starts an agent with the rights of a configuration, for a super cluster that was started without one.
+// StartAgent starts an agent with the permissions of a configuration. The super
+// cluster must have been started without its own.
 func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, change ...func(*app.Options)) (*Agent, error) {
 	listener, err := net.Listen("tcp", s.agent)
 	if err != nil {
@@ -48,7 +50,8 @@ func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, chang
 	return a, nil
 }
 
-// freeAddress returns a loopback address that nothing listens at, with a port that no outgoing connection is given.
+// freeAddress returns a loopback address with a free port, outside the range of
+// ephemeral ports.
 func freeAddress() (string, error) {
 	const first, count = 20000, 10000
 	for i := range count {
@@ -61,7 +64,7 @@ func freeAddress() (string, error) {
 	return "", errors.New("find a free port: all are taken")
 }
 
-// Stop ends the agent and waits for it. It can be called again.
+// Stop stops the agent and waits for it. It is idempotent.
 func (a *Agent) Stop() error {
 	a.cancel()
 	err := <-a.ended
@@ -69,7 +72,7 @@ func (a *Agent) Stop() error {
 	return err
 }
 
-// Metric is what a metric says, as Syncer.Metric tells it.
+// Metric returns the value of a metric, see Syncer.Metric.
 func (a *Agent) Metric(name string, with map[string]string) (float64, error) {
 	return metric(a.registry, name, with)
 }

@@ -12,10 +12,11 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// containers are what a Kubelet pretends to run.
+// containers implements the streaming API of the containers that a Kubelet
+// pretends to run.
 type containers struct{}
 
-// ExecInContainer runs a command on this machine.
+// ExecInContainer runs the command on this machine.
 func (containers) ExecInContainer(
 	ctx context.Context, _, _, _ string, command []string, in io.Reader, out, err io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize, _ time.Duration,
@@ -42,14 +43,14 @@ func (containers) ExecInContainer(
 	return failed
 }
 
-// AttachContainer says back what it is told.
+// AttachContainer echoes its input.
 func (containers) AttachContainer(
 	_ context.Context, _, _, _ string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize,
 ) error {
 	return echo(writerOr(out), in)
 }
 
-// PortForward says back what it is told, after the port.
+// PortForward writes the port and echoes its input.
 func (containers) PortForward(_ context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	if _, err := fmt.Fprintf(stream, "port %d\n", port); err != nil {
 		return err
@@ -65,7 +66,7 @@ func echo(to io.Writer, from io.Reader) error {
 	return err
 }
 
-// writerOr is a writer even where there is no stream.
+// writerOr returns the stream, or a writer that discards when there is none.
 func writerOr(stream io.WriteCloser) io.Writer {
 	if stream == nil {
 		return io.Discard

@@ -17,25 +17,27 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Copies watches the pods of a super cluster, so that none of them can come and go unseen.
+// Copies watches the pods of a super cluster, so that it also sees short-lived
+// copies.
 type Copies struct {
 	cancel context.CancelFunc
 	ended  chan error
 
 	mu   sync.Mutex
 	seen map[origin]sets.Set[types.UID]
-	// there are the copies of each tenant that exist and have not ended, most is how many there were at a time.
+	// there has the UIDs of each tenant's copies that exist and have not
+	// terminated; most is the maximum of each tenant so far.
 	there map[string]sets.Set[types.UID]
 	most  map[string]int
 }
 
-// origin is the tenant's object that a copy was made of.
+// origin identifies the tenant's object of a copy.
 type origin struct {
 	cluster string
 	uid     types.UID
 }
 
-// WatchCopies begins to watch. It returns when all pods are known.
+// WatchCopies starts the watch and returns when the cache has synced.
 func WatchCopies(ctx context.Context, super *rest.Config) (*Copies, error) {
 	pods, err := cache.New(super, cache.Options{})
 	if err != nil {
@@ -48,7 +50,7 @@ func WatchCopies(ctx context.Context, super *rest.Config) (*Copies, error) {
 	}
 	go func() { c.ended <- pods.Start(running) }()
 	if err := c.watch(ctx, pods); err != nil {
-		return nil, fmt.Errorf("watching the super cluster's pods: %w; %w", err, c.Stop())
+		return nil, fmt.Errorf("watch the super cluster's pods: %w; %w", err, c.Stop())
 	}
 	return c, nil
 }
@@ -72,7 +74,7 @@ func (c *Copies) watch(ctx context.Context, pods cache.Cache) error {
 	return nil
 }
 
-// see notes whose copy a pod is.
+// see records the origin of a pod.
 func (c *Copies) see(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -100,13 +102,14 @@ func (c *Copies) see(obj any) {
 	c.most[from.Cluster] = max(c.most[from.Cluster], c.there[from.Cluster].Len())
 }
 
-// ended says whether a pod holds nothing any more: it has ended, or was deleted by force, which takes the server two steps.
+// ended reports whether a pod has released its resources: it has terminated, or
+// it was force-deleted, which takes the apiserver two steps.
 func ended(pod *corev1.Pod) bool {
 	forced := pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 	return forced || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// miss notes that a pod is gone.
+// miss records the deletion of a pod.
 func (c *Copies) miss(obj any) {
 	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
 		obj = gone.Obj
@@ -120,28 +123,29 @@ func (c *Copies) miss(obj any) {
 	c.there[translate.OriginOf(pod).Cluster].Delete(pod.UID)
 }
 
-// Now is how many copies a tenant has that have not ended.
+// Now returns the number of a tenant's copies that have not terminated.
 func (c *Copies) Now(t *Tenant) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.there[t.Key()].Len()
 }
 
-// Most is how many copies a tenant had at a time, at most.
+// Most returns the highest number of copies that a tenant has had at once.
 func (c *Copies) Most(t *Tenant) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most[t.Key()]
 }
 
-// Of are the copies that a tenant's pod has had. One that runs should have had one.
+// Of returns the UIDs of all copies that a tenant's pod has had. A running pod
+// should have had exactly one.
 func (c *Copies) Of(t *Tenant, pod types.UID) []types.UID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return sets.List(c.seen[origin{t.Key(), pod}])
 }
 
-// Twice are the tenant's pods that have had more than one copy, a line each.
+// Twice lists the tenant's pods that have had more than one copy, one a line.
 func (c *Copies) Twice(t *Tenant) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +159,7 @@ func (c *Copies) Twice(t *Tenant) []string {
 	return found
 }
 
-// Stop ends the watch and waits for it.
+// Stop stops the watch and waits for it.
 func (c *Copies) Stop() error {
 	c.cancel()
 	return <-c.ended

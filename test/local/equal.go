@@ -19,20 +19,22 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Differences are what keeps a tenant and the super cluster from being equal, a line each: copies that are missing, twice there or
-// left over, what they declare, and what of them is shown to the tenant. Anything that is on its way is a difference as well.
+// Differences lists the differences between a tenant and the super cluster, one
+// a line: missing, duplicate and orphaned copies, specs and statuses that do
+// not match. Changes that are still being synced are differences as well.
 func (s *SuperCluster) Differences(ctx context.Context, t *Tenant) ([]string, error) {
 	c := &comparison{who: translate.NewTenant(t.VC, ""), references: map[reference]bool{}}
 	kinds := downKinds()
 	declared, copies := make([][]client.Object, len(kinds)), make([][]client.Object, len(kinds))
 	for i, k := range kinds {
 		var err error
-		// The copies first: what the tenant deletes meanwhile looks like a copy too many, and passes.
+		// Copies are listed first: an object that the tenant deletes in between
+		// then looks like an orphaned copy, which is temporary.
 		if copies[i], err = list(ctx, s.Client, k.list); err != nil {
-			return nil, fmt.Errorf("listing the super cluster's %s objects: %w", k.name, err)
+			return nil, fmt.Errorf("list the super cluster's %s objects: %w", k.name, err)
 		}
 		if declared[i], err = list(ctx, t.Client, k.list); err != nil {
-			return nil, fmt.Errorf("listing the tenant's %s objects: %w", k.name, err)
+			return nil, fmt.Errorf("list the tenant's %s objects: %w", k.name, err)
 		}
 		c.refer(k, declared[i])
 	}
@@ -62,17 +64,17 @@ func list(ctx context.Context, c client.Client, empty client.ObjectList) ([]clie
 	return objects, err
 }
 
-// comparison gathers the differences between a tenant and the super cluster.
+// comparison collects the differences between a tenant and the super cluster.
 type comparison struct {
 	who        translate.Tenant
 	references map[reference]bool
 	found      []string
 }
 
-// reference names an object of the tenant that another one refers to.
+// reference identifies an object of the tenant to which another one refers.
 type reference struct{ kind, namespace, name string }
 
-// refer notes what objects refer to.
+// refer records the references of objects.
 func (c *comparison) refer(k downKind, objects []client.Object) {
 	if k.references == nil {
 		return
@@ -84,12 +86,13 @@ func (c *comparison) refer(k downKind, objects []client.Object) {
 	}
 }
 
-// differf notes a difference.
+// differf records a difference.
 func (c *comparison) differf(k downKind, obj client.Object, format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf("%s %s: ", k.name, client.ObjectKeyFromObject(obj))+fmt.Sprintf(format, args...))
 }
 
-// compare compares the tenant's objects of one kind with all that the super cluster has of that kind.
+// compare compares the tenant's objects of one kind with all objects of that
+// kind in the super cluster.
 func (c *comparison) compare(k downKind, declared, all []client.Object) {
 	copies := map[types.UID][]client.Object{}
 	for _, obj := range all {
@@ -113,17 +116,18 @@ func (c *comparison) compare(k downKind, declared, all []client.Object) {
 	}
 }
 
-// ending says since when an object is being deleted, and in what time it should end.
+// ending describes the deletion of an object: when it was requested and the
+// grace period.
 func ending(obj client.Object) string {
 	if obj.GetDeletionTimestamp() == nil {
 		return ""
 	}
-	return fmt.Sprintf(", and has been deleted at %s with %d seconds to end", obj.GetDeletionTimestamp().UTC().Format(time.TimeOnly),
+	return fmt.Sprintf(", deleted at %s with a grace period of %d seconds", obj.GetDeletionTimestamp().UTC().Format(time.TimeOnly),
 		ptr.Deref(obj.GetDeletionGracePeriodSeconds(), 0))
 }
 
-// isCopy says whether an object of the super cluster says that it is the tenant's. What is in the root namespace, and that itself,
-// is the manager's.
+// isCopy reports whether an object of the super cluster claims to be a copy of
+// this tenant's. The root namespace and the objects in it belong to vc-manager.
 func (c *comparison) isCopy(k downKind, obj client.Object) bool {
 	root := obj.GetNamespace() == c.who.Key || k.name == "Namespace" && obj.GetName() == c.who.Key
 	if root || k.own != nil && k.own(obj) {
@@ -134,7 +138,8 @@ func (c *comparison) isCopy(k downKind, obj client.Object) bool {
 		labels[names.VCName] == c.who.Name && labels[names.VCNamespace] == c.who.Namespace
 }
 
-// comparePair compares one of the tenant's objects with its copies, of which there should be one or none.
+// comparePair compares one of the tenant's objects with its copies. There
+// should be at most one.
 func (c *comparison) comparePair(k downKind, obj client.Object, copies []client.Object) {
 	wanted := c.wanted(k, obj)
 	switch {
@@ -150,7 +155,7 @@ func (c *comparison) comparePair(k downKind, obj client.Object, copies []client.
 	}
 }
 
-// wanted says whether an object of the tenant should have a copy.
+// wanted reports whether an object of the tenant should have a copy.
 func (c *comparison) wanted(k downKind, obj client.Object) bool {
 	mode := c.who.Mode(k.name)
 	if mode == "" && k.onDemand {
@@ -194,7 +199,8 @@ func (c *comparison) compareCopy(k downKind, obj, copied client.Object) {
 	}
 }
 
-// compareMaps compares what came down of labels or annotations; the super cluster may add its own.
+// compareMaps compares the labels or annotations that are synced down. The
+// super cluster may add its own.
 func (c *comparison) compareMaps(k downKind, obj client.Object, what string, want, have map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if value, ok := have[key]; !ok || value != want[key] {

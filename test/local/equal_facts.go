@@ -21,7 +21,7 @@ func secretFacts(s *corev1.Secret) map[string]any {
 	return map[string]any{"data": s.Data, "immutable": ptr.Deref(s.Immutable, false)}
 }
 
-// serviceFacts leave out what each side allocates for itself.
+// serviceFacts omits the fields that each side allocates itself.
 func serviceFacts(s *corev1.Service) map[string]any {
 	return map[string]any{
 		"type":     s.Spec.Type,
@@ -35,7 +35,8 @@ func serviceFacts(s *corev1.Service) map[string]any {
 	}
 }
 
-// podFacts leave out times, since a change of nothing else is not worth a request.
+// podFacts omits timestamps: the syncer does not send a request that changes
+// nothing else.
 func podFacts(p *corev1.Pod) map[string]any {
 	return map[string]any{
 		"images": texts(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(c corev1.Container) string {
@@ -45,7 +46,7 @@ func podFacts(p *corev1.Pod) map[string]any {
 		"node":      p.Spec.NodeName,
 		"phase":     p.Status.Phase,
 		"reason":    p.Status.Reason,
-		"message":   p.Status.Message != "", // in each side's own terms
+		"message":   p.Status.Message != "", // each side has its own messages
 		"addresses": fmt.Sprint(p.Status.PodIPs),
 		"containers": texts(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) string {
 			return fmt.Sprintf("%s %s ready=%t restarts=%d running=%t terminated=%t",
@@ -57,10 +58,11 @@ func podFacts(p *corev1.Pod) map[string]any {
 	}
 }
 
-// isCustom says whether a condition is not Kubernetes' own. The tenant's controllers may have set it, and the copy need not have it.
+// isCustom reports whether a condition type is not built into Kubernetes. The
+// tenant's controllers may set such a condition, which the copy need not have.
 func isCustom(c corev1.PodCondition) bool { return strings.Contains(string(c.Type), "/") }
 
-// texts are sorted texts, one of each.
+// texts returns the distinct texts of items, sorted.
 func texts[T any](of []T, text func(T) string) []string {
 	all := make([]string, len(of))
 	for i := range of {
@@ -70,7 +72,7 @@ func texts[T any](of []T, text func(T) string) []string {
 	return all
 }
 
-// sliceFacts leave out what endpoints refer to, which each side knows by names of its own.
+// sliceFacts omits target references, since names differ between the sides.
 func sliceFacts(s *discoveryv1.EndpointSlice) map[string]any {
 	return map[string]any{
 		"address type": s.AddressType,
@@ -81,7 +83,8 @@ func sliceFacts(s *discoveryv1.EndpointSlice) map[string]any {
 	}
 }
 
-// ingressFacts leave out the class, which the super cluster chooses where the tenant names none.
+// ingressFacts omits the class: an admission plugin of the super cluster may
+// set a default.
 func ingressFacts(i *networkingv1.Ingress) map[string]any {
 	return map[string]any{
 		"default backend": i.Spec.DefaultBackend,
@@ -91,7 +94,8 @@ func ingressFacts(i *networkingv1.Ingress) map[string]any {
 	}
 }
 
-// policyFacts leave out what selects namespaces, which have other labels in the super cluster.
+// policyFacts omits namespace selectors, since namespaces have other labels in
+// the super cluster.
 func policyFacts(p *networkingv1.NetworkPolicy) map[string]any {
 	facts := map[string]any{"pods": p.Spec.PodSelector, "types": p.Spec.PolicyTypes}
 	for i, rule := range p.Spec.Ingress {
@@ -105,12 +109,13 @@ func policyFacts(p *networkingv1.NetworkPolicy) map[string]any {
 	return facts
 }
 
-// budgetFacts leave out how many pods may be missing, which is counted where the pods' owners are.
+// budgetFacts omits minAvailable and maxUnavailable: the tenant's control plane
+// evaluates them.
 func budgetFacts(b *policyv1.PodDisruptionBudget) map[string]any {
 	return map[string]any{"pods": b.Spec.Selector, "unhealthy pods": b.Spec.UnhealthyPodEvictionPolicy}
 }
 
-// volumeClaimFacts leave out the class, which may be named in two ways.
+// volumeClaimFacts omits the class, which has two notations.
 func volumeClaimFacts(c *corev1.PersistentVolumeClaim) map[string]any {
 	return map[string]any{
 		"access modes": c.Spec.AccessModes,

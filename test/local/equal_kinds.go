@@ -12,25 +12,30 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// downKind is a kind that flows down, as far as both sides can be compared.
+// downKind describes how to compare one kind that is synced down.
 type downKind struct {
 	name string
 	list client.ObjectList
-	// own says that a side has an object for itself, by its own controllers; nil if there is no such.
+	// own reports whether an object belongs to the controllers of its own side;
+	// nil if no such objects exist.
 	own func(client.Object) bool
-	// onDemand: only what another object refers to has a copy, unless the VirtualCluster says otherwise.
+	// onDemand marks a kind of which only referenced objects have copies,
+	// unless the VirtualCluster says otherwise.
 	onDemand bool
-	// copyName is the copy's name, if it is another than the object's.
+	// copyName returns the name of the copy; nil if it is the name of the
+	// object.
 	copyName func(string) string
-	// references are what an object refers to in its namespace.
+	// references returns the references of an object within its namespace.
 	references func(client.Object) []reference
-	// selecting is the object with selectors of pods as the super cluster has them; nil for a kind without any.
+	// selecting returns the object with the pod selectors of its copy; nil for
+	// kinds without selectors.
 	selecting func(translate.Tenant, client.Object) client.Object
-	// facts are what has to be the same on both sides, of what is declared and of what is shown.
+	// facts returns the part of spec and status that must be the same on both
+	// sides.
 	facts func(client.Object) map[string]any
 }
 
-// downKinds are the kinds that are compared. A further kind is a row here.
+// downKinds lists the kinds that are compared. Add a row for a new kind.
 func downKinds() []downKind {
 	return []downKind{
 		{name: "Namespace", list: &corev1.NamespaceList{}},
@@ -49,12 +54,12 @@ func downKinds() []downKind {
 	}
 }
 
-// of makes facts of one type's.
+// of adapts the facts of one type to any object.
 func of[T client.Object](facts func(T) map[string]any) func(client.Object) map[string]any {
 	return func(obj client.Object) map[string]any { return facts(obj.(T)) }
 }
 
-// superKey is where the copy of an object should be.
+// superKey returns the namespace and name of an object's copy.
 func (k downKind) superKey(who translate.Tenant, key client.ObjectKey) client.ObjectKey {
 	if key.Namespace == "" {
 		return client.ObjectKey{Name: who.SuperNamespace(key.Name)}
@@ -65,7 +70,8 @@ func (k downKind) superKey(who translate.Tenant, key client.ObjectKey) client.Ob
 	return who.SuperKey(key)
 }
 
-// configMapName makes room for the super cluster's own root CA.
+// configMapName renames the tenant's root CA, since the super cluster publishes
+// its own under that name.
 func configMapName(name string) string {
 	if name == "kube-root-ca.crt" {
 		return "tenant-" + name
@@ -73,18 +79,20 @@ func configMapName(name string) string {
 	return name
 }
 
-// isMadeSlice says whether a side's controllers made a slice, of a service or of Endpoints.
+// isMadeSlice reports whether a slice was created by a controller of its side,
+// for a Service or for Endpoints.
 func isMadeSlice(obj client.Object) bool {
 	by := obj.GetLabels()[discoveryv1.LabelManagedBy]
 	return by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io"
 }
 
-// isIsolation says whether a policy is the syncer's own, which keeps other tenants away.
+// isIsolation reports whether a policy is the one with which the syncer
+// isolates tenants.
 func isIsolation(obj client.Object) bool {
 	return obj.GetName() == names.IsolationPolicy || obj.GetName() == names.DefaultPolicy
 }
 
-// isMadeClaim says whether a claim was made of a template.
+// isMadeClaim reports whether a claim was created from a template.
 func isMadeClaim(obj client.Object) bool {
 	return obj.GetAnnotations()["resource.kubernetes.io/pod-claim-name"] != ""
 }

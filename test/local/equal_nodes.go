@@ -10,14 +10,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// compareNodes compares the nodes that a tenant is shown with those that its pods are on.
+// compareNodes compares the tenant's virtual nodes with the nodes of its pods.
 func (c *comparison) compareNodes(ctx context.Context, tenant client.Client) error {
 	pods, nodes := &corev1.PodList{}, &corev1.NodeList{}
 	if err := tenant.List(ctx, pods); err != nil {
-		return fmt.Errorf("listing the tenant's pods: %w", err)
+		return fmt.Errorf("list the tenant's pods: %w", err)
 	}
 	if err := tenant.List(ctx, nodes, client.HasLabels{names.FromSuper}); err != nil {
-		return fmt.Errorf("listing the tenant's nodes: %w", err)
+		return fmt.Errorf("list the tenant's nodes: %w", err)
 	}
 	shown := map[string]bool{}
 	for _, n := range nodes.Items {
@@ -25,14 +25,14 @@ func (c *comparison) compareNodes(ctx context.Context, tenant client.Client) err
 	}
 	for _, p := range pods.Items {
 		if _, ok := shown[p.Spec.NodeName]; !ok && p.Spec.NodeName != "" {
-			c.found = append(c.found, fmt.Sprintf("Node %s: is not shown, and pod %s is on it", p.Spec.NodeName, p.Name))
+			c.found = append(c.found, fmt.Sprintf("Node %s: is missing, and pod %s is bound to it", p.Spec.NodeName, p.Name))
 			continue
 		}
 		shown[p.Spec.NodeName] = true
 	}
 	for name, used := range shown {
 		if !used {
-			c.found = append(c.found, fmt.Sprintf("Node %s: is shown without a pod", name))
+			c.found = append(c.found, fmt.Sprintf("Node %s: exists without a pod", name))
 		}
 	}
 	return nil

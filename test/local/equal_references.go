@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podReferences are the config maps, secrets and claims that a pod refers to.
+// podReferences returns the ConfigMaps, Secrets and claims to which a pod
+// refers.
 func podReferences(obj client.Object) []reference {
 	spec := &obj.(*corev1.Pod).Spec
 	var r references
@@ -29,7 +30,7 @@ func podReferences(obj client.Object) []reference {
 	return r
 }
 
-// accountReferences are the secrets by which the account's pods pull images.
+// accountReferences returns the image pull secrets of a ServiceAccount.
 func accountReferences(obj client.Object) []reference {
 	var r references
 	for _, s := range obj.(*corev1.ServiceAccount).ImagePullSecrets {
@@ -38,7 +39,7 @@ func accountReferences(obj client.Object) []reference {
 	return r
 }
 
-// ingressReferences are the secrets with certificates.
+// ingressReferences returns the Secrets with the certificates of an Ingress.
 func ingressReferences(obj client.Object) []reference {
 	var r references
 	for _, tls := range obj.(*networkingv1.Ingress).Spec.TLS {
@@ -47,7 +48,7 @@ func ingressReferences(obj client.Object) []reference {
 	return r
 }
 
-// references collects references.
+// references collects the references of one object.
 type references []reference
 
 func (r *references) add(kind, name string) {

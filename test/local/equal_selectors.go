@@ -9,7 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// with turns a function that changes an object of a type into one that returns a changed copy of any object.
+// with adapts a function that changes objects of one type to one that returns a
+// changed copy of any object.
 func with[T client.Object](change func(translate.Tenant, T)) func(translate.Tenant, client.Object) client.Object {
 	return func(who translate.Tenant, obj client.Object) client.Object {
 		super := obj.DeepCopyObject().(T)

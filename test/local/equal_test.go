@@ -16,7 +16,7 @@ var red = translate.Tenant{Key: "default-abc123-red", Name: "red", Namespace: "d
 	Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"tier"}}},
 }}
 
-// declared is a config map of the tenant.
+// declared returns a ConfigMap of the tenant.
 func declared(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	c := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Labels: map[string]string{"tier": "front"}},
@@ -28,7 +28,7 @@ func declared(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	return c
 }
 
-// copied is its copy.
+// copied returns its copy.
 func copied(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	obj := declared()
 	key := red.SuperKey(client.ObjectKeyFromObject(obj))

@@ -9,11 +9,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// isTokens says whether a Secret holds the tokens of a pod.
+// isTokens reports whether a Secret holds the tokens of a pod.
 func isTokens(obj client.Object) bool { return obj.GetLabels()[names.Tokens] != "" }
 
-// compareTokens compares the tenant's pods with the Secrets that their tokens are in: a pod that runs has one if it asks for any, and
-// there is none without its pod.
+// compareTokens compares the tenant's pods with their token Secrets: a running
+// pod with token volumes has exactly one, and none outlives its pod.
 func (c *comparison) compareTokens(pods, secrets []client.Object) {
 	kept := map[types.UID][]client.Object{}
 	for _, s := range secrets {
@@ -31,12 +31,12 @@ func (c *comparison) compareTokens(pods, secrets []client.Object) {
 	}
 	for uid, left := range kept {
 		for _, obj := range left {
-			c.differf(tokens, obj, "are left of a pod that is gone: UID %q", uid)
+			c.differf(tokens, obj, "have outlived their pod: UID %q", uid)
 		}
 	}
 }
 
-// readsTokens says whether a pod's volumes show tokens.
+// readsTokens reports whether a pod has a projected token volume.
 func readsTokens(pod *corev1.Pod) bool {
 	for _, v := range pod.Spec.Volumes {
 		if v.Projected == nil {

@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// etcdTimeout is longer than any deletion.
+// etcdTimeout is longer than any deletion takes.
 const etcdTimeout = 30 * time.Second
 
-// Lose deletes keys of one of the control planes from etcd behind its apiserver's back, as an accident would: those that begin with
-// a prefix, such as "pods/". The control plane is named like its tenant's root namespace.
+// Lose simulates data loss: it deletes the keys with a prefix, such as "pods/",
+// from the etcd of a control plane, behind its apiserver's back. A control
+// plane has the name of its tenant's root namespace.
 func (s *SuperCluster) Lose(ctx context.Context, controlPlane, prefix string) error {
 	begin := []byte("/controlplanes/" + controlPlane + "/" + prefix)
 	end := slices.Clone(begin)
-	end[len(end)-1]++ // the first key without the prefix
+	end[len(end)-1]++ // the first key after the prefix
 	return s.etcd(ctx, "/etcdserverpb.KV/DeleteRange", message(begin, end))
 }
 
-// message is a message of byte fields (Protocol Buffers: Encoding), numbered from 1.
+// message encodes a Protocol Buffers message of byte fields, numbered from 1.
 func message(fields ...[]byte) []byte {
 	const lengthDelimited = 2
 	var out []byte
@@ -36,8 +37,8 @@ func message(fields ...[]byte) []byte {
 	return out
 }
 
-// etcd calls one of etcd's methods. That is one HTTP/2 request (gRPC over HTTP2), for which no client library is worth its weight
-// here.
+// etcd calls a method of etcd's gRPC API. One HTTP/2 request does not justify a
+// client library.
 func (s *SuperCluster) etcd(ctx context.Context, method string, in []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
@@ -59,17 +60,17 @@ func (s *SuperCluster) etcd(ctx context.Context, method string, in []byte) error
 	request.Header.Set("TE", "trailers")
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("calling etcd: %w", err)
+		return fmt.Errorf("call etcd: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		return fmt.Errorf("reading etcd's answer: %w", err)
+		return fmt.Errorf("read etcd's response: %w", err)
 	}
 	for _, header := range []http.Header{answer.Trailer, answer.Header} {
 		if status := header.Get("Grpc-Status"); status == "0" {
 			return nil
 		}
 	}
-	return fmt.Errorf("etcd refused %s: HTTP %s, gRPC status %s: %s",
+	return fmt.Errorf("etcd rejected %s: HTTP %s, gRPC status %s: %s",
 		method, answer.Status, answer.Trailer.Get("Grpc-Status"), answer.Trailer.Get("Grpc-Message"))
 }

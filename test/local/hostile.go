@@ -18,11 +18,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// hostileToken is the credential that clients of a hostile apiserver show. It is worth nothing anywhere else.
+// hostileToken is the credential of the kubeconfig for a hostile apiserver. It
+// is invalid everywhere else.
 const hostileToken = "credential-of-the-platform"
 
-// Hostile is an apiserver that answers what a test tells it to. It ends TLS with a certificate of its own and passes what no rule
-// answers to a real apiserver, as the real one's admin.
+// Hostile is an apiserver with forged responses. It terminates TLS with its own
+// certificate; requests that match no rule are proxied to a real apiserver as
+// that one's admin.
 type Hostile struct {
 	server *httptest.Server
 	behind http.Handler
@@ -32,19 +34,21 @@ type Hostile struct {
 	seen  []*http.Request
 }
 
-// Match reports whether a rule answers a request.
+// Match reports whether a rule applies to a request.
 type Match func(*http.Request) bool
 
-// Answer answers a request. The handler is the real apiserver.
+// Answer responds to a request. The handler behind proxies to the real
+// apiserver.
 type Answer func(w http.ResponseWriter, r *http.Request, behind http.Handler)
 
-// rule is an answer to some requests.
+// rule pairs requests with their response.
 type rule struct {
 	match  Match
 	answer Answer
 }
 
-// NewHostile starts a hostile apiserver in front of a real one, of which the configuration is an admin's.
+// NewHostile starts a hostile apiserver in front of a real one. The
+// configuration must be an admin's.
 func NewHostile(behind *rest.Config) (*Hostile, error) {
 	target, err := url.Parse(behind.Host)
 	if err != nil {
@@ -61,25 +65,26 @@ func NewHostile(behind *rest.Config) (*Hostile, error) {
 			p.SetURL(target)
 			p.Out.Header.Del("Authorization")
 		},
-		// A client that goes away ends its watches.
+		// Ignores errors: a client that disconnects cancels its watches.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
 	}}
 	h.server = httptest.NewUnstartedServer(h)
-	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that the syncer gives up
+	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that the syncer closes
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
 	return h, nil
 }
 
-// URL is where the apiserver serves.
+// URL returns the address of the apiserver.
 func (h *Hostile) URL() string { return h.server.URL }
 
-// CA is the authority of its certificate, in PEM.
+// CA returns the authority of its certificate, in PEM.
 func (h *Hostile) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
 }
 
-// Kubeconfig is a kubeconfig that leads to the apiserver. Further authorities are trusted beside its own.
+// Kubeconfig returns a kubeconfig for the apiserver. It trusts further
+// authorities in addition to the apiserver's own.
 func (h *Hostile) Kubeconfig(authorities ...[]byte) ([]byte, error) {
 	const name = "hostile"
 	config := clientcmdapi.NewConfig()
@@ -92,7 +97,8 @@ func (h *Hostile) Kubeconfig(authorities ...[]byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// On adds a rule, which outranks those before it, and ends the requests that are open, so that watches open again. What it returns
+// On adds a rule, which takes precedence over earlier ones, and cancels open
+// requests, so that watches are established again. It returns a function that
 // removes the rule.
 func (h *Hostile) On(match Match, answer Answer) (undo func()) {
 	added := &rule{match, answer}
@@ -108,7 +114,7 @@ func (h *Hostile) On(match Match, answer Answer) (undo func()) {
 	}
 }
 
-// Seen counts the requests that have come, of those that match.
+// Seen returns the number of requests so far that match.
 func (h *Hostile) Seen(match Match) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,13 +127,13 @@ func (h *Hostile) Seen(match Match) int {
 	return count
 }
 
-// Close ends all requests and the server.
+// Close cancels all requests and stops the server.
 func (h *Hostile) Close() {
 	h.server.CloseClientConnections()
 	h.server.Close()
 }
 
-// ServeHTTP answers by the last rule that matches.
+// ServeHTTP responds according to the last rule that matches.
 func (h *Hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answer := h.answer(r); answer != nil {
 		answer(w, r, h.behind)
@@ -136,7 +142,8 @@ func (h *Hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.behind.ServeHTTP(w, r)
 }
 
-// answer finds the answer to a request; nil if it is the real apiserver's.
+// answer returns the response to a request; nil to proxy it to the real
+// apiserver.
 func (h *Hostile) answer(r *http.Request) Answer {
 	h.mu.Lock()
 	defer h.mu.Unlock()

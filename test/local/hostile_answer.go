@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Type of the answers that are made or rewritten.
+// jsonType is the content type of forged and rewritten responses.
 const jsonType = "application/json"
 
-// Status answers with a status code and a body.
+// Status responds with a status code and a body.
 func Status(code int, body string) Answer {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", jsonType)
@@ -23,14 +23,14 @@ func Status(code int, body string) Answer {
 	}
 }
 
-// Redirect sends clients to the same path and query of another server.
+// Redirect redirects to the same path and query of another server.
 func Redirect(to string) Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 	}
 }
 
-// Delay answers as the real apiserver does, after a while.
+// Delay proxies the request after a delay.
 func Delay(by time.Duration) Answer {
 	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
 		select {
@@ -41,7 +41,9 @@ func Delay(by time.Duration) Answer {
 	}
 }
 
-// NoStream refuses watches that begin with a list, as apiservers before Kubernetes 1.32 do, so that clients list. It passes on the rest.
+// NoStream rejects streaming lists (watches with sendInitialEvents), as
+// apiservers before Kubernetes 1.32 do, so that clients fall back to a list. It
+// delegates all other requests.
 func NoStream(list Answer) Answer {
 	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
 		switch {
@@ -55,7 +57,8 @@ func NoStream(list Answer) Answer {
 	}
 }
 
-// Rewrite changes the JSON of the real apiserver's answer: an object, a list, or each event of a watch.
+// Rewrite changes the JSON of the real apiserver's response: an object, a list,
+// or each event of a watch.
 func Rewrite(change func(map[string]any)) Answer {
 	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
 		r = asJSON(r)
@@ -76,8 +79,9 @@ func Rewrite(change func(map[string]any)) Answer {
 	}
 }
 
-// RewriteItems changes each object that the real apiserver answers with: of a list, of a watch, or the one that was asked for. Bookmarks
-// pass as they are.
+// RewriteItems changes each object in the real apiserver's response: the items
+// of a list, the objects of a watch, or a single object. Bookmarks are not
+// changed.
 func RewriteItems(change func(map[string]any)) Answer {
 	return Rewrite(func(answer map[string]any) {
 		if items, ok := answer["items"].([]any); ok {
@@ -96,7 +100,7 @@ func RewriteItems(change func(map[string]any)) Answer {
 	})
 }
 
-// asJSON is a request for an answer in plain JSON.
+// asJSON returns the request with plain JSON as the only accepted content type.
 func asJSON(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	r.Header.Set("Accept", jsonType)
@@ -113,7 +117,7 @@ func changed(data []byte, change func(map[string]any)) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// eventWriter changes each event of a watch, which comes as one line.
+// eventWriter changes each event of a watch. An event is one line.
 type eventWriter struct {
 	http.ResponseWriter
 
@@ -121,7 +125,7 @@ type eventWriter struct {
 	part   []byte
 }
 
-// Write changes the events that are complete.
+// Write changes and forwards the events that are complete.
 func (w *eventWriter) Write(data []byte) (int, error) {
 	w.part = append(w.part, data...)
 	for {
@@ -140,17 +144,18 @@ func (w *eventWriter) Write(data []byte) (int, error) {
 	}
 }
 
-// Flush sends what has been written.
+// Flush flushes the writer behind.
 func (w *eventWriter) Flush() {
 	if flusher, ok := w.ResponseWriter.(http.Flusher); ok {
 		flusher.Flush()
 	}
 }
 
-// Unwrap is the writer behind.
+// Unwrap returns the writer behind.
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Endless answers with a beginning and, after it, the same part for ever, until the client goes away or so many bytes are sent.
+// Endless responds with a beginning followed by the same part forever, until
+// the client disconnects or the number of bytes in most has been sent.
 func Endless(code int, beginning, part string, most int64) Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", jsonType)
@@ -159,7 +164,8 @@ func Endless(code int, beginning, part string, most int64) Answer {
 	}
 }
 
-// GzipBomb does the same with a body that is compressed by three orders of magnitude, whether the client asked for that or not.
+// GzipBomb does the same with a body compressed by three orders of magnitude,
+// whether or not the client accepts it.
 func GzipBomb(code int, beginning, part string, most int64) Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", jsonType)
@@ -167,11 +173,11 @@ func GzipBomb(code int, beginning, part string, most int64) Answer {
 		w.WriteHeader(code)
 		packed := gzip.NewWriter(w)
 		repeat(r, packed, beginning, part, most)
-		_ = packed.Close() // of a client that went away
+		_ = packed.Close() // fails if the client has disconnected
 	}
 }
 
-// Drip answers with one byte at a time.
+// Drip responds one byte at a time.
 func Drip(body string, pause time.Duration) Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", jsonType)
@@ -190,7 +196,7 @@ func Drip(body string, pause time.Duration) Answer {
 	}
 }
 
-// repeat writes until the client goes away.
+// repeat writes until the client disconnects.
 func repeat(r *http.Request, w io.Writer, beginning, part string, most int64) {
 	chunk := bytes.Repeat([]byte(part), max(1, 64<<10/max(1, len(part))))
 	sent, err := io.WriteString(w, beginning)

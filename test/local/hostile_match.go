@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Reads matches the requests that read objects of a resource: lists, watches and single objects.
+// Reads matches requests that read objects of a resource: get, list and watch.
 func Reads(resource string) Match {
 	return func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.Contains(r.URL.Path+"/", "/"+resource+"/")
 	}
 }
 
-// Lists matches the lists and watches of a resource in all namespaces.
+// Lists matches lists and watches of a resource in all namespaces.
 func Lists(resource string) Match {
 	return func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+resource)
 	}
 }
 
-// Path matches a path.
+// Path matches requests for a path.
 func Path(path string) Match {
 	return func(r *http.Request) bool { return r.URL.Path == path }
 }
@@ -34,7 +34,7 @@ func Subresource(name string) Match {
 // Everything matches all requests.
 func Everything(*http.Request) bool { return true }
 
-// Authorized matches requests that carry the credential of the kubeconfig.
+// Authorized matches requests with the credential of the kubeconfig.
 func Authorized(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Authorization"), hostileToken)
 }

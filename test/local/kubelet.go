@@ -19,14 +19,16 @@ const (
 	streamCreation = 30 * time.Second
 )
 
-// Kubelet answers for the containers of a node of the super cluster, none of which exists: their commands run on this machine, and who
-// attaches to one, or forwards a port to it, hears back what is said.
+// Kubelet serves the kubelet API for a node of the super cluster without
+// containers: exec runs commands on this machine, attach and port-forward echo
+// their input.
 type Kubelet struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
 	asked []*url.URL
-	// log is what all containers have printed. printed is closed, and made anew, when there is more.
+	// log is the output of all containers. printed is closed and replaced when
+	// there is more.
 	log     []byte
 	printed chan struct{}
 }
@@ -48,27 +50,27 @@ func StartKubelet() *Kubelet {
 	return k
 }
 
-// Stop ends the kubelet and what it serves.
+// Stop stops the kubelet and closes its connections.
 func (k *Kubelet) Stop() {
 	k.server.CloseClientConnections()
 	k.server.Close()
 }
 
-// Describe puts the kubelet's address into the status of its node.
+// Describe sets the kubelet's address in the status of its node.
 func (k *Kubelet) Describe(status *corev1.NodeStatus) {
 	address := k.server.Listener.Addr().(*net.TCPAddr)
 	status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}}
 	status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port)
 }
 
-// Asked is all that it was asked for so far.
+// Asked returns the URLs of all requests so far.
 func (k *Kubelet) Asked() []*url.URL {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.asked)
 }
 
-// Print has all containers print a line.
+// Print appends a line to the output of all containers.
 func (k *Kubelet) Print(line string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,14 +79,15 @@ func (k *Kubelet) Print(line string) {
 	k.printed = make(chan struct{})
 }
 
-// after is what was printed after the first bytes, and what is closed when there is more.
+// after returns the output after the first bytes, and a channel that is closed
+// when there is more.
 func (k *Kubelet) after(first int) ([]byte, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.log[first:]), k.printed
 }
 
-// serveLogs writes what was printed and, if it is to follow, what will be.
+// serveLogs writes the output so far and, with follow, all later output.
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	for written := 0; ; {
 		more, printed := k.after(written)

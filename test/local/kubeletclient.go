@@ -16,10 +16,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
-// kubeletClientName is what apiservers are called in the certificates that they show kubelets.
+// kubeletClientName is the subject of the client certificates with which
+// apiservers connect to kubelets.
 const kubeletClientName = "kube-apiserver-kubelet-client"
 
-// PKIFile is a file of the PKI of a hosted control plane, of which the super cluster is one.
+// PKIFile returns the path of a file of a control plane's PKI. The super
+// cluster is a control plane too.
 func (s *SuperCluster) PKIFile(controlPlane, name string) string {
 	return filepath.Join(s.Dir, "controlplanes", controlPlane, "pki", name)
 }
@@ -35,12 +37,13 @@ func ReadAuthority(file string) (pki.Authority, error) {
 	}
 	key := bytes.Index(data, []byte("-----BEGIN PRIVATE KEY"))
 	if key <= 0 {
-		return pki.Authority{}, fmt.Errorf("%s is no certificate with its key", file)
+		return pki.Authority{}, fmt.Errorf("%s has no certificate followed by its key", file)
 	}
 	return pki.Authority{CertPEM: data[:key], KeyPEM: data[key:]}, nil
 }
 
-// KubeletClient is a certificate of an authority, like those that apiservers show kubelets.
+// KubeletClient issues a certificate like those with which apiservers connect
+// to kubelets.
 func KubeletClient(ca pki.Authority, validity time.Duration) (tls.Certificate, error) {
 	pair, err := ca.Client(kubeletClientName, []string{"system:masters"}, validity, time.Now())
 	if err != nil {
@@ -49,13 +52,14 @@ func KubeletClient(ca pki.Authority, validity time.Duration) (tls.Certificate, e
 	return tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
 }
 
-// Reply is what an agent says.
+// Reply is the response of an agent.
 type Reply struct {
 	Code int
 	Body string
 }
 
-// Showing is a client that shows a certificate, whoever is to like it, and takes any server.
+// Showing returns a client that presents a certificate to any server, without
+// verifying the server or consulting the server's list of authorities.
 func Showing(certificate tls.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		InsecureSkipVerify:   true,
@@ -63,13 +67,14 @@ func Showing(certificate tls.Certificate) *http.Client {
 	}}}
 }
 
-// Ask asks an agent for a path as it stands. Headers are names and values.
+// Ask sends an agent a request for a raw path. Headers alternate names and
+// values.
 func Ask(ctx context.Context, c *http.Client, address, path string, headers ...string) (_ Reply, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, nil)
 	if err != nil {
 		return Reply{}, err
 	}
-	// Opaque, so that the client leaves it as it is.
+	// Opaque keeps the client from normalizing the path.
 	path, request.URL.RawQuery, _ = strings.Cut(path, "?")
 	request.URL.Opaque = "//" + address + path
 	for i := 0; i < len(headers); i += 2 {

@@ -1,5 +1,7 @@
-// Package local runs a local super cluster for tests and benchmarks: vc-standalone as a child process, without its syncer, and
-// the syncer in the calling process, where it can be stopped, measured and watched by the race detector.
+// Package local runs a local super cluster for tests and benchmarks:
+// vc-standalone without its syncer as a child process, and the syncer in the
+// calling process, where it can be stopped, measured and checked by the race
+// detector.
 package local
 
 import (
@@ -26,7 +28,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// Binary is the environment variable that names the vc-standalone to run.
+// Binary is the environment variable with the path of vc-standalone.
 const Binary = "VC_STANDALONE"
 
 // kubeconfigFile is the admin's kubeconfig in the data directory.
@@ -39,19 +41,21 @@ const (
 
 // SuperCluster is a super cluster that runs in a child process.
 type SuperCluster struct {
-	// Config and Client are an admin's.
+	// Config and Client have the permissions of an admin.
 	Config *rest.Config
 	Client client.WithWatch
-	// Dir is its data directory.
+	// Dir is the data directory.
 	Dir string
 
-	// agent is where an agent of this process serves, as tenants' apiservers are told; empty if the super cluster runs its own.
+	// agent is the address of this process's agent, which tenants' apiservers
+	// are configured with; empty if the super cluster runs its own.
 	agent   string
 	process *exec.Cmd
 	ended   chan error
 }
 
-// Start starts a super cluster and waits until it is ready. Further arguments are given to vc-standalone up.
+// Start starts a super cluster and waits until it is ready. Further arguments
+// are passed to vc-standalone up.
 func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, error) {
 	binary := os.Getenv(Binary)
 	if binary == "" {
@@ -60,7 +64,7 @@ func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, erro
 	return StartBinary(ctx, binary, dir, args...)
 }
 
-// StartBinary does the same with a vc-standalone at a path.
+// StartBinary does the same with the vc-standalone at a path.
 func StartBinary(ctx context.Context, binary, dir string, args ...string) (*SuperCluster, error) {
 	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
 	if slices.Contains(args, "--agent=false") {
@@ -70,9 +74,11 @@ func StartBinary(ctx context.Context, binary, dir string, args ...string) (*Supe
 		}
 		args = append(args, "--vn-agent-address", s.agent)
 	}
-	// The child ends with Stop, by a signal, so that it can clean up; not with a context, which would kill it.
+	// Stop sends the child a signal, so that it can clean up. The context of
+	// CommandContext would kill it.
 	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
-	// By a pipe of its own: who waits until nobody can write to os.Stderr any more, as Ginkgo does after a spec, does not wait for it.
+	// The wrapper forces a pipe. With os.Stderr itself, Ginkgo, which waits
+	// after a spec until all writers have closed it, would wait for the child.
 	s.process.Stderr = struct{ io.Writer }{os.Stderr}
 	s.process.WaitDelay = stopTimeout
 	if err := s.start(ctx); err != nil {
@@ -81,14 +87,14 @@ func StartBinary(ctx context.Context, binary, dir string, args ...string) (*Supe
 	return s, s.connect()
 }
 
-// start waits for the line that says ready.
+// start starts the process and waits until it reports that it is ready.
 func (s *SuperCluster) start(ctx context.Context) error {
 	stdout, err := s.process.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	if err := s.process.Start(); err != nil {
-		return fmt.Errorf("starting vc-standalone: %w", err)
+		return fmt.Errorf("start vc-standalone: %w", err)
 	}
 	ready := make(chan struct{})
 	go func() {
@@ -108,17 +114,17 @@ func (s *SuperCluster) start(ctx context.Context) error {
 		return nil
 	case err := <-s.ended:
 		s.ended <- err
-		return fmt.Errorf("vc-standalone ended before it was ready; see vc-standalone.log in %s: %w", s.Dir, err)
+		return fmt.Errorf("vc-standalone exited before it was ready; see vc-standalone.log in %s: %w", s.Dir, err)
 	case <-ctx.Done():
 		return fmt.Errorf("vc-standalone is not ready: %w", ctx.Err())
 	}
 }
 
-// connect makes the admin's client.
+// connect creates the admin's client.
 func (s *SuperCluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.Dir, kubeconfigFile))
 	if err != nil {
-		return fmt.Errorf("reading the super cluster's kubeconfig: %w", err)
+		return fmt.Errorf("read the super cluster's kubeconfig: %w", err)
 	}
 	config.QPS = -1
 	s.Config = config
@@ -126,16 +132,16 @@ func (s *SuperCluster) connect() error {
 	return err
 }
 
-// PID is the process of the super cluster.
+// PID returns the process ID of the super cluster.
 func (s *SuperCluster) PID() int { return s.process.Process.Pid }
 
-// Stop ends the super cluster and waits for it. It can be called again.
+// Stop stops the super cluster and waits for it. It is idempotent.
 func (s *SuperCluster) Stop() error {
 	if s.process.Process == nil {
 		return nil
 	}
 	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping vc-standalone: %w", err)
+		return fmt.Errorf("stop vc-standalone: %w", err)
 	}
 	select {
 	case err := <-s.ended:
@@ -146,7 +152,7 @@ func (s *SuperCluster) Stop() error {
 	}
 }
 
-// NewClient makes a client that knows all kinds that tests use.
+// NewClient returns a client with a scheme of all kinds that tests use.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -15,7 +15,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// MetricsServer plays what serves the resource metrics API in a super cluster.
+// MetricsServer fakes the resource metrics API of a super cluster.
 type MetricsServer struct {
 	server *httptest.Server
 
@@ -23,20 +23,20 @@ type MetricsServer struct {
 	measured []metricsv1beta1.PodMetrics
 }
 
-// StartMetricsServer starts one that has measured nothing.
+// StartMetricsServer starts a server without measurements.
 func StartMetricsServer() *MetricsServer {
 	m := &MetricsServer{}
 	m.server = httptest.NewTLSServer(m)
 	return m
 }
 
-// Stop stops it.
+// Stop stops the server.
 func (m *MetricsServer) Stop() { m.server.Close() }
 
-// Address is where it serves.
+// Address returns the address of the server.
 func (m *MetricsServer) Address() *net.TCPAddr { return m.server.Listener.Addr().(*net.TCPAddr) }
 
-// Measure says what a pod uses.
+// Measure sets the usage of a pod.
 func (m *MetricsServer) Measure(pod *corev1.Pod, cpu, memory string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *MetricsServer) Measure(pod *corev1.Pod, cpu, memory string) {
 	})
 }
 
-// ServeHTTP answers discovery, and lists of pods.
+// ServeHTTP serves discovery and lists of pods.
 func (m *MetricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const root = "/apis/metrics.k8s.io/v1beta1"
 	path, ok := strings.CutPrefix(r.URL.Path, root)
@@ -73,7 +73,7 @@ func (m *MetricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data) // a client that is gone needs none
+	_, _ = w.Write(data) // fails if the client has disconnected
 }
 
 func (m *MetricsServer) list(namespace, selector string) *metricsv1beta1.PodMetricsList {

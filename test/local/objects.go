@@ -14,10 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// EachObject calls f with each object of each resource that an apiserver serves.
+// EachObject calls f with each object of each resource that an apiserver
+// serves.
 func EachObject(ctx context.Context, server *rest.Config, f func(schema.GroupVersionResource, *unstructured.Unstructured)) error {
 	server = rest.CopyConfig(server)
-	server.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
+	server.WarningHandler = rest.NoWarnings{} // of deprecated kinds
 	asks, err := discovery.NewDiscoveryClientForConfig(server)
 	if err != nil {
 		return err
@@ -33,10 +34,10 @@ func EachObject(ctx context.Context, server *rest.Config, f func(schema.GroupVer
 	for _, of := range listable(lists) {
 		all, err := reads.Resource(of).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
-			continue // discovery lists the state of components, which hosted control planes do not serve to tenants
+			continue // discovery lists ComponentStatus, which hosted control planes do not serve to tenants
 		}
 		if err != nil {
-			return fmt.Errorf("listing %s: %w", of, err)
+			return fmt.Errorf("list %s: %w", of, err)
 		}
 		for i := range all.Items {
 			f(of, &all.Items[i])
@@ -45,7 +46,7 @@ func EachObject(ctx context.Context, server *rest.Config, f func(schema.GroupVer
 	return nil
 }
 
-// listable are the resources that can be listed.
+// listable returns the resources that can be listed.
 func listable(lists []*metav1.APIResourceList) []schema.GroupVersionResource {
 	var found []schema.GroupVersionResource
 	for _, list := range lists {

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Proxy stands between clients and an apiserver. It passes bytes on as they are, so TLS goes from end to end; it can be cut,
-// so that connections are reset and refused, and it can be slow.
+// Proxy forwards connections to an apiserver. It forwards bytes, so TLS is end
+// to end. It can be cut, which resets connections and refuses new ones, and
+// slowed down.
 type Proxy struct {
 	target, address string
 	work            sync.WaitGroup
@@ -26,7 +27,8 @@ type Proxy struct {
 	delay    func() time.Duration // nil for none
 }
 
-// NewProxy starts a proxy in front of a server, which is given as the URL or the host and port of its clients.
+// NewProxy starts a proxy in front of a server, given as a URL or as host and
+// port.
 func NewProxy(server string) (*Proxy, error) {
 	target := server
 	if parsed, err := url.Parse(server); err == nil && parsed.Host != "" {
@@ -42,10 +44,11 @@ func NewProxy(server string) (*Proxy, error) {
 	return p, nil
 }
 
-// The ports of proxies are not among those that systems give to outgoing connections: while a proxy is cut, its port is nobody's.
+// Proxies listen outside the range of ephemeral ports, so that no other process
+// is assigned the port of a proxy that is cut.
 const firstPort, lastPort = 20000, 30000
 
-// listenAnywhere listens on a port that is free.
+// listenAnywhere listens on a free port.
 func listenAnywhere() (net.Listener, error) {
 	var errs []error
 	for range 20 {
@@ -55,10 +58,11 @@ func listenAnywhere() (net.Listener, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("no port for a proxy: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("find a free port for a proxy: %w", errors.Join(errs...))
 }
 
-// Config is a client's configuration that leads through the proxy. The server is verified by the name that it has without.
+// Config returns a client configuration that connects through the proxy and
+// still verifies the server's name.
 func (p *Proxy) Config(direct *rest.Config) *rest.Config {
 	config := rest.CopyConfig(direct)
 	config.Host = "https://" + p.address
@@ -68,7 +72,7 @@ func (p *Proxy) Config(direct *rest.Config) *rest.Config {
 	return config
 }
 
-// Kubeconfig is a kubeconfig that leads through the proxy.
+// Kubeconfig returns a kubeconfig that connects through the proxy.
 func (p *Proxy) Kubeconfig(direct []byte) ([]byte, error) {
 	config, err := clientcmd.Load(direct)
 	if err != nil {
@@ -83,7 +87,7 @@ func (p *Proxy) Kubeconfig(direct []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// hostname is the name of the host in a URL.
+// hostname returns the host of a URL.
 func hostname(server string) string {
 	parsed, err := url.Parse(server)
 	if err != nil {
@@ -115,13 +119,14 @@ func (p *Proxy) Resume() error {
 	}
 	listener, err := net.Listen("tcp", p.address)
 	if err != nil {
-		return fmt.Errorf("resuming the proxy of %s: %w", p.target, err)
+		return fmt.Errorf("resume the proxy of %s: %w", p.target, err)
 	}
 	p.serve(listener)
 	return nil
 }
 
-// Slow has everything that is passed on, in either direction, wait between least and most.
+// Slow delays all traffic, in both directions, by a time between least and
+// most.
 func (p *Proxy) Slow(least, most time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +136,7 @@ func (p *Proxy) Slow(least, most time.Duration) {
 	}
 }
 
-// Close cuts the proxy and waits until nothing of it is left.
+// Close cuts the proxy and waits until all its connections are closed.
 func (p *Proxy) Close() {
 	p.Cut()
 	p.work.Wait()
@@ -153,14 +158,15 @@ func (p *Proxy) serve(listener net.Listener) {
 	})
 }
 
-// pass connects a client to the server until one of them ends.
+// pass forwards between a client and the server until one of them closes its
+// connection.
 func (p *Proxy) pass(listener net.Listener, client net.Conn) {
-	defer client.Close() //nolint:errcheck // nothing is lost with it
+	defer client.Close() //nolint:errcheck // it holds no buffered data
 	server, err := net.DialTimeout("tcp", p.target, dialTimeout)
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // nothing is lost with it
+	defer server.Close() //nolint:errcheck // it holds no buffered data
 	l := &link{client: client, server: server, ended: make(chan struct{})}
 	if !p.add(listener, l) {
 		l.reset()
@@ -171,10 +177,10 @@ func (p *Proxy) pass(listener net.Listener, client net.Conn) {
 	l.copy(client, server, p.wait)
 }
 
-// dialTimeout is how long a server that is there may take to accept a connection.
+// dialTimeout limits how long a live server may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
-// add takes a link in, unless the proxy was cut since the client connected.
+// add registers a link, unless the proxy was cut after the client connected.
 func (p *Proxy) add(listener net.Listener, l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +197,7 @@ func (p *Proxy) remove(l *link) {
 	delete(p.links, l)
 }
 
-// wait is how long the next bytes have to wait.
+// wait returns the delay of the next bytes.
 func (p *Proxy) wait() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,17 +207,18 @@ func (p *Proxy) wait() time.Duration {
 	return p.delay()
 }
 
-// link is a client's connection with its other half.
+// link is the pair of a client's connection and its connection to the server.
 type link struct {
 	client, server net.Conn
 	once           sync.Once
 	ended          chan struct{}
 }
 
-// maxChunk is as much as waits together.
+// maxChunk limits the bytes that are delayed together.
 const maxChunk = 256 << 10
 
-// copy passes bytes on from one side to the other, and ends the link when that ends.
+// copy forwards bytes from one side to the other, and closes the link at the
+// end of the stream.
 func (l *link) copy(to io.Writer, from io.Reader, wait func() time.Duration) {
 	defer l.end()
 	buffer := make([]byte, maxChunk)
@@ -231,7 +238,7 @@ func (l *link) copy(to io.Writer, from io.Reader, wait func() time.Duration) {
 	}
 }
 
-// pause waits, and says whether the link still stands.
+// pause waits, and reports whether the link is still open.
 func (l *link) pause(d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -246,7 +253,7 @@ func (l *link) pause(d time.Duration) bool {
 	}
 }
 
-// reset ends the link in a way that the client takes for an error.
+// reset closes the link with a reset, which the client sees as an error.
 func (l *link) reset() {
 	if tcp, ok := l.client.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestProxy asks a server through a proxy that is cut, resumed and slow.
+// TestProxy sends requests through a proxy that is cut, resumed and slow.
 func TestProxy(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
@@ -60,7 +60,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestCutResets: who reads from a connection that is cut gets an error and no end.
+// TestCutResets tests that the reader of a connection that is cut gets an error
+// instead of an end of file.
 func TestCutResets(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,7 +92,8 @@ func TestCutResets(t *testing.T) {
 	}
 }
 
-// newProxy is a proxy that is closed at the end of the test, which hangs if anything of it stays.
+// newProxy returns a proxy that is closed at the end of the test. A connection
+// that the proxy leaks makes the test hang.
 func newProxy(t *testing.T, target string) *Proxy {
 	t.Helper()
 	proxy, err := NewProxy(target)

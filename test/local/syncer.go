@@ -14,10 +14,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
-// nodeLinger is short, so that a test can see it pass.
+// nodeLinger is short, so that tests can wait for it to expire.
 const nodeLinger = time.Second
 
-// podNetwork is where the simulated pods of vc-standalone are.
+// podNetwork has the addresses of vc-standalone's simulated pods.
 const podNetwork = "10.128.0.0/9"
 
 // Syncer is a syncer in this process.
@@ -27,7 +27,8 @@ type Syncer struct {
 	ended    chan error
 }
 
-// StartSyncer starts a syncer for a super cluster, with other options than the usual ones where change says so.
+// StartSyncer starts a syncer for a super cluster. Each change modifies the
+// default options.
 func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Options)) *Syncer {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Syncer{registry: prometheus.NewRegistry(), cancel: cancel, ended: make(chan error, 1)}
@@ -42,7 +43,7 @@ func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Opt
 	return s
 }
 
-// Stop ends the syncer and waits for it. It can be called again.
+// Stop stops the syncer and waits for it. It is idempotent.
 func (s *Syncer) Stop() error {
 	s.cancel()
 	err := <-s.ended
@@ -50,7 +51,8 @@ func (s *Syncer) Stop() error {
 	return err
 }
 
-// Metric is what a counter or a gauge says, or how much a histogram has counted, in all series with these labels.
+// Metric returns the value of a counter or gauge, or the count of a histogram,
+// summed over all series with these labels.
 func (s *Syncer) Metric(name string, with map[string]string) (float64, error) {
 	return metric(s.registry, name, with)
 }
@@ -76,10 +78,11 @@ func metric(registry *prometheus.Registry, name string, with map[string]string) 
 	return sum, nil
 }
 
-// Requests are how many requests the syncer has sent, by "side verb resource"; watches are not counted.
+// Requests counts the requests that the syncer has sent, except watches, by
+// "side verb resource".
 type Requests map[string]float64
 
-// Requests counts what has been sent so far.
+// Requests returns the requests that have been sent so far.
 func (s *Syncer) Requests() (Requests, error) {
 	families, err := s.registry.Gather()
 	if err != nil {
@@ -99,7 +102,7 @@ func (s *Syncer) Requests() (Requests, error) {
 	return counts, nil
 }
 
-// Since are the requests after an earlier count.
+// Since returns the requests after an earlier count.
 func (r Requests) Since(earlier Requests) Requests {
 	diff := maps.Clone(r)
 	for k, n := range earlier {

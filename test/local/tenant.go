@@ -18,23 +18,23 @@ import (
 
 // Tenant is a tenant that is ready, with the client of its admin.
 type Tenant struct {
-	// Client and Config are the tenant's admin's.
+	// Client and Config have the permissions of the tenant's admin.
 	Client client.WithWatch
 	Config *rest.Config
-	// VC is the VirtualCluster as it was when it became ready.
+	// VC is the VirtualCluster when it became ready.
 	VC *tenancyv1alpha1.VirtualCluster
 }
 
-// Key is the tenant's cluster key.
+// Key returns the tenant's cluster key.
 func (t *Tenant) Key() string { return t.VC.Status.ClusterNamespace }
 
-// Super is the super cluster's name of one of the tenant's namespaces.
+// Super returns the super cluster's name for one of the tenant's namespaces.
 func (t *Tenant) Super(namespace string) string { return names.SuperNamespace(t.Key(), namespace) }
 
 // NewTenant creates a VirtualCluster and waits until it is ready.
 func (s *SuperCluster) NewTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*Tenant, error) {
 	if err := s.Client.Create(ctx, vc); err != nil {
-		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
+		return nil, fmt.Errorf("create the VirtualCluster: %w", err)
 	}
 	if err := s.WaitReady(ctx, vc); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *SuperCluster) NewTenant(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	return s.Connect(ctx, vc)
 }
 
-// WaitReady waits until a VirtualCluster is ready, and brings it up to date.
+// WaitReady waits until a VirtualCluster is ready, and updates vc.
 func (s *SuperCluster) WaitReady(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(vc), vc); err != nil {
@@ -56,16 +56,16 @@ func (s *SuperCluster) WaitReady(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	return nil
 }
 
-// Connect connects to a tenant that is ready, with the kubeconfig that its admin gets.
+// Connect connects to a tenant that is ready, with its admin's kubeconfig.
 func (s *SuperCluster) Connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*Tenant, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: vc.Status.ClusterNamespace, Name: names.AdminKubeconfigSecret}
 	if err := s.Client.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading the tenant's kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the tenant's kubeconfig: %w", err)
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[names.AdminKubeconfigKey])
 	if err != nil {
-		return nil, fmt.Errorf("reading the tenant's kubeconfig: %w", err)
+		return nil, fmt.Errorf("parse the tenant's kubeconfig: %w", err)
 	}
 	config.QPS = -1
 	c, err := NewClient(config)

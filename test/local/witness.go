@@ -17,22 +17,22 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Witness stands between clients and an apiserver, and notes what the clients ask for. Unlike a Proxy it reads the requests: it has
-// the clients' credentials, and they need none.
+// Witness is a proxy to an apiserver that records requests. Unlike a Proxy it
+// terminates TLS: it has the clients' credentials, and clients need none.
 type Witness struct {
 	server *http.Server
-	// config leads to it.
+	// config connects to the witness.
 	config *rest.Config
 
 	mu     sync.Mutex
 	writes []Write
 }
 
-// Write is a request that changes something.
+// Write is a request other than a read.
 type Write struct {
 	At           time.Time
 	Method, Path string
-	// Agent is what the client calls itself.
+	// Agent is the client's user agent.
 	Agent string
 }
 
@@ -69,7 +69,7 @@ func NewWitness(direct *rest.Config) (*Witness, error) {
 	}
 	w := &Witness{config: &rest.Config{
 		Host: "https://" + listener.Addr().String(), TLSClientConfig: rest.TLSClientConfig{CAData: certificate},
-		BearerToken: "none", // where a kubeconfig has to have credentials
+		BearerToken: "none", // a kubeconfig must have credentials
 	}}
 	w.server = &http.Server{
 		Protocols: new(http.Protocols),
@@ -80,7 +80,7 @@ func NewWitness(direct *rest.Config) (*Witness, error) {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
 		ErrorLog:  pass.ErrorLog,
 	}
-	w.server.Protocols.SetHTTP1(true) // HTTP/2 takes much more time under the race detector
+	w.server.Protocols.SetHTTP1(true) // HTTP/2 is much slower under the race detector
 	go func() { _ = w.server.ServeTLS(listener, "", "") }()
 	return w, nil
 }
@@ -94,10 +94,10 @@ func (w *Witness) note(r *http.Request) {
 	w.writes = append(w.writes, Write{time.Now(), r.Method, r.URL.Path, r.UserAgent()})
 }
 
-// WriteKubeconfig writes a kubeconfig that leads to the witness.
+// WriteKubeconfig writes a kubeconfig that connects to the witness.
 func (w *Witness) WriteKubeconfig(file string) error { return writeKubeconfig(file, w.config) }
 
-// Since are the writes that came after a time.
+// Since returns the writes after a time.
 func (w *Witness) Since(t time.Time) []Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,5 +110,5 @@ func (w *Witness) Since(t time.Time) []Write {
 	return later
 }
 
-// Close ends the witness and all connections.
+// Close stops the witness and closes all connections.
 func (w *Witness) Close() error { return w.server.Close() }
