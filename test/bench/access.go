@@ -11,27 +11,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// access is what the syncer and whoever reads its metrics are let in with.
+// access has the credentials of the syncer and of the client that scrapes its
+// metrics.
 type access struct {
-	// kubeconfig is the syncer's, a file.
+	// kubeconfig is the path of the syncer's kubeconfig.
 	kubeconfig string
 	// token may read metrics.
 	token string
 }
 
-// grant gives the syncer the rights that are shipped, and the program the right to read metrics.
+// grant installs the shipped roles of the syncer and a service account that may
+// read metrics.
 func (w *world) grant(ctx context.Context) error {
 	config, err := w.super.SyncerConfig(ctx)
 	if err != nil {
-		return fmt.Errorf("giving the syncer its rights: %w", err)
+		return fmt.Errorf("grant the syncer its permissions: %w", err)
 	}
 	w.access.kubeconfig = filepath.Join(w.dir, "syncer.kubeconfig")
 	if err := writeKubeconfig(w.access.kubeconfig, config); err != nil {
-		return fmt.Errorf("writing the syncer's kubeconfig: %w", err)
+		return fmt.Errorf("write the syncer's kubeconfig: %w", err)
 	}
 	for _, obj := range w.made() {
 		if err := w.super.Client.Create(ctx, obj); client.IgnoreAlreadyExists(err) != nil {
-			return fmt.Errorf("making what reads metrics: %w", err)
+			return fmt.Errorf("create the reader of metrics: %w", err)
 		}
 	}
 	reader, err := w.super.AccountConfig(ctx, account())
@@ -42,12 +44,13 @@ func (w *world) grant(ctx context.Context) error {
 	return nil
 }
 
-// account is the service account that reads metrics.
+// account returns the service account that reads metrics.
 func account() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: mine}}
 }
 
-// made are the objects that the program makes in the super cluster, beside tenants and pods.
+// made lists the objects that the program creates in the super cluster, apart
+// from tenants and pods.
 func (w *world) made() []client.Object {
 	who := account()
 	role := &rbacv1.ClusterRole{

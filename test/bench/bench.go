@@ -14,18 +14,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
-// scenario measures one thing at one or more sizes.
+// scenario measures one aspect at one or more sizes.
 type scenario struct {
 	name string
 	run  func(*world, context.Context) error
-	// most is what there is at a time.
+	// most returns the peak demand of the scenario.
 	most func(*Sizes) demand
 }
 
-// demand is what takes memory: tenants, each with a control plane, and the pods of all of them together.
+// demand determines the memory that a scenario needs: the number of tenants,
+// each with a control plane, and of all their pods.
 type demand struct{ tenants, pods int }
 
-// scenarios are all of them. Those with few tenants come first, since a control plane costs more than a scenario.
+// scenarios lists all scenarios. Those with few tenants come first, since
+// starting a control plane takes longer than a scenario.
 func scenarios() []scenario {
 	return []scenario{
 		{"idle", (*world).idle, func(*Sizes) demand { return demand{1, 0} }},
@@ -42,14 +44,14 @@ func scenarios() []scenario {
 	}
 }
 
-// chosen are the scenarios that were asked for.
+// chosen returns the selected scenarios.
 func (o *Options) chosen() []scenario {
 	return slices.DeleteFunc(scenarios(), func(s scenario) bool {
 		return len(o.Scenarios) > 0 && !slices.Contains(o.Scenarios, s.name)
 	})
 }
 
-// scenarioNames are the names of all scenarios.
+// scenarioNames returns the names of all scenarios.
 func scenarioNames() []string {
 	all := scenarios()
 	names := make([]string, len(all))
@@ -59,8 +61,8 @@ func scenarioNames() []string {
 	return names
 }
 
-// Run measures, shows tables on out and its progress on status, and writes results. What was measured before an error is written
-// all the same.
+// Run runs the scenarios, prints tables to out and progress to status, and
+// writes the results. After an error it still writes what it has measured.
 func Run(ctx context.Context, opts Options, out, status io.Writer) (err error) {
 	if err := opts.Validate(); err != nil {
 		return err
@@ -71,13 +73,13 @@ func Run(ctx context.Context, opts Options, out, status io.Writer) (err error) {
 	began := time.Now()
 	results := filepath.Join(opts.Out, began.UTC().Format("20060102-150405"))
 	if err := os.MkdirAll(results, 0o755); err != nil {
-		return fmt.Errorf("making the directory for results: %w", err)
+		return fmt.Errorf("create the directory for results: %w", err)
 	}
 	w := &world{opts: opts, out: out, results: results, progress: &progress{out: status, began: began}}
 	w.report = &report.Report{Started: began.UTC(), Version: version.String(), Command: os.Args}
 	defer func() {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx) // what else went wrong followed from it
+			err = context.Cause(ctx) // other errors are consequences of it
 		}
 	}()
 	defer func() { err = errors.Join(err, w.stop(context.WithoutCancel(ctx))) }()
@@ -85,19 +87,19 @@ func Run(ctx context.Context, opts Options, out, status io.Writer) (err error) {
 	w.report.Took = time.Since(began).Seconds()
 	if len(w.report.Scenarios) > 0 {
 		err = errors.Join(err, w.report.Write(results))
-		w.progress.sayf("results are in %s", results)
+		w.progress.sayf("results: %s", results)
 	}
 	return err
 }
 
-// measure runs the scenarios that were asked for.
+// measure runs the selected scenarios.
 func (w *world) measure(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
 	w.report.Notes = []string{
 		"the syncer, all control planes and the load generator share this machine",
-		"each tenant runs a pod on each node throughout, but for idle ones",
+		"except in idle, each tenant runs a pod on each node throughout",
 	}
 	if err := w.report.WriteHead(w.out); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (w *world) measure(ctx context.Context) error {
 	return nil
 }
 
-// publish adds what a scenario measured to the report, and shows it.
+// publish adds the result of a scenario to the report and prints it.
 func (w *world) publish(s *report.Scenario) error {
 	w.report.Scenarios = append(w.report.Scenarios, s)
 	return s.WriteTable(w.out)

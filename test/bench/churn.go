@@ -12,13 +12,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
-// churn measures what is left behind of tenants that came, ran a pod and went.
+// churn measures what the syncer leaks when tenants are created, run a pod and
+// are deleted.
 func (w *world) churn(ctx context.Context) error {
 	if _, err := w.tenants(ctx, 1); err != nil {
 		return err
 	}
-	s := &report.Scenario{Name: "churn", Size: fmt.Sprintf("%d at a time come and go, %d times, beside 1 that stays", w.opts.ChurnTenants, w.opts.ChurnRounds)}
-	s.Notef("the first round is not counted: what it leaves is made once in the life of the syncer")
+	s := &report.Scenario{Name: "churn", Size: fmt.Sprintf("%d tenants created and deleted at a time, %d times, and 1 that stays", w.opts.ChurnTenants, w.opts.ChurnRounds)}
+	s.Notef("the first round is not counted: it leaves what the syncer allocates once in its life")
 	var before sample
 	var namespaces int
 	for round := range w.opts.ChurnRounds + 1 {
@@ -47,7 +48,7 @@ func (w *world) churn(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// comeAndGo makes tenants that run a pod each, and removes them.
+// comeAndGo creates tenants that run a pod each, and deletes them.
 func (w *world) comeAndGo(ctx context.Context) error {
 	made, err := w.newTenants(ctx, "churn", 0, w.opts.ChurnTenants)
 	if err != nil {
@@ -56,11 +57,11 @@ func (w *world) comeAndGo(ctx context.Context) error {
 	return w.removeTenants(ctx, made)
 }
 
-// superNamespaces counts the namespaces of all tenants.
+// superNamespaces counts the namespaces of all tenants in the super cluster.
 func (w *world) superNamespaces(ctx context.Context) (int, error) {
 	list := &corev1.NamespaceList{}
 	if err := w.super.Client.List(ctx, list, client.HasLabels{names.VCName}); err != nil {
-		return 0, fmt.Errorf("counting tenants' namespaces: %w", err)
+		return 0, fmt.Errorf("count tenants' namespaces: %w", err)
 	}
 	return len(list.Items), nil
 }

@@ -1,5 +1,6 @@
-// Package bench measures the whole path on real apiservers: a load generator, the scenarios, and what they run on. The syncer that
-// is measured is a process of its own. Nothing in it can fail for being slow.
+// Package bench measures the whole path on real apiservers. It contains the
+// load generator, the scenarios, and their environment. The measured syncer is
+// a process of its own. No scenario fails because of a slow result.
 package bench
 
 import (
@@ -15,18 +16,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/version"
 )
 
-// NewCommand makes the command vc-bench.
+// NewCommand returns the command vc-bench.
 func NewCommand() *cobra.Command {
 	opts := DefaultOptions()
 	command := &cobra.Command{
 		Use:           "vc-bench",
-		Short:         "Measures what VirtualCluster does with pods, beside the same work done directly in the super cluster",
+		Short:         "Measure pods created in tenants and, for comparison, directly in the super cluster",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
-			// Clients log into nothing: what goes wrong comes back as an error.
+			// Clients do not log: they return their errors.
 			klog.SetLogger(logr.Discard())
 			ctrl.SetLogger(logr.Discard())
 			if opts.Smoke {
@@ -37,7 +38,7 @@ func NewCommand() *cobra.Command {
 			if opts.Binaries == "" {
 				self, err := os.Executable()
 				if err != nil {
-					return fmt.Errorf("looking for the other programs (see --binaries): %w", err)
+					return fmt.Errorf("find the other programs (see --binaries): %w", err)
 				}
 				opts.Binaries = filepath.Dir(self)
 			}

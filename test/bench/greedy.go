@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// greedyTenants is how many tenants create all their pods at once, each with so many streams.
+	// greedyTenants is the number of tenants that create all their pods at
+	// once, greedyStreams the number of parallel streams of each.
 	greedyTenants, greedyStreams = 2, 8
-	// regular and greedy are the groups of their pods.
+	// regular and greedy are the groups of pods.
 	regular, greedy = "regular", "greedy"
 )
 
-// greedy measures what tenants feel of others who want much.
+// greedy measures how a burst of some tenants affects the others.
 func (w *world) greedy(ctx context.Context) error {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
@@ -30,8 +31,8 @@ func (w *world) greedy(ctx context.Context) error {
 	others := len(tenants) - greedyTenants
 	s := &report.Scenario{Name: "greedy", Size: fmt.Sprintf("%d tenants with %d pods at once each, %d with %d each at %g a second in all",
 		greedyTenants, w.opts.GreedyPods, others, w.opts.RegularPods, w.opts.Rate)}
-	s.Notef("the figures are those of the tenants that are not greedy; alone means without the greedy ones")
-	s.Notef("the super cluster's scheduler takes pods in their order, so the greedy ones delay others there, as they do directly")
+	s.Notef("the figures are those of the regular tenants; alone means without the greedy ones")
+	s.Notef("the super cluster's scheduler schedules pods in order of creation, so the greedy ones delay others there, as they do directly")
 	var pooled [2]stages
 	for run := range w.opts.Runs {
 		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
@@ -56,7 +57,8 @@ func (w *world) greedy(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// comparison is the times of the same pods without and with greedy ones.
+// comparison has the latencies of the same pods without and with greedy
+// tenants.
 type comparison struct{ alone, beside stages }
 
 func (w *world) compare(ctx context.Context, p place) (c comparison, err error) {
@@ -67,7 +69,8 @@ func (w *world) compare(ctx context.Context, p place) (c comparison, err error) 
 	return c, err
 }
 
-// besideGreedy measures the pods of the regular tenants while each greedy one creates its own.
+// besideGreedy measures the pods of the regular tenants while each greedy
+// tenant creates its own.
 func (w *world) besideGreedy(ctx context.Context, p place, greedyPods int) (stages, error) {
 	l, err := w.newLoad(ctx, p)
 	if err != nil {
@@ -102,5 +105,5 @@ func (c comparison) report(s *report.Scenario, before string) {
 	}
 }
 
-// latest is the median of the times of the run that was added last.
+// latest returns the median of the last run.
 func latest(l *report.Latency) float64 { return l.P50.Runs[len(l.P50.Runs)-1] }

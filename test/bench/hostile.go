@@ -20,16 +20,19 @@ import (
 )
 
 const (
-	// attackers is how many External tenants attack at a time.
+	// attackers is the number of External tenants that attack at a time.
 	attackers = 4
-	// endless is more than any answer may have, of bytes.
+	// endless exceeds the size limit of any response, in bytes.
 	endless = 1 << 30
-	// attackPolicies, attackValues and attackPods are the policies of an attack by selectors, the values of each, and the pods that
-	// wait for a gate meanwhile. Fewer policies and values are allowed in a namespace.
+	// attackPolicies and attackValues are the number of policies in an attack
+	// by selectors and the number of values in each, attackPods the number of
+	// gated pods during it. The numbers of policies and values are just below
+	// the limits of a namespace.
 	attackPolicies, attackValues, attackPods = 190, 950, 500
 )
 
-// hostile measures what tenants feel of others that try to exhaust what they share, in one way after another.
+// hostile measures how attempts to exhaust shared resources affect other
+// tenants, one kind of attack after another.
 func (w *world) hostile(ctx context.Context) (err error) {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
@@ -42,7 +45,7 @@ func (w *world) hostile(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.removeTenants(context.WithoutCancel(ctx), []*local.Tenant{base})) }()
 	s := &report.Scenario{Name: "hostile", Size: fmt.Sprintf("%d tenants with %d pods, %g a second, beside others that attack",
 		len(tenants), w.opts.LightPods, w.opts.Rate)}
-	s.Notef("the figures are those of the tenants that do not attack; hostile apiservers run in the process that measures")
+	s.Notef("the figures are those of the tenants that do not attack; hostile apiservers run in the process of vc-bench")
 	for _, a := range attacks() {
 		for run := range w.opts.Runs {
 			w.progress.sayf("%s, run %d of %d", a.name, run+1, w.opts.Runs)
@@ -56,14 +59,16 @@ func (w *world) hostile(ctx context.Context) (err error) {
 	return w.publish(s)
 }
 
-// siege is where attacks come from.
+// siege is the origin of attacks.
 type siege struct {
 	world *world
-	// base is a hosted tenant that attacks, or that the apiservers of External tenants that do so are before.
+	// base is a hosted tenant that attacks, or whose apiserver is behind those
+	// of the External tenants that attack.
 	base *local.Tenant
 }
 
-// attack is one way to exhaust what tenants share. It begins at once and goes on until ctx ends.
+// attack is one way to exhaust shared resources. It starts at once and
+// continues until ctx ends.
 type attack struct {
 	name string
 	run  func(ctx context.Context, s *siege) error
@@ -96,7 +101,8 @@ func (w *world) beset(ctx context.Context, a attack, s *siege, others place) (me
 	return measured, errors.Join(err, failed)
 }
 
-// answering has External tenants' apiservers answer some requests otherwise, from their first one on.
+// answering forges some responses of the External tenants' apiservers, from the
+// first one on.
 func answering(match local.Match, answer local.Answer) func(context.Context, *siege) error {
 	return func(ctx context.Context, s *siege) (err error) {
 		apiserver, err := local.NewHostile(s.base.Config)
@@ -123,7 +129,8 @@ func answering(match local.Match, answer local.Answer) func(context.Context, *si
 	}
 }
 
-// storing creates ConfigMaps of a megabyte as fast as the apiserver takes them, and lists all of them.
+// storing creates ConfigMaps of a megabyte as fast as the apiserver accepts
+// them, and lists all of them.
 func storing(ctx context.Context, s *siege) error {
 	clients, err := kubernetes.NewForConfig(s.base.Config)
 	if err != nil {
@@ -132,7 +139,7 @@ func storing(ctx context.Context, s *siege) error {
 	var work sync.WaitGroup
 	for range attackers {
 		work.Go(func() {
-			for ctx.Err() == nil { // what is rejected is tried again
+			for ctx.Err() == nil { // retries what is rejected
 				large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "large-"}, Data: map[string]string{"x": strings.Repeat("x", 1_000_000)}}
 				_, _ = clients.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, large, metav1.CreateOptions{})
 				if body, err := clients.CoreV1().RESTClient().Get().Resource("configmaps").Stream(ctx); err == nil {
@@ -146,8 +153,8 @@ func storing(ctx context.Context, s *siege) error {
 	return s.clear(context.WithoutCancel(ctx), &corev1.ConfigMap{})
 }
 
-// selecting creates pods that wait for a gate and policies with large selectors, and changes the policies again and again. What is not
-// accepted is tried again.
+// selecting creates gated pods and policies with large selectors, and keeps
+// updating the policies. It retries what is rejected.
 func selecting(ctx context.Context, s *siege) error {
 	for i := range attackPods {
 		_ = s.base.Client.Create(ctx, gatedPod(i))
@@ -171,7 +178,7 @@ func gatedPod(i int) *corev1.Pod {
 	}
 }
 
-// largePolicy is a policy with another selector in each round.
+// largePolicy returns a policy with a different selector in each round.
 func largePolicy(i, round int) *networkingv1.NetworkPolicy {
 	values := make([]string, attackValues)
 	for v := range values {
@@ -185,7 +192,7 @@ func largePolicy(i, round int) *networkingv1.NetworkPolicy {
 	}
 }
 
-// clear deletes what an attack has made.
+// clear deletes the objects of an attack.
 func (s *siege) clear(ctx context.Context, kinds ...client.Object) error {
 	errs := make([]error, 0, len(kinds))
 	for _, kind := range kinds {

@@ -17,16 +17,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// held is a label that pods ask of their node with the value released, so that none of them runs before nodes get it.
+// held is the label that the node selector of pods requires with the value
+// released, so that no pod runs before nodes have it.
 const held, released = "vc-bench/held", "no"
 
-// hung measures what tenants feel of another whose apiserver stops, and how fast that one catches up.
+// hung measures how a tenant's apiserver that stops responding affects other
+// tenants, and how fast that tenant catches up.
 func (w *world) hung(ctx context.Context) (err error) {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
 		return err
 	}
-	w.progress.sayf("starting a control plane that is a process of its own")
+	w.progress.sayf("starting a control plane in a process of its own")
 	elsewhere, err := w.controlPlane(ctx, "hung", "--manager=false", "--nodes=0")
 	if err != nil {
 		return err
@@ -43,9 +45,9 @@ func (w *world) hung(ctx context.Context) (err error) {
 	if err := w.populate(ctx, []*local.Tenant{victim}); err != nil {
 		return err
 	}
-	s := &report.Scenario{Name: "hung", Size: fmt.Sprintf("1 tenant with %d pods on their way up, %d others with %d pods, %g a second",
+	s := &report.Scenario{Name: "hung", Size: fmt.Sprintf("1 tenant with %d pods to sync up, %d others with %d pods, %g a second",
 		w.opts.HungPods, len(tenants), w.opts.LightPods, w.opts.Rate)}
-	s.Notef("the figures are those of the other tenants, but for the last ones; the apiserver is a process of its own, stopped by a signal")
+	s.Notef("the figures are those of the other tenants, except the last ones; the apiserver is a process of its own, stopped by a signal")
 	var pooled [2]stages
 	for run := range w.opts.Runs {
 		w.progress.sayf("run %d of %d", run+1, w.opts.Runs)
@@ -57,7 +59,7 @@ func (w *world) hung(ctx context.Context) (err error) {
 		pooled[0] = pooled[0].and(h.before)
 		pooled[1] = pooled[1].and(h.during)
 	}
-	s.Charts = []*report.Chart{latencyChart("latency", "Latency of other tenants while an apiserver answers, and while it hangs",
+	s.Charts = []*report.Chart{latencyChart("latency", "Latency of other tenants while an apiserver responds, and while it hangs",
 		pooled[0].lines("before: ", down, up, whole), pooled[1].lines("while: ", down, up, whole))}
 	if err := w.removeTenants(ctx, []*local.Tenant{victim}); err != nil {
 		return err
@@ -65,14 +67,15 @@ func (w *world) hung(ctx context.Context) (err error) {
 	return w.publish(s)
 }
 
-// hang is one run: an apiserver stops and goes on.
+// hang is one run in which an apiserver is stopped and continued.
 type hang struct {
 	world          *world
 	elsewhere      *local.SuperCluster
 	victim, others place
 
 	before, during stages
-	// first and last are how long after the apiserver went on it showed the first of its pods running, and all of them.
+	// first and last are the times from continuing the apiserver until it shows
+	// the first and the last of its pods running.
 	first, last time.Duration
 }
 
@@ -106,10 +109,11 @@ func (h *hang) run(ctx context.Context) (err error) {
 	return l.remove(ctx)
 }
 
-// whileStopped stops the apiserver, lets its pods run in the super cluster, measures the others, and lets the apiserver go on.
+// whileStopped stops the apiserver, lets its pods run in the super cluster,
+// measures the other tenants, and continues the apiserver.
 func (h *hang) whileStopped(ctx context.Context, l *load, pods int) (err error) {
 	if err := syscall.Kill(h.elsewhere.PID(), syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("stopping the apiserver: %w", err)
+		return fmt.Errorf("stop the apiserver: %w", err)
 	}
 	defer func() { err = errors.Join(err, syscall.Kill(h.elsewhere.PID(), syscall.SIGCONT)) }()
 	if err := h.label(ctx, true); err != nil {
@@ -122,11 +126,11 @@ func (h *hang) whileStopped(ctx context.Context, l *load, pods int) (err error) 
 	return err
 }
 
-// label gives all nodes the label that the pods wait for, or takes it away.
+// label adds the label that the pods require to all nodes, or removes it.
 func (h *hang) label(ctx context.Context, release bool) error {
 	nodes := &corev1.NodeList{}
 	if err := h.world.super.Client.List(ctx, nodes); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+		return fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range nodes.Items {
 		before := &nodes.Items[i]
@@ -136,7 +140,7 @@ func (h *hang) label(ctx context.Context, release bool) error {
 			after.Labels[held] = released
 		}
 		if err := h.world.super.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("labelling node %s: %w", after.Name, err)
+			return fmt.Errorf("label node %s: %w", after.Name, err)
 		}
 	}
 	return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// idle measures what tenants cost that have nothing to do. All but the first share its control plane: to the syncer they are tenants
-// like others, with connections, watches and caches of their own.
+// idle measures the cost of tenants without work. All of them share the control
+// plane of the first: for the syncer each is a tenant with its own connections,
+// watches and caches.
 func (w *world) idle(ctx context.Context) error {
 	tenants, err := w.emptyTenants(ctx, "idle", 0, 1)
 	if err != nil {
@@ -48,7 +49,8 @@ func (w *world) idle(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// sharing makes tenants with numbers from first up to last, which share a control plane.
+// sharing creates the tenants with numbers from first to last, which share a
+// control plane.
 func (w *world) sharing(ctx context.Context, kubeconfig []byte, first, last int) ([]*local.Tenant, error) {
 	made := make([]*local.Tenant, last-first)
 	group, ctx := errgroup.WithContext(ctx)
@@ -62,7 +64,8 @@ func (w *world) sharing(ctx context.Context, kubeconfig []byte, first, last int)
 	return made, group.Wait()
 }
 
-// idleOf starts a syncer for so many tenants, adds what it uses to the rows, and returns its memory in MiB.
+// idleOf starts a syncer for a number of tenants, adds its usage to the rows,
+// and returns its memory in MiB.
 func (w *world) idleOf(ctx context.Context, s *report.Scenario, tenants int) (float64, error) {
 	if err := w.restartSyncer(ctx); err != nil {
 		return 0, err
@@ -90,7 +93,8 @@ func (w *world) idleOf(ctx context.Context, s *report.Scenario, tenants int) (fl
 	return mib, nil
 }
 
-// reportIdle adds what a tenant more costs, by the smallest and the largest number of them, and draws the memory.
+// reportIdle adds the cost of each additional tenant, from the smallest and the
+// largest number of them, and a chart of the memory.
 func (w *world) reportIdle(s *report.Scenario, resident [][]float64) {
 	few, many := w.opts.Idle[0], w.opts.Idle[len(w.opts.Idle)-1]
 	for _, run := range resident {

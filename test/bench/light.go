@@ -7,10 +7,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
-// following is the group of the pods that are measured.
+// following is the group of the measured pods.
 const following = "following"
 
-// light measures latency when there is little to do.
+// light measures latency under a light load.
 func (w *world) light(ctx context.Context) error {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
@@ -43,7 +43,8 @@ func (w *world) light(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// trickle creates pods at the rate of a light load, waits until they run, and removes them.
+// trickle creates pods at the rate of a light load, waits until they run, and
+// deletes them.
 func (w *world) trickle(ctx context.Context, p place) (stages, error) {
 	l, err := w.newLoad(ctx, p)
 	if err != nil {

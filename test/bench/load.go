@@ -14,15 +14,18 @@ import (
 )
 
 const (
-	// madeBy is a label on namespaces, ofLoad one on pods and their copies.
+	// madeBy is a label of namespaces, ofLoad one of pods and their copies.
 	madeBy, ofLoad = "vc-bench/made-by", "vc-bench/load"
-	// tellEvery is how often is told how far a load is.
+	// tellEvery is the interval at which progress is printed.
 	tellEvery = 5 * time.Second
-	// leading is the group of the first pods of their namespaces, which run, and the garbage behind them is collected, in the time led.
+	// leading is the group of the first pods of their namespaces. led is long
+	// enough for them to run and for the garbage before the measurement to be
+	// collected.
 	leading, led = "leading", 5 * time.Second
 )
 
-// load is pods that are created in a place and watched through their lives.
+// load is a set of pods that are created in a place and watched throughout
+// their lives.
 type load struct {
 	place
 
@@ -30,12 +33,12 @@ type load struct {
 	name   string
 	cancel context.CancelFunc
 	follow sync.WaitGroup
-	// broken gets an error when a watch ends.
+	// broken receives an error when a watch ends.
 	broken chan error
 	*record
 }
 
-// newLoad begins to watch for the pods of a load.
+// newLoad starts to watch the pods of a load.
 func (w *world) newLoad(ctx context.Context, p place) (*load, error) {
 	w.loads++
 	l := &load{place: p, world: w, name: fmt.Sprintf("l%d", w.loads), record: newRecord(), broken: make(chan error, len(p.targets)+1)}
@@ -56,13 +59,13 @@ func (w *world) newLoad(ctx context.Context, p place) (*load, error) {
 	return l, nil
 }
 
-// close ends the watches.
+// close stops the watches.
 func (l *load) close() {
 	l.cancel()
 	l.follow.Wait()
 }
 
-// create creates a pod in a target and notes when that was answered.
+// create creates a pod in a target and records the time of the response.
 func (l *load) create(ctx context.Context, to int, group string, i int, change ...func(*corev1.Pod)) error {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -78,7 +81,7 @@ func (l *load) create(ctx context.Context, to int, group string, i int, change .
 		f(p)
 	}
 	if err := l.targets[to].client.Create(ctx, p); err != nil {
-		return fmt.Errorf("creating pod %s: %w", p.Name, err)
+		return fmt.Errorf("create pod %s: %w", p.Name, err)
 	}
 	now := time.Now()
 	l.noteCreated(p.Name, group, now)
@@ -86,7 +89,8 @@ func (l *load) create(ctx context.Context, to int, group string, i int, change .
 	return nil
 }
 
-// burst creates so many pods as fast as so many streams can, spread over targets, and waits until they run.
+// burst creates pods as fast as a number of parallel streams can, spread over
+// the targets, and waits until they run.
 func (l *load) burst(ctx context.Context, targets []int, group string, pods, streams int) error {
 	if err := l.pour(ctx, targets, group, pods, streams); err != nil {
 		return err
@@ -94,8 +98,9 @@ func (l *load) burst(ctx context.Context, targets []int, group string, pods, str
 	return l.await(ctx, group, l.running(), pods)
 }
 
-// lead has a pod in each namespace before those whose latency is measured for so long, so that what apiservers look up for the first is
-// remembered for the others, and the control planes without garbage then.
+// lead creates a pod in each namespace before the measured ones, so that
+// apiservers have cached their lookups and the control planes have collected
+// their garbage for as long as the measurement lasts.
 func (l *load) lead(ctx context.Context, lasts time.Duration) error {
 	if err := pause(ctx, l.world.lookups.ready(l.targets, time.Now(), led+lasts)); err != nil {
 		return err
@@ -106,7 +111,8 @@ func (l *load) lead(ctx context.Context, lasts time.Duration) error {
 	return l.world.collectGarbage(ctx)
 }
 
-// pour creates so many pods as fast as so many streams can, spread over targets.
+// pour creates pods as fast as a number of parallel streams can, spread over
+// the targets.
 func (l *load) pour(ctx context.Context, targets []int, group string, pods, streams int, change ...func(*corev1.Pod)) error {
 	workers, ctx := errgroup.WithContext(ctx)
 	for first := range streams {
@@ -122,12 +128,14 @@ func (l *load) pour(ctx context.Context, targets []int, group string, pods, stre
 	return workers.Wait()
 }
 
-// lasting is how long it takes to create so many pods at a rate a second.
+// lasting returns the time it takes to create a number of pods at a rate a
+// second.
 func lasting(pods int, rate float64) time.Duration {
 	return time.Duration(float64(pods) / rate * float64(time.Second))
 }
 
-// steady creates so many pods at a rate a second, whether or not the ones before run, and waits until all do.
+// steady creates pods at a rate a second, whether or not earlier ones run, and
+// waits until all of them do.
 func (l *load) steady(ctx context.Context, targets []int, group string, pods int, rate float64) error {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
 	defer tick.Stop()
@@ -153,7 +161,7 @@ func (l *load) remove(ctx context.Context) error {
 		workers.Go(func() error {
 			err := t.client.DeleteAllOf(workersCtx, &corev1.Pod{}, client.InNamespace(t.namespace), client.MatchingLabels{ofLoad: l.name})
 			if err != nil {
-				return fmt.Errorf("deleting the pods in %s: %w", t.namespace, err)
+				return fmt.Errorf("delete the pods in %s: %w", t.namespace, err)
 			}
 			return nil
 		})
@@ -164,7 +172,8 @@ func (l *load) remove(ctx context.Context) error {
 	return l.await(ctx, "", l.removed(), l.came("", created))
 }
 
-// await waits until so many pods of a group have come to a moment; the empty group is all pods. It fails when nothing moves.
+// await waits until a number of pods of a group have reached a moment; the
+// empty group is all pods. It fails when there is no progress.
 func (l *load) await(ctx context.Context, group string, m moment, n int) error {
 	tell := time.NewTicker(tellEvery)
 	defer tell.Stop()
@@ -185,7 +194,7 @@ func (l *load) await(ctx context.Context, group string, m moment, n int) error {
 		case <-tell.C:
 			l.world.progress.sayf("%s: %d of %d pods %s", l.place.name, have, n, m)
 		case <-stalled.C:
-			return fmt.Errorf("%s: %d of %d pods %s, and none followed for %s", l.place.name, have, n, m, patience)
+			return fmt.Errorf("%s: %d of %d pods %s, without progress for %s", l.place.name, have, n, m, patience)
 		case err := <-l.broken:
 			return err
 		case <-ctx.Done():

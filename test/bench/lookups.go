@@ -7,20 +7,24 @@ import (
 )
 
 const (
-	// forgets is how long an apiserver remembers what limits a namespace has (LimitRanger, ResourceQuota). Then it asks etcd, which may
-	// take 100 ms.
+	// forgets is the time for which an apiserver caches the limits of a
+	// namespace (LimitRanger, ResourceQuota). The next lookup reads etcd, which
+	// may take 100 ms.
 	forgets = 30 * time.Second
-	// leeway is how much later than the answer to a creation in a tenant its copy may be made.
+	// leeway is the longest time from the response to a creation in a tenant to
+	// the creation of the copy.
 	leeway = time.Second
 )
 
-// lookups are when apiservers last looked up what limits the namespaces have that pods are created in.
+// lookups records when apiservers last looked up the limits of the namespaces
+// of a load.
 type lookups struct {
 	mu sync.Mutex
 	at map[target]time.Time
 }
 
-// created notes that a pod was created in a namespace: if the last look-up was forgotten, that made another.
+// created records the creation of a pod in a namespace, which causes a lookup
+// if the cache has expired.
 func (l *lookups) created(in target, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +36,9 @@ func (l *lookups) created(in target, now time.Time) {
 	}
 }
 
-// ready is when to create pods in namespaces so that none of those that follow for so long wait for a look-up: at once if the last are
-// remembered all the time, or forgotten already; else when they will be.
+// ready returns the time from which pods can be created in namespaces for so
+// long without a lookup in between: now if the cached limits do not expire
+// meanwhile, or have expired already; otherwise when they expire.
 func (l *lookups) ready(in []target, now time.Time, lasts time.Duration) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

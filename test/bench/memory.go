@@ -10,15 +10,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
 
-// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone, podKiB that of a pod with its copy, and garbage, spareMiB
-// what all else needs.
+// controlPlaneMiB is the memory of a tenant's control plane in vc-standalone,
+// podKiB that of a pod with its copy and garbage, spareMiB that of everything
+// else.
 const controlPlaneMiB, podKiB, spareMiB = 165, 600, 1024
 
-// memoryLimit is the variable that bounds the garbage of the control planes, and with it what they need.
+// memoryLimit is the environment variable that limits the heap of the control
+// planes, garbage included.
 const memoryLimit = "GOMEMLIMIT"
 
-// checkMemory says whether the tenants and pods of all chosen scenarios fit into the memory of this machine, if they are to run on it and
-// nobody bounded what they take.
+// checkMemory fails if the tenants and pods of a selected scenario do not fit
+// into this machine's memory. It checks neither an existing super cluster nor
+// one with a memory limit.
 func (o *Options) checkMemory() error {
 	if o.Kubeconfig != "" || os.Getenv(memoryLimit) != "" {
 		return nil
@@ -35,17 +38,18 @@ func (o *Options) checkMemory() error {
 	return nil
 }
 
-// fits says whether it fits into memory.
+// fits fails if the demand exceeds the available memory.
 func (d demand) fits(availableMiB int) error {
 	if needed := d.tenants*controlPlaneMiB + d.pods*podKiB/1024 + spareMiB; needed > availableMiB {
 		return fmt.Errorf("%d tenants' control planes and %d pods need about %d MiB, and this machine has %d MiB left: choose fewer (see --help), "+
-			"or set %s, such as to 19GiB, by which garbage is collected sooner", d.tenants, d.pods, needed, availableMiB, memoryLimit)
+			"or set %sto a limit such as 19GiB, at which garbage is collected sooner", d.tenants, d.pods, needed, availableMiB, memoryLimit)
 	}
 	return nil
 }
 
-// collectGarbage has the process of the control planes begin without garbage, as package testing does before each run. All of them are one heap
-// there: a collection takes a core for a second, and whether one comes in the middle is chance.
+// collectGarbage collects the garbage of the control planes before a run, as
+// package testing does. All of them share one heap: a collection keeps a core
+// busy for a second, and would hit runs at random.
 func (w *world) collectGarbage(ctx context.Context) error {
 	if !w.started {
 		return nil
@@ -55,7 +59,7 @@ func (w *world) collectGarbage(ctx context.Context) error {
 		return err
 	}
 	if _, err := d.RESTClient().Get().AbsPath("/debug/pprof/heap").Param("gc", "1").DoRaw(ctx); err != nil {
-		return fmt.Errorf("collecting the garbage of the control planes: %w", err)
+		return fmt.Errorf("collect the garbage of the control planes: %w", err)
 	}
 	return nil
 }

@@ -12,11 +12,12 @@ func TestFits(t *testing.T) {
 	}
 	err := demand{100, 10_000}.fits(20_000)
 	if err == nil || !strings.Contains(err.Error(), "23383 MiB") || !strings.Contains(err.Error(), "20000 MiB") {
-		t.Errorf("got %v, want what they need and what there is", err)
+		t.Errorf("got %v, want the needed and the available memory", err)
 	}
 }
 
-// TestMost: the tenants and pods of each scenario are counted, and of those that are not chosen none.
+// TestMost tests that the tenants and pods of each selected scenario are
+// counted.
 func TestMost(t *testing.T) {
 	o := parsed(t, []string{
 		"--throughput=100/30,200/10", "--tenants=7", "--churn-tenants=3", "--light-pods=10", "--hung-pods=5", "--greedy-pods=50",

@@ -11,57 +11,69 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are what is measured, and on what.
+// Options says what to measure, and on what.
 type Options struct {
-	// Kubeconfig leads to a super cluster that runs already; empty has one started.
+	// Kubeconfig is the path of the kubeconfig of an existing super cluster; if
+	// empty, one is started.
 	Kubeconfig string
 	// Binaries is the directory of vc-standalone and vc-syncer.
 	Binaries string
-	// Out is the directory that gets a directory of results.
+	// Out is the parent of the directory with the results.
 	Out string
-	// Scenarios are the names of those to run; empty for all.
+	// Scenarios are the names of the scenarios to run; empty for all.
 	Scenarios []string
-	// Smoke makes every size that is not chosen a tiny one.
+	// Smoke makes every size tiny that is not set.
 	Smoke bool
-	// Runs is how often each figure is measured.
+	// Runs is the number of times that each figure is measured.
 	Runs int
-	// Nodes is how many nodes a super cluster has that is started.
+	// Nodes is the number of nodes of a super cluster that is started.
 	Nodes int
-	// Tokens has pods ask for the token of a service account, which takes two more requests to make and one to remove.
+	// Tokens mounts the token of a service account in pods, which takes two
+	// more requests to create a pod and one to delete it.
 	Tokens bool
 	Sizes
 }
 
-// Sizes are how large the scenarios are.
+// Sizes are the sizes of the scenarios.
 type Sizes struct {
-	// Throughput are the sizes of that scenario, as pods/tenants.
+	// Throughput has the sizes of throughput, as pods/tenants.
 	Throughput []string
-	// Tenants is how many tenants there are in the scenarios light, greedy, hung, restart and validation.
+	// Tenants is the number of tenants in light, greedy, hung, restart and
+	// validation.
 	Tenants int
-	// Rate is how many pods a second are a light load, LightPods how many pods it takes.
+	// Rate is the rate of a light load in pods a second, LightPods its number
+	// of pods.
 	Rate      float64
 	LightPods int
-	// GreedyPods is how many pods each of the two greedy tenants creates at once, RegularPods how many each other does meanwhile,
-	// WeightedPods how many each tenant has waiting when weights are measured.
+	// GreedyPods is the number of pods that each of the two greedy tenants
+	// creates at once, RegularPods the number that each other tenant creates
+	// meanwhile, WeightedPods the number that each tenant has waiting when
+	// weights are measured.
 	GreedyPods, RegularPods, WeightedPods int
-	// HungPods is how many pods are on their way up when their tenant's apiserver stops.
+	// HungPods is the number of pods to sync up when their tenant's apiserver
+	// stops.
 	HungPods int
-	// SleepyTenants is how many tenants there are at most whose webhooks sleep.
+	// SleepyTenants is the highest number of tenants whose webhooks sleep.
 	SleepyTenants int
-	// RestartPods is how many pods run when the syncer is started again, in all tenants together.
+	// RestartPods is the number of running pods, in all tenants together, when
+	// the syncer is restarted.
 	RestartPods int
-	// ValidationPods is how many pods each tenant creates while they are validated in one way or another.
+	// ValidationPods is the number of pods that each tenant creates in each
+	// variant of validation.
 	ValidationPods int
-	// Idle is the numbers of tenants that have nothing to do, IdleWindow how long each number is watched.
+	// Idle has the numbers of idle tenants, IdleWindow is the time for which
+	// each is observed.
 	Idle       []int
 	IdleWindow time.Duration
-	// ChurnTenants is how many tenants come and go together, ChurnRounds how often.
+	// ChurnTenants is the number of tenants that are created and deleted
+	// together, ChurnRounds how often.
 	ChurnTenants, ChurnRounds int
-	// RequestPods is how many pods are followed one by one.
+	// RequestPods is the number of pods that are measured one by one.
 	RequestPods int
 }
 
-// DefaultOptions are the sizes that two processors manage in a quarter of an hour.
+// DefaultOptions returns sizes that two processors manage in a quarter of an
+// hour.
 func DefaultOptions() Options {
 	return Options{
 		Out:   "test/bench/results",
@@ -82,7 +94,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// smoke are the sizes, by their flags, that show that everything works.
+// smoke returns the sizes of a smoke test, by flag.
 func smoke() map[string]string {
 	return map[string]string{
 		"runs": "1", "nodes": "2", "throughput": "20/2", "tenants": "4", "light-pods": "30", "greedy-pods": "40", "regular-pods": "5",
@@ -91,58 +103,58 @@ func smoke() map[string]string {
 	}
 }
 
-// AddFlags adds a flag for each setting.
+// AddFlags adds a flag for each option.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"kubeconfig of an admin of a super cluster with nodes played by kwok, the CRDs, vc-manager and no vc-syncer (default: start one)")
+		"admin kubeconfig of a super cluster with nodes simulated by kwok, the CRDs, vc-manager and no vc-syncer (default: start one)")
 	flags.StringVar(&o.Binaries, "binaries", o.Binaries, "directory of vc-standalone and vc-syncer (default: that of this program)")
-	flags.StringVar(&o.Out, "out", o.Out, "directory in which a directory with the results is made")
-	flags.StringSliceVar(&o.Scenarios, "scenarios", o.Scenarios, "what to measure: "+strings.Join(scenarioNames(), ", ")+" (default all)")
-	flags.BoolVar(&o.Smoke, "smoke", o.Smoke, "tiny sizes, but for those that are given, to see that everything works")
-	flags.IntVar(&o.Runs, "runs", o.Runs, "how often each figure is measured; the median and the spread are shown")
-	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "how many nodes a super cluster gets that is started")
-	flags.BoolVar(&o.Tokens, "tokens", o.Tokens, "pods with the token of a service account, which is issued and kept for each")
+	flags.StringVar(&o.Out, "out", o.Out, "parent of the directory with the results")
+	flags.StringSliceVar(&o.Scenarios, "scenarios", o.Scenarios, "scenarios to run: "+strings.Join(scenarioNames(), ", ")+" (default all)")
+	flags.BoolVar(&o.Smoke, "smoke", o.Smoke, "smoke test: tiny sizes, except those that are set")
+	flags.IntVar(&o.Runs, "runs", o.Runs, "number of times that each figure is measured; the median and the spread are reported")
+	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "number of nodes, if a super cluster is started")
+	flags.BoolVar(&o.Tokens, "tokens", o.Tokens, "mount the token of a service account in each pod")
 	o.addSizeFlags(flags)
 }
 
 func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.Throughput, "throughput", s.Throughput, "throughput: sizes as pods/tenants, such as 1250/20,5000/50,10000/100")
-	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, sleepy, hostile, restart and validation: how many tenants there are; beside the hung, sleepy and hostile ones")
-	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy, hung, sleepy and hostile: pods a second, of all tenants together, that are a light load")
-	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light, hung, sleepy and hostile: how many pods are created at that rate")
-	flags.IntVar(&s.GreedyPods, "greedy-pods", s.GreedyPods, "greedy: how many pods each of the two greedy tenants creates at once")
-	flags.IntVar(&s.RegularPods, "regular-pods", s.RegularPods, "greedy: how many pods each of the other tenants creates meanwhile")
-	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: how many pods each tenant has waiting when weights are measured")
-	flags.IntVar(&s.HungPods, "hung-pods", s.HungPods, "hung: how many pods are on their way up when their tenant's apiserver stops")
-	flags.IntVar(&s.SleepyTenants, "sleepy-tenants", s.SleepyTenants, "sleepy: how many tenants there are at most whose webhooks sleep")
-	flags.IntVar(&s.ValidationPods, "validation-pods", s.ValidationPods, "validation: how many pods each tenant creates")
-	flags.IntVar(&s.RestartPods, "restart-pods", s.RestartPods, "restart: how many pods run, in all tenants together")
+	flags.IntVar(&s.Tenants, "tenants", s.Tenants, "light, greedy, hung, sleepy, hostile, restart and validation: number of tenants, not counting hung, sleepy and hostile ones")
+	flags.Float64Var(&s.Rate, "rate", s.Rate, "light, greedy, hung, sleepy and hostile: rate of a light load, in pods a second of all tenants together")
+	flags.IntVar(&s.LightPods, "light-pods", s.LightPods, "light, hung, sleepy and hostile: number of pods created at that rate")
+	flags.IntVar(&s.GreedyPods, "greedy-pods", s.GreedyPods, "greedy: number of pods that each of the two greedy tenants creates at once")
+	flags.IntVar(&s.RegularPods, "regular-pods", s.RegularPods, "greedy: number of pods that each of the other tenants creates meanwhile")
+	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: number of pods that each tenant has waiting when weights are measured")
+	flags.IntVar(&s.HungPods, "hung-pods", s.HungPods, "hung: number of pods to sync up when their tenant's apiserver stops")
+	flags.IntVar(&s.SleepyTenants, "sleepy-tenants", s.SleepyTenants, "sleepy: highest number of tenants whose webhooks sleep")
+	flags.IntVar(&s.ValidationPods, "validation-pods", s.ValidationPods, "validation: number of pods that each tenant creates")
+	flags.IntVar(&s.RestartPods, "restart-pods", s.RestartPods, "restart: number of running pods, in all tenants together")
 	flags.IntSliceVar(&s.Idle, "idle", s.Idle, "idle: numbers of tenants")
-	flags.DurationVar(&s.IdleWindow, "idle-window", s.IdleWindow, "idle: how long each number of tenants is watched")
-	flags.IntVar(&s.ChurnTenants, "churn-tenants", s.ChurnTenants, "churn: how many tenants come and go together")
-	flags.IntVar(&s.ChurnRounds, "churn-rounds", s.ChurnRounds, "churn: how often they do")
-	flags.IntVar(&s.RequestPods, "request-pods", s.RequestPods, "requests: how many pods are followed one by one")
+	flags.DurationVar(&s.IdleWindow, "idle-window", s.IdleWindow, "idle: time for which each number of tenants is observed")
+	flags.IntVar(&s.ChurnTenants, "churn-tenants", s.ChurnTenants, "churn: number of tenants that are created and deleted together")
+	flags.IntVar(&s.ChurnRounds, "churn-rounds", s.ChurnRounds, "churn: number of rounds")
+	flags.IntVar(&s.RequestPods, "request-pods", s.RequestPods, "requests: number of pods that are measured one by one")
 }
 
-// shrink gives every flag that was not set its tiny size.
+// shrink sets every flag that was not set to its tiny size.
 func (o *Options) shrink(flags *pflag.FlagSet) error {
 	for name, value := range smoke() {
 		if flags.Changed(name) {
 			continue
 		}
 		if err := flags.Set(name, value); err != nil {
-			return fmt.Errorf("setting --%s for --smoke: %w", name, err)
+			return fmt.Errorf("set --%s for --smoke: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// Validate says which settings make no sense.
+// Validate returns the invalid options.
 func (o *Options) Validate() error {
 	var errs []error
 	for _, name := range o.Scenarios {
 		if !slices.Contains(scenarioNames(), name) {
-			errs = append(errs, fmt.Errorf("--scenarios: there is no %q, but %s", name, strings.Join(scenarioNames(), ", ")))
+			errs = append(errs, fmt.Errorf("--scenarios: unknown scenario %q, must be one of %s", name, strings.Join(scenarioNames(), ", ")))
 		}
 	}
 	for _, number := range []struct {
@@ -174,24 +186,24 @@ func (o *Options) Validate() error {
 // size is a number of pods in a number of tenants.
 type size struct{ pods, tenants int }
 
-// String names the size in a report.
+// String returns the size as reports show it.
 func (s size) String() string { return fmt.Sprintf("%d pods in %d tenants", s.pods, s.tenants) }
 
-// mostThroughput is the most that there is at a time of any size of that scenario.
+// mostThroughput returns the peak demand of that scenario at any size.
 func (s *Sizes) mostThroughput() (most demand) {
-	sizes, _ := s.throughputs() // they have been validated
+	sizes, _ := s.throughputs() // Validate has parsed them
 	for _, size := range sizes {
 		most = demand{max(most.tenants, size.tenants), max(most.pods, size.pods)}
 	}
 	return most
 }
 
-// mostGreedy is the most that there is at a time while tenants are greedy, or wait for their share.
+// mostGreedy returns the peak demand of that scenario.
 func (s *Sizes) mostGreedy() demand {
 	return demand{s.Tenants, max(greedyTenants*s.GreedyPods, s.Tenants*s.WeightedPods)}
 }
 
-// throughputs are the sizes of that scenario.
+// throughputs parses the sizes of that scenario.
 func (s *Sizes) throughputs() ([]size, error) {
 	var sizes []size
 	for _, text := range s.Throughput {
@@ -199,7 +211,7 @@ func (s *Sizes) throughputs() ([]size, error) {
 		pods, errPods := strconv.Atoi(p)
 		tenants, errTenants := strconv.Atoi(t)
 		if errPods != nil || errTenants != nil || tenants < 1 || pods < tenants {
-			return nil, fmt.Errorf("--throughput: %q is not pods/tenants, such as 1250/20, with a pod for each tenant at least", text)
+			return nil, fmt.Errorf("--throughput: %q is not pods/tenants, such as 1250/20, with at least one pod for each tenant", text)
 		}
 		sizes = append(sizes, size{pods, tenants})
 	}

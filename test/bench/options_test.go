@@ -13,18 +13,18 @@ func TestValidate(t *testing.T) {
 		args []string
 		want string
 	}{
-		"the defaults are good":       {nil, ""},
-		"the sizes of smoke are good": {[]string{"--smoke"}, ""},
-		"large sizes":                 {[]string{"--throughput=1250/20,5000/50,10000/100", "--idle=1,20,50,100", "--tenants=50"}, ""},
-		"a scenario that is not":      {[]string{"--scenarios=light,heavy"}, "light, greedy"},
-		"no run":                      {[]string{"--runs=0"}, "--runs"},
-		"no pods":                     {[]string{"--hung-pods=0"}, "--hung-pods"},
-		"nobody beside the greedy":    {[]string{"--tenants=2"}, "--tenants"},
-		"no rate":                     {[]string{"--rate=0"}, "--rate"},
-		"one number of idle tenants":  {[]string{"--idle=20"}, "--idle"},
-		"idle tenants that go":        {[]string{"--idle=20,1"}, "--idle"},
-		"a size without tenants":      {[]string{"--throughput=1250"}, `"1250"`},
-		"fewer pods than tenants":     {[]string{"--throughput=5/20"}, `"5/20"`},
+		"defaults":                   {nil, ""},
+		"smoke sizes":                {[]string{"--smoke"}, ""},
+		"large sizes":                {[]string{"--throughput=1250/20,5000/50,10000/100", "--idle=1,20,50,100", "--tenants=50"}, ""},
+		"an unknown scenario":        {[]string{"--scenarios=light,heavy"}, "light, greedy"},
+		"no run":                     {[]string{"--runs=0"}, "--runs"},
+		"no pods":                    {[]string{"--hung-pods=0"}, "--hung-pods"},
+		"only greedy tenants":        {[]string{"--tenants=2"}, "--tenants"},
+		"no rate":                    {[]string{"--rate=0"}, "--rate"},
+		"one number of idle tenants": {[]string{"--idle=20"}, "--idle"},
+		"fewer idle tenants":         {[]string{"--idle=20,1"}, "--idle"},
+		"a size without tenants":     {[]string{"--throughput=1250"}, `"1250"`},
+		"fewer pods than tenants":    {[]string{"--throughput=5/20"}, `"5/20"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := parsed(t, tc.args)
@@ -42,11 +42,12 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestSmokeLeavesWhatIsChosen: a size that is given is not shrunk, and all others are smaller than by default.
+// TestSmokeLeavesWhatIsChosen tests that --smoke keeps a size that is set and
+// shrinks all others.
 func TestSmokeLeavesWhatIsChosen(t *testing.T) {
 	o, full := parsed(t, []string{"--smoke", "--light-pods=77"}), DefaultOptions()
 	if o.LightPods != 77 {
-		t.Errorf("77 pods were asked for and there are %d", o.LightPods)
+		t.Errorf("--smoke changed 77 pods to %d", o.LightPods)
 	}
 	for name, pair := range map[string][2]int{
 		"runs": {o.Runs, full.Runs}, "greedy pods": {o.GreedyPods, full.GreedyPods}, "restart pods": {o.RestartPods, full.RestartPods},
@@ -58,7 +59,7 @@ func TestSmokeLeavesWhatIsChosen(t *testing.T) {
 	}
 }
 
-// parsed are options after the command line.
+// parsed returns the options of a command line.
 func parsed(t *testing.T, args []string) Options {
 	t.Helper()
 	o := DefaultOptions()

@@ -9,12 +9,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// patrolEvery is a short interval, so that there are several rounds in a window; patrolNever a long one.
+// patrolEvery is short, for several rounds in a window; patrolNever is long.
 const patrolEvery, patrolNever = 2 * time.Second, time.Hour
 
-// patrol measures what a round of the patrol costs in a full system, by what a syncer with many rounds uses more than one without.
+// patrol measures the cost of a patrol round in a full system, as the
+// difference between a syncer with many rounds and one without.
 func (w *world) patrol(ctx context.Context, s *report.Scenario) error {
-	w.progress.sayf("what a round of the patrol costs")
+	w.progress.sayf("cost of a patrol round")
 	without, err := w.window(ctx, "--patrol="+patrolNever.String())
 	if err != nil {
 		return err
@@ -30,17 +31,18 @@ func (w *world) patrol(ctx context.Context, s *report.Scenario) error {
 	return w.restartSyncer(ctx)
 }
 
-// stretch is what a syncer did in a stretch of time.
+// stretch is the activity of a syncer during some time.
 type stretch struct {
 	cpu    time.Duration
 	sent   local.Requests
 	opened float64
 	rounds float64
-	// end is what the syncer stood at then.
+	// end is the sample at the end.
 	end sample
 }
 
-// window starts a syncer with arguments, waits until it has settled, and measures it for as long as an idle one.
+// window starts a syncer with arguments, waits until it has settled, and
+// measures it for the idle window.
 func (w *world) window(ctx context.Context, args ...string) (stretch, error) {
 	if err := w.restartSyncer(ctx, args...); err != nil {
 		return stretch{}, err
@@ -52,7 +54,7 @@ func (w *world) window(ctx context.Context, args ...string) (stretch, error) {
 	return w.stretch(ctx, before)
 }
 
-// stretch measures the syncer from before on, for the window of idle ones.
+// stretch measures the syncer from a sample on, for the idle window.
 func (w *world) stretch(ctx context.Context, before sample) (stretch, error) {
 	select {
 	case <-time.After(w.opts.IdleWindow):

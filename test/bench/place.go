@@ -11,20 +11,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// target is a namespace that pods are created in.
+// target is a namespace in which pods are created.
 type target struct {
 	client    client.WithWatch
 	namespace string
 }
 
-// place is where a load goes: into tenants, or directly into the super cluster, with a namespace in the place of each tenant.
+// place is the destination of a load: tenants, or the super cluster directly,
+// with a namespace for each tenant.
 type place struct {
 	name    string
 	targets []target
 	direct  bool
 }
 
-// ofTenants is the namespace default of each tenant.
+// ofTenants returns the namespaces default of tenants.
 func ofTenants(tenants []*local.Tenant) place {
 	p := place{name: "tenants"}
 	for _, t := range tenants {
@@ -33,14 +34,14 @@ func ofTenants(tenants []*local.Tenant) place {
 	return p
 }
 
-// directly is so many namespaces of the super cluster.
+// directly creates n namespaces in the super cluster.
 func (w *world) directly(ctx context.Context, n int) (place, error) {
 	p := place{name: "directly", direct: true}
 	for i := range n {
 		name := fmt.Sprintf("%s-direct-%03d", mine, i)
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{madeBy: mine}}}
 		if err := w.super.Client.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
-			return p, fmt.Errorf("making the namespace %s in the super cluster: %w", name, err)
+			return p, fmt.Errorf("create the namespace %s in the super cluster: %w", name, err)
 		}
 		p.targets = append(p.targets, target{w.super.Client, name})
 	}
@@ -53,7 +54,8 @@ func (w *world) directly(ctx context.Context, n int) (place, error) {
 	return p, nil
 }
 
-// running and removed are the moments at which a pod runs, and is gone, for those who made it.
+// running and removed return the moments at which the creator of a pod sees
+// that it runs, and that it is gone.
 func (p place) running() moment {
 	if p.direct {
 		return ran
@@ -68,7 +70,7 @@ func (p place) removed() moment {
 	return gone
 }
 
-// all are the numbers of as many things as there are in a list.
+// all returns the indexes of a list.
 func all[T any](of []T) []int {
 	numbers := make([]int, len(of))
 	for i := range numbers {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress tells people how far the program is.
+// progress prints the progress of the program.
 type progress struct {
 	out   io.Writer
 	began time.Time
@@ -16,14 +16,14 @@ type progress struct {
 	scenario string
 }
 
-// enter names the scenario that further lines are about.
+// enter sets the scenario of the following lines.
 func (p *progress) enter(scenario string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.scenario = scenario
 }
 
-// sayf writes a line.
+// sayf prints a line.
 func (p *progress) sayf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,47 +9,49 @@ import (
 // moment is a point in the life of a pod.
 type moment int
 
-// The moments of a pod's life, in their order.
+// The moments of a pod's life, in order.
 const (
-	created   moment = iota // the creation was answered
-	copied                  // the super cluster's watch shows the pod, or its copy
-	bound                   // the super cluster's watch shows its node
-	ran                     // the super cluster's watch shows it running
-	shown                   // the tenant's watch shows it running
-	superGone               // the super cluster's watch shows that it is gone
-	gone                    // the tenant's watch shows that it is gone
+	created   moment = iota // the response to its creation
+	copied                  // the super cluster's watch has the pod, or its copy
+	bound                   // the super cluster's watch has its node
+	ran                     // the super cluster's watch has it running
+	shown                   // the tenant's watch has it running
+	superGone               // the super cluster's watch has its deletion
+	gone                    // the tenant's watch has its deletion
 	moments
 )
 
-// String says what a pod has come to.
+// String describes pods that have reached the moment.
 func (m moment) String() string {
 	return [moments]string{
 		"are created", "are copied", "have a node", "run in the super cluster", "run", "are gone from the super cluster", "are gone",
 	}[m]
 }
 
-// life is when a pod came to each moment; zero if it did not yet.
+// life has the times at which a pod reached each moment; zero for those that it
+// has not.
 type life struct {
 	group string
 	at    [moments]time.Time
 }
 
-// counts are how many pods came to each moment.
+// counts has the number of pods that have reached each moment.
 type counts [moments]int
 
-// record holds the lives of the pods of a load.
+// record has the lives of the pods of a load.
 type record struct {
 	mu    sync.Mutex
 	lives map[string]*life
-	// counts are by group, and of all pods under the empty group.
+	// counts has the counts by group; the empty group is all pods.
 	counts map[string]*counts
-	// changed is closed when a pod comes to another moment, if somebody waits for that.
+	// changed is closed when a pod reaches another moment; nil without a
+	// waiter.
 	changed chan struct{}
 }
 
 func newRecord() *record { return &record{lives: map[string]*life{}, counts: map[string]*counts{}} }
 
-// changes is closed when a pod comes to another moment.
+// changes returns a channel that is closed when a pod reaches another moment.
 func (r *record) changes() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +61,8 @@ func (r *record) changes() <-chan struct{} {
 	return r.changed
 }
 
-// noteCreated notes when the creation of a pod of a group was answered. A watch can have been faster.
+// noteCreated records the response to the creation of a pod of a group. The
+// watch may have been faster.
 func (r *record) noteCreated(pod, group string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +78,7 @@ func (r *record) noteCreated(pod, group string, at time.Time) {
 	r.come(l, created, at)
 }
 
-// note notes when a pod came to a moment; the first time counts.
+// note records that a pod reached a moment; only the first time counts.
 func (r *record) note(pod string, m moment, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,14 +118,16 @@ func (r *record) count(group string) *counts {
 	return c
 }
 
-// came is how many pods of a group have come to a moment; the empty group is all pods.
+// came returns the number of pods of a group that have reached a moment; the
+// empty group is all pods.
 func (r *record) came(group string, m moment) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.count(group)[m]
 }
 
-// moments are when the pods of a group came to a moment, the first one first.
+// moments returns the times at which the pods of a group reached a moment, in
+// order.
 func (r *record) moments(group string, m moment) []time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +141,8 @@ func (r *record) moments(group string, m moment) []time.Time {
 	return times
 }
 
-// spans are the times that the pods of a group took from one moment to another. A watch that was faster than the answer to the
-// creation took no time.
+// spans returns the times that the pods of a group took from one moment to
+// another; 0 if the watch was faster than the response to the creation.
 func (r *record) spans(group string, from, to moment) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

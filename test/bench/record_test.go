@@ -21,11 +21,11 @@ func TestRecord(t *testing.T) {
 		m     moment
 		want  []time.Time
 	}{
-		"all that are created":      {"", created, []time.Time{at(0), at(3), at(5)}},
-		"a group":                   {"two", created, []time.Time{at(3), at(5)}},
-		"what came before its name": {"two", copied, []time.Time{at(1)}},
-		"the first time counts":     {"one", copied, []time.Time{at(4)}},
-		"none":                      {"", gone, nil},
+		"all created pods": {"", created, []time.Time{at(0), at(3), at(5)}},
+		"a group":          {"two", created, []time.Time{at(3), at(5)}},
+		"a watch that was faster than the creation": {"two", copied, []time.Time{at(1)}},
+		"the first time counts":                     {"one", copied, []time.Time{at(4)}},
+		"none":                                      {"", gone, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.moments(tc.group, tc.m); !slices.Equal(got, tc.want) {
@@ -43,7 +43,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordTellsChanges: everyone who waits is told of the next change, and of no repetition.
+// TestRecordTellsChanges tests that all waiters are notified of the next
+// change, and of no repetition.
 func TestRecordTellsChanges(t *testing.T) {
 	r := newRecord()
 	r.note("a", copied, time.Now())
@@ -58,14 +59,14 @@ func TestRecordTellsChanges(t *testing.T) {
 	}
 	r.note("a", copied, time.Now())
 	if told(one) || told(other) {
-		t.Error("a repetition is told")
+		t.Error("notified of a repetition")
 	}
 	r.note("a", ran, time.Now())
 	if !told(one) || !told(other) {
-		t.Error("not everyone is told of a change")
+		t.Error("a waiter is not notified of a change")
 	}
 	if told(r.changes()) {
-		t.Error("a change is told that was before")
+		t.Error("notified of an earlier change")
 	}
 }
 
@@ -84,11 +85,11 @@ func TestRatioOfService(t *testing.T) {
 		want   float64
 		served int
 	}{
-		"the same":                       {members{every(0, 2, 50)}, members{every(0, 2, 50)}, 1, 100},
-		"ten to one, until one is done":  {members{every(0, 1, 101)}, members{every(0, 10, 101)}, 101.0 / 11, 112},
-		"by members":                     {members{every(0, 1, 101)}, members{every(0, 2, 101), every(0, 2, 101)}, 101.0 / 51, 203},
-		"from when all have begun":       {members{every(0, 1, 101)}, members{every(10, 1, 101), every(50, 1, 101)}, 1, 153},
-		"when the others are not served": {members{every(0, 1, 11)}, members{every(10, 1, 11)}, 1, 2},
+		"the same":                            {members{every(0, 2, 50)}, members{every(0, 2, 50)}, 1, 100},
+		"ten to one, until the first is done": {members{every(0, 1, 101)}, members{every(0, 10, 101)}, 101.0 / 11, 112},
+		"by members":                          {members{every(0, 1, 101)}, members{every(0, 2, 101), every(0, 2, 101)}, 101.0 / 51, 203},
+		"from when all have begun":            {members{every(0, 1, 101)}, members{every(10, 1, 101), every(50, 1, 101)}, 1, 153},
+		"when the others are not served":      {members{every(0, 1, 11)}, members{every(10, 1, 11)}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, served := ratioOfService(tc.a, tc.b)

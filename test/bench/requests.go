@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// requests counts what the syncer sends for a pod, one pod after the other in a system with nothing else to do.
+// requests counts the requests of the syncer for a pod. Pods are created one by
+// one in a system without other work.
 func (w *world) requests(ctx context.Context) error {
 	tenants, err := w.tenants(ctx, 1)
 	if err != nil {
@@ -40,14 +41,15 @@ func (w *world) requests(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// series is what came of pods that were created one by one.
+// series is the result of pods that were created one by one.
 type series struct {
 	stages stages
-	// made and removed are the requests until they ran, and for their removal.
+	// made has the requests until the pods ran, removed those for their
+	// deletion.
 	made, removed local.Requests
 }
 
-// oneByOne creates each pod after the one before runs, and removes them.
+// oneByOne creates each pod when the one before runs, and deletes them.
 func (w *world) oneByOne(ctx context.Context, p place, pods int) (*series, error) {
 	l, err := w.newLoad(ctx, p)
 	if err != nil {
@@ -74,7 +76,8 @@ func (w *world) oneByOne(ctx context.Context, p place, pods int) (*series, error
 	return out, err
 }
 
-// sent is what the syncer sends because of what is done in a place. What is done directly is none of its business.
+// sent returns the requests that the syncer sends because of changes in a
+// place; none if the place is the super cluster itself.
 func (w *world) sent(ctx context.Context, p place, do func() error) (local.Requests, error) {
 	if p.direct {
 		return nil, do()
@@ -108,7 +111,7 @@ func (o *series) report(s *report.Scenario, pods int) {
 	}
 }
 
-// sort adds up requests that write, those of them that write events, and those that read.
+// sort adds up writes, writes of events, and reads.
 func sort(sent local.Requests) (writes, events, reads float64) {
 	for request, n := range sent {
 		verb, resource, _ := strings.Cut(request[strings.Index(request, " ")+1:], " ")

@@ -18,16 +18,19 @@ import (
 )
 
 const (
-	// nap is how long the webhooks of sleepy tenants take for each write.
+	// nap is the time that the webhooks of sleepy tenants take for each write.
 	nap = 5 * time.Second
-	// sleepyFew is a number of sleepy tenants that could hold all workers if these were shared.
+	// sleepyFew is a number of sleepy tenants that could occupy all workers if
+	// these were shared.
 	sleepyFew = 4
-	// sleepyObjects is how many objects each sleepy tenant has that lead to writes, sleepyEvery how often all of them change.
+	// sleepyObjects is the number of objects of each sleepy tenant that cause
+	// writes, sleepyEvery the interval at which all of them change.
 	sleepyObjects, sleepyEvery = 40, 5 * time.Second
 )
 
-// sleepy measures what tenants feel of others whose webhooks sleep. The sleepy ones are External tenants of one control plane: for the
-// syncer each is a tenant of its own, and the machine need not carry a control plane for each.
+// sleepy measures how tenants with slow webhooks affect others. The sleepy
+// tenants are External ones with one control plane: for the syncer each is a
+// tenant, and the machine does not have to run a control plane for each.
 func (w *world) sleepy(ctx context.Context) (err error) {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
@@ -62,7 +65,8 @@ func (w *world) sleepy(ctx context.Context) (err error) {
 	return w.publish(s)
 }
 
-// bed is where sleepy tenants are: before a control plane that delays writes.
+// bed is the home of sleepy tenants: a proxy that delays writes to a control
+// plane.
 type bed struct {
 	world     *world
 	behind    *local.Tenant
@@ -88,7 +92,8 @@ func (w *world) bed(ctx context.Context) (*bed, error) {
 	return b, nil
 }
 
-// sleepyPod is a pod that the syncer rejects, which it says in an event: a write to the tenant.
+// sleepyPod returns a pod that the syncer rejects. It reports the rejection in
+// an event, which is a write to the tenant.
 func sleepyPod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("sleepy-%02d", i)},
@@ -96,7 +101,7 @@ func sleepyPod(i int) *corev1.Pod {
 	}
 }
 
-// fill has so many sleepers.
+// fill adjusts the number of sleepers.
 func (b *bed) fill(ctx context.Context, n int) error {
 	kubeconfig, err := b.apiserver.Kubeconfig()
 	if err != nil {
@@ -117,7 +122,7 @@ func (b *bed) fill(ctx context.Context, n int) error {
 	return err
 }
 
-// beside measures a light load while the sleepers have work.
+// beside measures a light load while the syncer works for the sleepers.
 func (b *bed) beside(ctx context.Context, others place) (measured stages, err error) {
 	undo := b.apiserver.On(func(r *http.Request) bool { return r.Method != http.MethodGet }, local.Delay(nap))
 	defer undo()
@@ -129,12 +134,12 @@ func (b *bed) beside(ctx context.Context, others place) (measured stages, err er
 	return b.world.trickle(ctx, others)
 }
 
-// wake changes all objects of the sleepers again and again, until ctx ends.
+// wake keeps changing all objects of the sleepers until ctx ends.
 func (b *bed) wake(ctx context.Context) {
 	for n := 0; ; n++ {
 		for i := range sleepyObjects {
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/nap":"%d"}}}`, n)
-			// The next one comes soon.
+			// Ignores errors: the next change follows soon.
 			_ = b.behind.Client.Patch(ctx, sleepyPod(i), client.RawPatch("application/merge-patch+json", patch))
 		}
 		select {
@@ -145,7 +150,7 @@ func (b *bed) wake(ctx context.Context) {
 	}
 }
 
-// remove removes the sleepers and what they share.
+// remove deletes the sleepers and what they share.
 func (b *bed) remove(ctx context.Context) error {
 	defer b.apiserver.Close()
 	return b.world.removeTenants(ctx, append(b.sleepers, b.behind))

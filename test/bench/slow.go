@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// slowID is the ID of a validator that takes its time, slowTime is how much.
+	// slowID is the ID of a slow validator, slowTime the time that it takes.
 	slowID, slowTime = "slow", 10 * time.Millisecond
-	// slowCommand is the command of vc-bench that is a syncer with this validator, and slowTenant the flag that names the tenant.
+	// slowCommand is the subcommand of vc-bench that runs a syncer with this
+	// validator, and slowTenant the flag with the tenant.
 	slowCommand, slowTenant = "slow-syncer", "slow-tenant"
 )
 
-// slow is a validator that takes its time for the pods of one tenant.
+// slow is a validator that is slow for the pods of one tenant.
 type slow struct {
 	plugins.TenantLocks
 
 	tenant string
 }
 
-// newSlowSyncer makes the command of a syncer with a slow validator.
+// newSlowSyncer returns the command of a syncer with the slow validator.
 func newSlowSyncer() *cobra.Command {
 	v := &slow{}
 	command := app.NewCommand(plugins.Registration{ID: slowID, InitFn: func(plugins.Environment) (plugins.Validator, error) { return v, nil }})
@@ -34,16 +35,16 @@ func newSlowSyncer() *cobra.Command {
 	return command
 }
 
-// Name is what messages call it.
+// Name returns the name that messages use.
 func (*slow) Name() string { return slowID }
 
-// Kinds are those that it watches.
+// Kinds returns the validated kinds.
 func (*slow) Kinds() []schema.GroupKind { return []schema.GroupKind{{Kind: "Pod"}} }
 
-// Locker is the lock of a tenant.
+// Locker returns the lock of a tenant.
 func (s *slow) Locker(tenant string) plugins.Locker { return s.Of(tenant) }
 
-// Validate takes its time.
+// Validate sleeps for the pods of the tenant.
 func (s *slow) Validate(ctx context.Context, r plugins.Request) error {
 	if r.Tenant.Key != s.tenant {
 		return nil

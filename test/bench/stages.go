@@ -7,19 +7,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
-// Names of stages that others ask for. whole is all of them together.
+// The names of some stages; whole is all stages together.
 const down, up, whole = "down", "up", "create to Running"
 
-// stages are the times that pods took from the answer to their creation until they ran, and for each part of the way.
+// stages has the times that pods took from the response to their creation until
+// they ran, in total and by stage.
 type stages struct {
-	// down is until the super cluster shows the copy, scheduling until it shows a node, starting until it shows it running, and up
-	// until the tenant shows that.
+	// down ends when the super cluster has the copy, scheduling when the copy
+	// has a node, starting when it runs, and up when the tenant sees it run.
 	down, scheduling, starting, up []time.Duration
-	// whole is from the beginning to the end.
+	// whole is the total.
 	whole []time.Duration
 }
 
-// stages are the times of the pods of a group; the empty group is all pods.
+// stages returns the times of the pods of a group; the empty group is all pods.
 func (l *load) stages(group string) stages {
 	s := stages{starting: l.spans(group, bound, ran), whole: l.spans(group, created, l.running())}
 	if l.direct {
@@ -30,7 +31,8 @@ func (l *load) stages(group string) stages {
 	return s
 }
 
-// parts are the stages with their names, in their order. Pods that were created directly have fewer.
+// parts returns the stages with their names, in order. Pods that were created
+// directly have fewer.
 func (s stages) parts() []part {
 	parts := []part{
 		{down, s.down}, {"scheduling", s.scheduling}, {"starting", s.starting}, {up, s.up}, {whole, s.whole},
@@ -44,7 +46,7 @@ type part struct {
 	times []time.Duration
 }
 
-// and are the times of both.
+// and returns the times of both.
 func (s stages) and(other stages) stages {
 	return stages{
 		down: slices.Concat(s.down, other.down), scheduling: slices.Concat(s.scheduling, other.scheduling),
@@ -53,7 +55,9 @@ func (s stages) and(other stages) stages {
 	}
 }
 
-// report adds a run's rows, and returns them by the names of the stages. What is before these tells them from those of other pods.
+// report adds the rows of a run, and returns them by the names of the stages.
+// The names of the rows begin with before, which distinguishes them from those
+// of other pods.
 func (s stages) report(to *report.Scenario, before string) map[string]*report.Latency {
 	rows := map[string]*report.Latency{}
 	for _, part := range s.parts() {
@@ -62,7 +66,7 @@ func (s stages) report(to *report.Scenario, before string) map[string]*report.La
 	return rows
 }
 
-// lines draws the stages of the names; without any, all.
+// lines returns the distributions of the named stages; without names, of all.
 func (s stages) lines(before string, names ...string) []report.Line {
 	var lines []report.Line
 	for _, part := range s.parts() {
@@ -73,7 +77,7 @@ func (s stages) lines(before string, names ...string) []report.Line {
 	return lines
 }
 
-// latencyChart draws how times are distributed.
+// latencyChart returns a chart of distributions of times.
 func latencyChart(name, title string, lines ...[]report.Line) *report.Chart {
 	return &report.Chart{
 		Name: name, Title: title, X: "milliseconds", Y: "share of the pods, %", LogX: true, Lines: slices.Concat(lines...),

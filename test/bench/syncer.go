@@ -22,15 +22,17 @@ import (
 )
 
 const (
-	// poll is how often the metrics of a syncer are read that something is expected of.
+	// poll is the interval at which the metrics of a syncer are scraped while
+	// waiting.
 	poll = 200 * time.Millisecond
-	// quiet is how long a syncer sends no request before it counts as settled.
+	// quiet is the time without requests after which a syncer counts as
+	// settled.
 	quiet = 3 * time.Second
-	// patience is how long anything may take that makes no progress.
+	// patience is the time that an operation may take without progress.
 	patience = 2 * time.Minute
 )
 
-// syncer is the syncer that is measured.
+// syncer is the measured syncer.
 type syncer struct {
 	process *local.SyncerProcess
 	address string
@@ -38,7 +40,8 @@ type syncer struct {
 	client  *http.Client
 }
 
-// startSyncer starts a syncer, with further arguments, and waits until its metrics can be read.
+// startSyncer starts a syncer with further arguments, and waits until its
+// metrics can be scraped.
 func (w *world) startSyncer(ctx context.Context, args ...string) error {
 	if err := w.launchSyncer(ctx, args...); err != nil {
 		return err
@@ -51,7 +54,8 @@ func (w *world) launchSyncer(ctx context.Context, args ...string) error {
 	return w.launch(ctx, filepath.Join(w.opts.Binaries, "vc-syncer"), args...)
 }
 
-// startOtherSyncer starts a program that is a syncer if it gets these arguments first, and waits until its metrics can be read.
+// startOtherSyncer starts a program that runs a syncer if these arguments come
+// first, and waits until its metrics can be scraped.
 func (w *world) startOtherSyncer(ctx context.Context, program string, args ...string) error {
 	if err := w.launch(ctx, program, args...); err != nil {
 		return err
@@ -69,7 +73,7 @@ func (w *world) launch(ctx context.Context, program string, args ...string) erro
 	if err != nil {
 		return err
 	}
-	// The certificate is one that the syncer made for itself.
+	// The syncer's certificate is self-signed.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	w.syncer = &syncer{process, address, w.access.token, &http.Client{Transport: transport}}
 	return nil
@@ -86,36 +90,37 @@ func (w *world) stopSyncer() error {
 	return s.process.Stop()
 }
 
-// restartSyncer starts a new syncer in the place of the one that runs.
+// restartSyncer replaces the running syncer with a new one.
 func (w *world) restartSyncer(ctx context.Context, args ...string) error {
 	return errors.Join(w.stopSyncer(), w.startSyncer(ctx, args...))
 }
 
-// freeAddress is an address of this machine that nobody listens at.
+// freeAddress returns an address of this machine with a free port.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+		return "", fmt.Errorf("find a free port: %w", err)
 	}
 	return listener.Addr().String(), listener.Close()
 }
 
-// sample is what a syncer tells of itself, and the operating system of it.
+// sample is the state of a syncer, from its metrics and the operating system.
 type sample struct {
 	measure.Usage
 
-	// Goroutines, Files and Watches are how many there are.
+	// Goroutines, Files and Watches are current numbers.
 	Goroutines, Files, Watches float64
-	// Requests were sent to apiservers so far, without Opened, which opened watches.
+	// Requests counts the requests so far, except watches; Opened counts those.
 	Requests local.Requests
 	Opened   float64
-	// Ready is how many tenants are carried.
+	// Ready is the number of tenants that are synced.
 	Ready float64
-	// Patrols is how many rounds there were.
+	// Patrols is the number of patrol rounds.
 	Patrols float64
 }
 
-// sample reads what the syncer stands at. What the system tells comes first: reading metrics costs the syncer time.
+// sample reads the state of the syncer. It asks the operating system first,
+// since scraping metrics costs the syncer CPU.
 func (s *syncer) sample(ctx context.Context) (sample, error) {
 	usage, err := measure.UsageOf(s.process.PID())
 	if err != nil {
@@ -128,23 +133,23 @@ func (s *syncer) sample(ctx context.Context) (sample, error) {
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return sample{}, fmt.Errorf("reading the syncer's metrics: %w", err)
+		return sample{}, fmt.Errorf("scrape the syncer's metrics: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return sample{}, fmt.Errorf("reading the syncer's metrics: %s", answer.Status)
+		return sample{}, fmt.Errorf("scrape the syncer's metrics: %s", answer.Status)
 	}
 	read, err := parse(answer.Body)
 	read.Usage = usage
 	return read, err
 }
 
-// parse reads metrics in the text format of Prometheus.
+// parse parses metrics in the text format of Prometheus.
 func parse(text io.Reader) (sample, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
-		return sample{}, fmt.Errorf("reading the syncer's metrics: %w", err)
+		return sample{}, fmt.Errorf("parse the syncer's metrics: %w", err)
 	}
 	s := sample{
 		Goroutines: sum(families["go_goroutines"]),
@@ -166,7 +171,8 @@ func parse(text io.Reader) (sample, error) {
 	return s, nil
 }
 
-// count adds requests of a kind. Those that ask who reads the metrics are left out.
+// count adds requests, except the reviews that authenticate and authorize
+// scrapes.
 func (s *sample) count(of map[string]string, n float64) {
 	switch {
 	case of["verb"] == "watch":
@@ -196,7 +202,7 @@ func labels(m *dto.Metric) map[string]string {
 	return out
 }
 
-// awaitSyncer waits until what a syncer tells is as wanted.
+// awaitSyncer waits until a sample of the syncer is as wanted.
 func (w *world) awaitSyncer(ctx context.Context, wanted func(sample) bool) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
@@ -205,12 +211,12 @@ func (w *world) awaitSyncer(ctx context.Context, wanted func(sample) bool) error
 		return err == nil && wanted(now), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the syncer: %w", errors.Join(err, last))
+		return fmt.Errorf("wait for the syncer: %w", errors.Join(err, last))
 	}
 	return nil
 }
 
-// settle waits until the syncer sends nothing any more, and returns what it stands at.
+// settle waits until the syncer sends no more requests, and returns a sample.
 func (w *world) settle(ctx context.Context) (sample, error) {
 	var last sample
 	since := time.Now()
@@ -224,5 +230,5 @@ func (w *world) settle(ctx context.Context) (sample, error) {
 	return last, err
 }
 
-// usage is what the syncer's process has used so far.
+// usage returns the resource usage of the syncer's process.
 func (s *syncer) usage() (measure.Usage, error) { return measure.UsageOf(s.process.PID()) }

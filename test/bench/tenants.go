@@ -19,13 +19,15 @@ import (
 )
 
 const (
-	// starting is how many control planes are started at a time.
+	// starting is the number of control planes that start at a time.
 	starting = 4
-	// kubeconfigKey is the key of the Secret of a VirtualCluster of provisioner External.
+	// kubeconfigKey is the key in the Secret of a VirtualCluster with the
+	// provisioner External.
 	kubeconfigKey = "kubeconfig"
 )
 
-// tenants has the super cluster have exactly so many tenants, each with a control plane of its own that has run a pod.
+// tenants creates or deletes tenants until there are n, each with a control
+// plane of its own that has run a pod.
 func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
 	if n < len(w.fleet) {
 		surplus := w.fleet[n:]
@@ -45,7 +47,8 @@ func (w *world) tenants(ctx context.Context, n int) ([]*local.Tenant, error) {
 	return w.fleet, nil
 }
 
-// newTenants makes tenants of a name, with numbers from first, each of which runs a pod on each node.
+// newTenants creates tenants with a name and numbers from first, each of which
+// runs a pod on each node.
 func (w *world) newTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
 	made, err := w.emptyTenants(ctx, name, first, count)
 	if err != nil {
@@ -54,7 +57,7 @@ func (w *world) newTenants(ctx context.Context, name string, first, count int) (
 	return made, w.populate(ctx, made)
 }
 
-// emptyTenants makes tenants of a name, with numbers from first.
+// emptyTenants creates tenants with a name and numbers from first.
 func (w *world) emptyTenants(ctx context.Context, name string, first, count int) ([]*local.Tenant, error) {
 	made := make([]*local.Tenant, count)
 	group, ctx := errgroup.WithContext(ctx)
@@ -68,16 +71,16 @@ func (w *world) emptyTenants(ctx context.Context, name string, first, count int)
 	return made, group.Wait()
 }
 
-// newTenant makes a tenant and waits until it is ready.
+// newTenant creates a tenant and waits until it is ready.
 func (w *world) newTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*local.Tenant, error) {
 	if err := w.super.Client.Create(ctx, vc); err != nil {
-		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
+		return nil, fmt.Errorf("create the VirtualCluster: %w", err)
 	}
 	return w.awaitTenant(ctx, vc)
 }
 
-// awaitTenant waits until a tenant is ready. Control planes that start take the time that they need as long as any of them makes
-// progress.
+// awaitTenant waits until a tenant is ready. It waits as long as any of the
+// control planes makes progress.
 func (w *world) awaitTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*local.Tenant, error) {
 	for began := time.Now(); ; {
 		err := w.super.WaitReady(ctx, vc)
@@ -90,12 +93,13 @@ func (w *world) awaitTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	}
 }
 
-// populate has each tenant run a pod on each node for as long as there is the tenant, as one that is used does: the first pod there
-// costs a virtual node, and the first of all a namespace.
+// populate creates a pod of each tenant on each node, which exists as long as
+// the tenant, as in a tenant in use: the first pod on a node costs a virtual
+// node, and the first of all a namespace.
 func (w *world) populate(ctx context.Context, tenants []*local.Tenant) error {
 	nodes := &corev1.NodeList{}
 	if err := w.super.Client.List(ctx, nodes); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+		return fmt.Errorf("list nodes: %w", err)
 	}
 	for _, t := range tenants {
 		key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"}
@@ -119,12 +123,12 @@ func (w *world) populate(ctx context.Context, tenants []*local.Tenant) error {
 	return l.await(ctx, "", shown, len(tenants)*len(nodes.Items))
 }
 
-// removeTenants removes tenants and waits until they are gone.
+// removeTenants deletes tenants and waits until they are gone.
 func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) error {
 	w.progress.sayf("removing tenants, %d of them", len(tenants))
 	for _, t := range tenants {
 		if err := w.super.Client.Delete(ctx, t.VC); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing tenant %s: %w", t.VC.Name, err)
+			return fmt.Errorf("delete tenant %s: %w", t.VC.Name, err)
 		}
 	}
 	for _, t := range tenants {
@@ -135,7 +139,8 @@ func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) erro
 	return nil
 }
 
-// virtualCluster returns a tenant's, whose pods' copies are found by the label of their load.
+// virtualCluster returns the VirtualCluster of a tenant. The copies of its pods
+// have the label of their load.
 func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
 	return &tenancyv1alpha1.VirtualCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name},
@@ -145,7 +150,8 @@ func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
 	}
 }
 
-// external makes a tenant whose control plane runs elsewhere, by a kubeconfig in a Secret of the tenant's name, and waits until it is ready.
+// external creates a tenant with the provisioner External and a kubeconfig in a
+// Secret of the tenant's name, and waits until it is ready.
 func (w *world) external(ctx context.Context, name string, kubeconfig []byte) (*local.Tenant, error) {
 	vc, err := w.createExternal(ctx, name, kubeconfig)
 	if err != nil {
@@ -154,30 +160,31 @@ func (w *world) external(ctx context.Context, name string, kubeconfig []byte) (*
 	return w.awaitTenant(ctx, vc)
 }
 
-// createExternal does the same and does not wait. A Secret that exists is changed.
+// createExternal does the same and does not wait. It updates a Secret that
+// exists.
 func (w *world) createExternal(ctx context.Context, name string, kubeconfig []byte) (*tenancyv1alpha1.VirtualCluster, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: name}}
 	if _, err := controllerutil.CreateOrUpdate(ctx, w.super.Client, secret, func() error {
 		secret.Data = map[string][]byte{kubeconfigKey: kubeconfig}
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig of %s: %w", name, err)
+		return nil, fmt.Errorf("write the kubeconfig of %s: %w", name, err)
 	}
 	vc := virtualCluster(name)
 	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
 	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: name}
 	if err := w.super.Client.Create(ctx, vc); err != nil {
-		return nil, fmt.Errorf("creating the VirtualCluster: %w", err)
+		return nil, fmt.Errorf("create the VirtualCluster: %w", err)
 	}
 	return vc, nil
 }
 
-// kubeconfigOf is the kubeconfig that a tenant's admin gets.
+// kubeconfigOf returns the kubeconfig of a tenant's admin.
 func (w *world) kubeconfigOf(ctx context.Context, t *local.Tenant) ([]byte, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
 	if err := w.super.Client.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", t.VC.Name, err)
+		return nil, fmt.Errorf("read the kubeconfig of %s: %w", t.VC.Name, err)
 	}
 	return secret.Data[names.AdminKubeconfigKey], nil
 }
@@ -189,22 +196,23 @@ func awaitObject(ctx context.Context, c client.Client, key client.ObjectKey, obj
 		return err == nil, client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %T %s: %w", obj, key, err)
+		return fmt.Errorf("wait for %T %s: %w", obj, key, err)
 	}
 	return nil
 }
 
-// awaitGone deletes an object of the super cluster, unless that has been done, and waits until it is gone.
+// awaitGone deletes an object of the super cluster, unless it is being deleted
+// already, and waits until it is gone.
 func (w *world) awaitGone(ctx context.Context, obj client.Object) error {
 	if err := w.super.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("delete %T %s: %w", obj, obj.GetName(), err)
 	}
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		err := w.super.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the end of %T %s: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("wait for the deletion of %T %s: %w", obj, obj.GetName(), err)
 	}
 	return nil
 }

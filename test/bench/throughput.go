@@ -9,7 +9,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 )
 
-// throughput measures as many pods as can be, at each size.
+// throughput measures the maximum throughput at each size.
 func (w *world) throughput(ctx context.Context) error {
 	sizes, err := w.opts.throughputs()
 	if err != nil {
@@ -23,7 +23,8 @@ func (w *world) throughput(ctx context.Context) error {
 	return nil
 }
 
-// throughputOf measures throughput at a size, run by run: directly, then by tenants.
+// throughputOf measures throughput at a size. Each run creates the pods
+// directly, then in tenants.
 func (w *world) throughputOf(ctx context.Context, size size) error {
 	tenants, err := w.tenants(ctx, size.tenants)
 	if err != nil {
@@ -34,7 +35,7 @@ func (w *world) throughputOf(ctx context.Context, size size) error {
 		return err
 	}
 	s := &report.Scenario{Name: "throughput", Size: size.String()}
-	s.Notef("as fast as one stream of creations a tenant can; the same pods in as many namespaces are created directly before each run")
+	s.Notef("one stream of creations a tenant, without a rate limit; the same pods in as many namespaces are created directly before each run")
 	file := fmt.Sprintf("%d-%d-", size.pods, size.tenants)
 	chart := &report.Chart{Name: file + "pods", Title: "Pods that run, " + size.String(), X: "seconds", Y: "pods"}
 	var directStages, viaStages stages
@@ -56,24 +57,27 @@ func (w *world) throughputOf(ctx context.Context, size size) error {
 		}
 	}
 	s.Charts = []*report.Chart{
-		chart, latencyChart(file+"latency", "Latency as fast as can be, "+size.String(), viaStages.lines(""), directStages.lines("directly: ", whole)),
+		chart, latencyChart(file+"latency", "Latency at maximum throughput, "+size.String(), viaStages.lines(""), directStages.lines("directly: ", whole)),
 	}
 	return w.publish(s)
 }
 
-// flood is what came of a load that was as fast as can be.
+// flood is the result of a load without a rate limit.
 type flood struct {
 	began  time.Time
 	ran    []time.Time
 	stages stages
-	// removing is how long the removal took, lag how long after its super pod each tenant's pod was gone.
+	// removing is the time of the deletion, lag has the time from the deletion
+	// of each super pod to that of the tenant's pod.
 	removing time.Duration
 	lag      []time.Duration
-	// before, full and after are what the syncer used until the load began, until all pods ran, and until all were gone.
+	// before, full and after are the usage of the syncer before the load, when
+	// all pods ran, and when all were gone.
 	before, full, after measure.Usage
 }
 
-// flood creates pods as fast as can be, waits until they run, and removes them.
+// flood creates pods as fast as possible, waits until they run, and deletes
+// them.
 func (w *world) flood(ctx context.Context, p place, size size) (*flood, error) {
 	l, err := w.newLoad(ctx, p)
 	if err != nil {
@@ -100,14 +104,14 @@ func (w *world) flood(ctx context.Context, p place, size size) (*flood, error) {
 	return f, err
 }
 
-// rate is how many pods a second came to run.
+// rate returns the number of pods a second that came to run.
 func (f *flood) rate() float64 {
 	return float64(len(f.ran)) / f.ran[len(f.ran)-1].Sub(f.began).Seconds()
 }
 
 func (f *flood) growth(name string) report.Line { return report.Growth(name, f.began, f.ran) }
 
-// report adds the rows of a run, beside those of the same run directly.
+// report adds the rows of a run, compared with those of the same run directly.
 func (f *flood) report(s *report.Scenario, direct *flood, size size) {
 	n := size.pods
 	s.Add("pods a second, directly", "", direct.rate(), n)

@@ -14,10 +14,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// first and others are the groups of the pods of the first tenant and of the others.
+// first and others are the groups of the pods of the first tenant and of the
+// others.
 const first, others = "first", "others"
 
-// validation measures what validators cost: nothing is validated; a quota is; and a validator is slow for the first tenant.
+// validation measures the cost of validators: without any, with a quota, and
+// with a validator that is slow for the first tenant.
 func (w *world) validation(ctx context.Context) (err error) {
 	tenants, err := w.tenants(ctx, w.opts.Tenants)
 	if err != nil {
@@ -27,11 +29,11 @@ func (w *world) validation(ctx context.Context) (err error) {
 		return err
 	}
 	s := &report.Scenario{Name: "validation", Size: fmt.Sprintf("%d pods each in %d tenants", w.opts.ValidationPods, len(tenants))}
-	s.Notef("as fast as one stream of creations a tenant can; slow is a validator that takes %s for each pod of the first tenant", slowTime)
+	s.Notef("one stream of creations a tenant, without a rate limit; slow is a validator that takes %s for each pod of the first tenant", slowTime)
 	defer func() { err = errors.Join(err, w.restartSyncer(context.WithoutCancel(ctx))) }()
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("looking for this program: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
 	const on = "--enable-quota-validation"
 	ways := []struct {
@@ -56,19 +58,20 @@ func (w *world) validation(ctx context.Context) (err error) {
 	return w.publish(s)
 }
 
-// limit gives tenants a quota that nobody reaches.
+// limit gives tenants a quota that they do not reach.
 func (w *world) limit(ctx context.Context, tenants []*local.Tenant) error {
 	for _, t := range tenants {
 		limited := t.VC.DeepCopy()
 		limited.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: tenancyv1alpha1.Limits{"pods": "100k", "count/configmaps": "100k"}}
 		if err := w.super.Client.Patch(ctx, limited, client.MergeFrom(t.VC)); err != nil {
-			return fmt.Errorf("giving tenant %s a quota: %w", t.Key(), err)
+			return fmt.Errorf("set a quota for tenant %s: %w", t.Key(), err)
 		}
 	}
 	return nil
 }
 
-// validated has all tenants create pods as fast as they can, and adds the rows of the run.
+// validated creates pods in all tenants as fast as possible, and adds the rows
+// of the run.
 func (w *world) validated(ctx context.Context, s *report.Scenario, p place, before string) error {
 	if err := w.awaitSyncer(ctx, func(now sample) bool { return now.Ready >= float64(len(p.targets)) }); err != nil {
 		return err

@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watch follows the load's pods in a namespace, or in all of them, until ctx ends. A connection that breaks is opened again.
+// watch watches the load's pods in a namespace, or in all of them, until ctx
+// ends. It reconnects when a connection breaks.
 func (l *load) watch(ctx context.Context, t target, seen func(*corev1.Pod, watch.EventType, time.Time)) error {
 	list := &corev1.PodList{}
 	selector := client.MatchingLabels{ofLoad: l.name}
 	if err := t.client.List(ctx, list, client.InNamespace(t.namespace), selector); err != nil {
-		return fmt.Errorf("listing pods: %w", err)
+		return fmt.Errorf("list pods: %w", err)
 	}
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -27,12 +28,12 @@ func (l *load) watch(ctx context.Context, t target, seen func(*corev1.Pod, watch
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("watching pods: %w", err)
+		return fmt.Errorf("watch pods: %w", err)
 	}
 	l.follow.Go(func() {
 		for event := range w.ResultChan() {
 			if event.Type == watch.Error {
-				l.broken <- fmt.Errorf("watching pods: %w", apierrors.FromObject(event.Object))
+				l.broken <- fmt.Errorf("watch pods: %w", apierrors.FromObject(event.Object))
 				return
 			}
 			if pod, ok := event.Object.(*corev1.Pod); ok {
@@ -43,8 +44,8 @@ func (l *load) watch(ctx context.Context, t target, seen func(*corev1.Pod, watch
 	return nil
 }
 
-// seenInSuper notes what a watch of the super cluster shows. The name of a copy is that of its pod, and no two pods of a load
-// share one.
+// seenInSuper records a watch event of the super cluster. A copy has the name
+// of its pod, which is unique within a load.
 func (l *load) seenInSuper(pod *corev1.Pod, event watch.EventType, at time.Time) {
 	if event == watch.Deleted {
 		l.note(pod.Name, superGone, at)
@@ -59,7 +60,7 @@ func (l *load) seenInSuper(pod *corev1.Pod, event watch.EventType, at time.Time)
 	}
 }
 
-// seenInTenant notes what a watch of a tenant shows.
+// seenInTenant records a watch event of a tenant.
 func (l *load) seenInTenant(pod *corev1.Pod, event watch.EventType, at time.Time) {
 	switch {
 	case event == watch.Deleted:

@@ -14,16 +14,19 @@ import (
 )
 
 const (
-	// finest is the shortest time that others are compared with: what is less is measured with too much noise.
+	// finest is the shortest time that is used in a ratio: shorter ones are
+	// mostly noise.
 	finest = 100 * time.Microsecond
-	// heavyWeight is the weight of every other tenant, the rest have lightWeight.
+	// heavyWeight is the weight of every other tenant, the rest have
+	// lightWeight.
 	heavyWeight, lightWeight = 10, 1
 )
 
-// weights measures the service that tenants of different weights get while all have work: pods are created while no syncer runs,
-// half of them in tenants of either weight, and then it has to choose.
+// weights measures the service that tenants of different weights get while all
+// have work: half of the pods are created in tenants of either weight while no
+// syncer runs, which then has to prioritize.
 func (w *world) weights(ctx context.Context, s *report.Scenario, tenants []*local.Tenant) error {
-	s.Notef("service is measured while the pods of all tenants wait, half of which have weight %d and half weight %d", lightWeight, heavyWeight)
+	s.Notef("service is measured while the pods of all tenants wait; half of them have weight %d, half weight %d", lightWeight, heavyWeight)
 	if err := w.weigh(ctx, tenants, heavyWeight); err != nil {
 		return err
 	}
@@ -45,14 +48,15 @@ func (w *world) weigh(ctx context.Context, tenants []*local.Tenant, weight int32
 		after := before.DeepCopy()
 		after.Spec.Weight = weight
 		if err := w.super.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("setting the weight of tenant %s: %w", before.Name, err)
+			return fmt.Errorf("set the weight of tenant %s: %w", before.Name, err)
 		}
 	}
 	return nil
 }
 
-// serve has all tenants' pods wait for a syncer, and returns how much more of those of the heavier tenants were copied while pods of
-// all tenants waited, and how many were copied then.
+// serve creates pods in all tenants while no syncer runs, and starts one. It
+// returns the ratio of copies between the heavy and the light tenants while
+// pods of all tenants waited, and the number of copies then.
 func (w *world) serve(ctx context.Context, p place) (share float64, served int, err error) {
 	l, err := w.newLoad(ctx, p)
 	if err != nil {
@@ -83,10 +87,10 @@ func (w *world) serve(ctx context.Context, p place) (share float64, served int, 
 	return share, served, l.remove(ctx)
 }
 
-// groupOf is the group of the pods of a target.
+// groupOf returns the group of the pods of a target.
 func groupOf(target int) string { return fmt.Sprintf("of%d-", target) }
 
-// pourEach creates so many pods in each target, each in a group of its own.
+// pourEach creates a number of pods in each target, with a group for each.
 func (l *load) pourEach(ctx context.Context, pods int) error {
 	streams, ctx := errgroup.WithContext(ctx)
 	for i := range l.targets {
@@ -95,8 +99,10 @@ func (l *load) pourEach(ctx context.Context, pods int) error {
 	return streams.Wait()
 }
 
-// ratioOfService compares how many moments the members of two groups had, on average, from when all members had begun until the first was
-// done: they do not begin together. The moments of each member are in their order.
+// ratioOfService compares the average number of moments that the members of two
+// groups had. It counts from the time at which all members had begun, since
+// they do not begin together, until the first was done. The moments of each
+// member must be sorted.
 func ratioOfService(a, b [][]time.Time) (ratio float64, served int) {
 	all := slices.Concat(a, b)
 	from, upTo := all[0][0], all[0][len(all[0])-1]

@@ -24,10 +24,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// mine is the namespace of what the program makes in the super cluster, and begins the names of the rest.
+// mine is the namespace of the program's objects in the super cluster, and the
+// prefix of the names of cluster-scoped ones.
 const mine = "vc-bench"
 
-// world is what scenarios run on: a super cluster, a syncer, and tenants that scenarios share.
+// world is the environment of scenarios: a super cluster, a syncer, and tenants
+// that scenarios share.
 type world struct {
 	opts     Options
 	out      io.Writer
@@ -35,10 +37,11 @@ type world struct {
 	progress *progress
 	report   *report.Report
 
-	// dir holds data, which goes with the program.
+	// dir has temporary data, which is deleted at the end.
 	dir   string
 	super *local.SuperCluster
-	// started is set if the super cluster is the program's own, claimed when it has the program's namespace.
+	// started reports whether the program started the super cluster, claimed
+	// whether it created its namespace there.
 	started, claimed bool
 	access           access
 	log              *os.File
@@ -48,13 +51,13 @@ type world struct {
 	lookups          lookups
 }
 
-// start brings up the super cluster and a syncer.
+// start starts the super cluster and a syncer.
 func (w *world) start(ctx context.Context) (err error) {
 	if w.dir, err = os.MkdirTemp("", "vc-bench-"); err != nil {
-		return fmt.Errorf("making a directory for data: %w", err)
+		return fmt.Errorf("create a directory for data: %w", err)
 	}
 	if w.log, err = os.Create(filepath.Join(w.results, "vc-syncer.log")); err != nil {
-		return fmt.Errorf("making the syncer's log: %w", err)
+		return fmt.Errorf("create the syncer's log: %w", err)
 	}
 	if err := w.findSuper(ctx); err != nil {
 		return err
@@ -71,21 +74,22 @@ func (w *world) start(ctx context.Context) (err error) {
 	return w.startSyncer(ctx)
 }
 
-// claim makes the namespace that all else is made in, and sees to it that nobody else does.
+// claim creates the namespace for the program's objects, which also serves as a
+// lock.
 func (w *world) claim(ctx context.Context) error {
 	err := w.super.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}})
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("the super cluster has a namespace %s: another vc-bench works there, or one that was killed has left it; "+
-			"in that case, delete it while a vc-syncer runs", mine)
+		return fmt.Errorf("the super cluster has a namespace %s: another vc-bench is running there, or one was killed; "+
+			"in the latter case, delete the namespace while a vc-syncer runs", mine)
 	}
 	if err != nil {
-		return fmt.Errorf("making the namespace %s in the super cluster: %w", mine, err)
+		return fmt.Errorf("create the namespace %s in the super cluster: %w", mine, err)
 	}
 	w.claimed = true
 	return nil
 }
 
-// findSuper starts a super cluster, or connects to the one that there is.
+// findSuper starts a super cluster, or connects to the existing one.
 func (w *world) findSuper(ctx context.Context) (err error) {
 	if w.opts.Kubeconfig == "" {
 		w.progress.sayf("starting a super cluster with %d nodes", w.opts.Nodes)
@@ -95,7 +99,7 @@ func (w *world) findSuper(ctx context.Context) (err error) {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", w.opts.Kubeconfig)
 	if err != nil {
-		return fmt.Errorf("reading --kubeconfig: %w", err)
+		return fmt.Errorf("read --kubeconfig: %w", err)
 	}
 	config.QPS = -1
 	c, err := local.NewClient(config)
@@ -103,7 +107,8 @@ func (w *world) findSuper(ctx context.Context) (err error) {
 	return err
 }
 
-// controlPlane starts a control plane that is a process of its own. Its log is kept with the results.
+// controlPlane starts a control plane as a process of its own. Its log is kept
+// with the results.
 func (w *world) controlPlane(ctx context.Context, name string, args ...string) (*local.SuperCluster, error) {
 	dir := filepath.Join(w.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -119,7 +124,7 @@ func (w *world) controlPlane(ctx context.Context, name string, args ...string) (
 	return local.StartBinary(ctx, filepath.Join(w.opts.Binaries, "vc-standalone"), dir, append([]string{"--syncer=false"}, args...)...)
 }
 
-// describe notes what everything runs on.
+// describe records the environment.
 func (w *world) describe(ctx context.Context) error {
 	d, err := discovery.NewDiscoveryClientForConfig(w.super.Config)
 	if err != nil {
@@ -127,11 +132,11 @@ func (w *world) describe(ctx context.Context) error {
 	}
 	super, err := d.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("asking the super cluster for its version: %w", err)
+		return fmt.Errorf("read the version of the super cluster: %w", err)
 	}
 	nodes := &corev1.NodeList{}
 	if err := w.super.Client.List(ctx, nodes); err != nil {
-		return fmt.Errorf("counting the super cluster's nodes: %w", err)
+		return fmt.Errorf("count the super cluster's nodes: %w", err)
 	}
 	total, _, err := measure.Memory()
 	w.report.Machine = report.Machine{
@@ -141,7 +146,8 @@ func (w *world) describe(ctx context.Context) error {
 	return err
 }
 
-// stop ends everything that was started and, in a super cluster of others, removes all that was made.
+// stop stops everything that was started and deletes the program's objects from
+// an existing super cluster.
 func (w *world) stop(ctx context.Context) error {
 	w.progress.enter("")
 	w.progress.sayf("cleaning up")
@@ -162,13 +168,14 @@ func (w *world) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear removes all that was made in the super cluster, but for the syncer's rights.
+// clear deletes the program's objects in the super cluster, except the roles of
+// the syncer.
 func (w *world) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	namespaces := &corev1.NamespaceList{}
 	if err := w.super.Client.List(ctx, namespaces, client.MatchingLabels{madeBy: mine}); err != nil {
-		return fmt.Errorf("listing what there is to remove: %w", err)
+		return fmt.Errorf("list the objects to delete: %w", err)
 	}
 	all := append(w.made(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mine}})
 	for i := range namespaces.Items {

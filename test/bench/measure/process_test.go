@@ -9,14 +9,14 @@ import (
 
 func TestUsageOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells")
+		t.Skip("needs Linux")
 	}
 	before, err := UsageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if before.Resident < MiB {
-		t.Errorf("this test takes %d bytes, which cannot be", before.Resident)
+		t.Errorf("the test uses %d bytes, which is impossible", before.Resident)
 	}
 	busy := make([]byte, 64*MiB)
 	after := before
@@ -33,13 +33,13 @@ func TestUsageOf(t *testing.T) {
 		t.Errorf("%+v, then %+v after work with 64 MiB", before, after)
 	}
 	if _, err := UsageOf(0); err == nil {
-		t.Error("there is a process 0")
+		t.Error("found a process 0")
 	}
 }
 
 func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells")
+		t.Skip("needs Linux")
 	}
 	total, available, err := Memory()
 	if err != nil {

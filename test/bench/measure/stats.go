@@ -1,4 +1,5 @@
-// Package measure turns samples into figures, and asks the operating system what a process uses.
+// Package measure turns samples into figures, and measures the resource usage
+// of processes.
 package measure
 
 import (
@@ -6,8 +7,9 @@ import (
 	"time"
 )
 
-// Percentile is the smallest sample that p percent of all samples do not exceed (the nearest rank). The samples are
-// sorted. Of no samples it is 0, as where all pods of a tiny size ended in the order that a figure does not count.
+// Percentile returns the smallest sample that at least p percent of the samples
+// do not exceed (nearest rank). The samples must be sorted. It returns 0 for no
+// samples, which happens at tiny sizes, when no pod qualifies for a figure.
 func Percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -16,12 +18,12 @@ func Percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// Median is the middle of the values; of an even number of them, the middle of the two in the middle.
+// Median returns the middle value, or the mean of the two in the middle.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Milliseconds is a duration as figures show it.
+// Milliseconds converts a duration to milliseconds.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

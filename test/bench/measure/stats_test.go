@@ -47,7 +47,7 @@ func TestMedian(t *testing.T) {
 			}
 			for i := range values {
 				if values[i] != tc.values[i] {
-					t.Fatal("the values were put in order in place")
+					t.Fatal("the argument was sorted in place")
 				}
 			}
 		})

@@ -2,7 +2,7 @@ package report
 
 import "math"
 
-// axis maps values to a range of pixels.
+// axis maps values to pixels.
 type axis struct {
 	low, high  float64 // values at the ends
 	from, upTo float64 // pixels at the ends
@@ -10,10 +10,10 @@ type axis struct {
 	ticks      []float64
 }
 
-// wanted is about how many ticks an axis has.
+// wanted is the approximate number of ticks of an axis.
 const wanted = 6
 
-// newAxis makes an axis whose ends are round numbers around low and high.
+// newAxis returns an axis whose ends are round numbers around low and high.
 func newAxis(low, high, from, upTo float64, log bool) axis {
 	a := axis{from: from, upTo: upTo, log: log}
 	if log {
@@ -25,7 +25,7 @@ func newAxis(low, high, from, upTo float64, log bool) axis {
 	return a
 }
 
-// at is the pixel of a value.
+// at returns the pixel of a value.
 func (a axis) at(v float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
@@ -34,7 +34,8 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.upTo-a.from)
 }
 
-// steps are multiples of 1, 2 or 5 times a power of ten, the first at or below low, the last at or above high.
+// steps returns multiples of 1, 2 or 5 times a power of ten, the first at or
+// below low, the last at or above high.
 func steps(low, high float64) []float64 {
 	if high <= low {
 		high = low + 1
@@ -53,7 +54,8 @@ func steps(low, high float64) []float64 {
 	return ticks
 }
 
-// decades are 1, 2 and 5 times powers of ten, from the last at or below low to the first at or above high; both above zero.
+// decades returns 1, 2 and 5 times powers of ten, from the last at or below low
+// to the first at or above high. Both must be positive.
 func decades(low, high float64) []float64 {
 	var ticks []float64
 	for power := math.Floor(math.Log10(low)); ; power++ {

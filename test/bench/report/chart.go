@@ -8,14 +8,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
 
-// Chart is a plot of lines over two axes.
+// Chart is a line chart.
 type Chart struct {
-	// Name is the end of the file's name, after the scenario's.
+	// Name is the last part of the file's name, after the scenario's.
 	Name  string
 	Title string
-	// X and Y are what the axes show.
+	// X and Y are the labels of the axes.
 	X, Y string
-	// LogX gives each power of ten of X the same width.
+	// LogX makes the X axis logarithmic.
 	LogX  bool
 	Lines []Line
 }
@@ -29,13 +29,15 @@ type Line struct {
 // Point is a point of a line.
 type Point struct{ X, Y float64 }
 
-// shares is how finely a distribution is drawn.
+// shares is the resolution of a distribution.
 const shares = 200
 
-// least is the shortest time that is drawn: less is measured with too much noise, and a logarithmic axis has no zero.
+// least is the shortest time in a chart: shorter ones are mostly noise, and a
+// logarithmic axis has no zero.
 const least = 100 * time.Microsecond
 
-// Distribution is the line of how large a share of times, in percent, is at most so many milliseconds. Times must not be empty.
+// Distribution returns the cumulative distribution of times: the share, in
+// percent, of those up to each number of milliseconds. Times must not be empty.
 func Distribution(name string, times []time.Duration) Line {
 	sorted := slices.Sorted(slices.Values(times))
 	line := Line{Name: name}
@@ -46,7 +48,8 @@ func Distribution(name string, times []time.Duration) Line {
 	return line
 }
 
-// Growth is the line of how many of the moments have passed, over seconds since the beginning.
+// Growth returns the number of moments that have passed, by seconds since the
+// start.
 func Growth(name string, began time.Time, moments []time.Time) Line {
 	line := Line{Name: name, Points: []Point{{0, 0}}}
 	for i, at := range slices.SortedFunc(slices.Values(moments), time.Time.Compare) {
@@ -55,12 +58,12 @@ func Growth(name string, began time.Time, moments []time.Time) Line {
 	return line
 }
 
-// Sorted is a line of points in any order.
+// Sorted returns a line of unsorted points.
 func Sorted(name string, points []Point) Line {
 	return Line{Name: name, Points: slices.SortedFunc(slices.Values(points), func(a, b Point) int { return cmp.Compare(a.X, b.X) })}
 }
 
-// bounds are the least and the greatest value on an axis, of all lines.
+// bounds returns the lowest and the highest value on an axis, of all lines.
 func (c *Chart) bounds(of func(Point) float64) (low, high float64) {
 	first := true
 	for _, line := range c.Lines {

@@ -68,7 +68,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestSVG: what is drawn is XML, holds every text, and stays within its frame.
+// TestSVG tests that a chart is XML, contains every text, and stays within its
+// frame.
 func TestSVG(t *testing.T) {
 	c := &Chart{Title: "a < b & c", X: "ms", Y: "share, %", LogX: true, Lines: []Line{
 		{"one", []Point{{0.5, 0}, {70, 100}}}, {"two", []Point{{2, 0}, {9, 100}}},
@@ -101,7 +102,7 @@ func TestSVG(t *testing.T) {
 	}
 	for _, text := range []string{c.Title, c.X, c.Y, "one", "two"} {
 		if !strings.Contains(texts, text+"|") {
-			t.Errorf("%q is not written", text)
+			t.Errorf("no text %q", text)
 		}
 	}
 }

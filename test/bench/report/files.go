@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Write writes the report into a directory, which it makes: results.json, table.txt, and a plot for each chart.
+// Write creates a directory with the report: results.json, table.txt, and a
+// file for each chart.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the directory for results: %w", err)
+		return fmt.Errorf("create the directory for results: %w", err)
 	}
 	files := map[string]func(io.Writer) error{
 		"results.json": r.writeJSON,
@@ -26,10 +27,10 @@ func (r *Report) Write(dir string) error {
 	for name, write := range files {
 		var content bytes.Buffer
 		if err := write(&content); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), content.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
+			return fmt.Errorf("write results: %w", err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package report holds what was measured and shows it: as a table, as JSON, and in plots.
+// Package report shows results as tables, as JSON and as charts.
 package report
 
 import (
@@ -10,64 +10,66 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
 
-// Report is what one call of the program measured.
+// Report is the result of one run of the program.
 type Report struct {
-	// Started is when it began, Took how many seconds it has needed.
+	// Started is the start time, Took the duration in seconds.
 	Started time.Time `json:"started"`
 	Took    float64   `json:"tookSeconds"`
-	// Version is that of the program, Command how it was called.
+	// Version is the version of the program, Command its command line.
 	Version string   `json:"version"`
 	Command []string `json:"command"`
-	// Machine is what it ran on.
+	// Machine describes the environment.
 	Machine Machine `json:"machine"`
-	// Notes hold for all scenarios.
+	// Notes apply to all scenarios.
 	Notes []string `json:"notes,omitempty"`
-	// Scenarios are what was done, in that order.
+	// Scenarios has the results in the order of the runs.
 	Scenarios []*Scenario `json:"scenarios"`
 }
 
-// Machine is what everything ran on.
+// Machine describes the environment of the benchmark.
 type Machine struct {
 	CPUs         int    `json:"cpus"`
 	MemoryMiB    int    `json:"memoryMiB"`
 	Architecture string `json:"architecture"`
 	System       string `json:"system"`
-	// Super is the Kubernetes version of the super cluster, Nodes how many it has.
+	// Super is the Kubernetes version of the super cluster, Nodes its number of
+	// nodes.
 	Super string `json:"super"`
 	Nodes int    `json:"nodes"`
 }
 
-// Scenario is what was measured in one scenario at one size.
+// Scenario is the result of one scenario at one size.
 type Scenario struct {
 	Name string `json:"name"`
 	Size string `json:"size"`
-	// Notes say what a reader has to know to judge the figures.
+	// Notes help to interpret the figures.
 	Notes     []string   `json:"notes,omitempty"`
 	Rows      []*Row     `json:"rows"`
 	Latencies []*Latency `json:"latencies,omitempty"`
-	// Charts are drawn into files of their own.
+	// Charts are written to files of their own.
 	Charts []*Chart `json:"-"`
 }
 
-// Row is a figure, measured once a run.
+// Row is a figure that is measured once a run.
 type Row struct {
 	Name string
 	Unit string
 	Runs []float64
-	// Samples is how many measurements are behind all runs together.
+	// Samples is the number of measurements in all runs together.
 	Samples int
-	// Goal is the figure to reach, if there is one.
+	// Goal is the target value, if there is one.
 	Goal string
 }
 
-// Notef adds a note, unless it is there.
+// Notef adds a note once.
 func (s *Scenario) Notef(format string, args ...any) {
 	if note := fmt.Sprintf(format, args...); !slices.Contains(s.Notes, note) {
 		s.Notes = append(s.Notes, note)
 	}
 }
 
-// Add adds a run's value to the row of that name, and so many samples.
+// Add adds a value of a run, with its number of samples, to the row of that
+// name.
 func (s *Scenario) Add(name, unit string, value float64, samples int) *Row {
 	for _, row := range s.Rows {
 		if row.Name == name {
@@ -86,10 +88,10 @@ func (r *Row) add(value float64, samples int) {
 	r.Samples += samples
 }
 
-// Want says what figure is to be reached.
+// Want sets the target value.
 func (r *Row) Want(goal string) { r.Goal = goal }
 
-// Latency is percentiles of times, in milliseconds.
+// Latency has percentiles of times, in milliseconds.
 type Latency struct {
 	Name string `json:"name"`
 	P50  Row    `json:"p50"`
@@ -97,7 +99,8 @@ type Latency struct {
 	P99  Row    `json:"p99"`
 }
 
-// AddLatency adds a run's percentiles to those of that name. There must be times.
+// AddLatency adds the percentiles of a run to those of that name. Times must
+// not be empty.
 func (s *Scenario) AddLatency(name string, times []time.Duration) *Latency {
 	i := slices.IndexFunc(s.Latencies, func(l *Latency) bool { return l.Name == name })
 	if i < 0 {
@@ -113,10 +116,10 @@ func (s *Scenario) AddLatency(name string, times []time.Duration) *Latency {
 	return l
 }
 
-// Median is the middle of all runs.
+// Median returns the median of all runs.
 func (r *Row) Median() float64 { return measure.Median(r.Runs) }
 
-// MarshalJSON adds what can be computed of the runs.
+// MarshalJSON adds values that are computed from the runs.
 func (r *Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Name    string    `json:"name,omitempty"`

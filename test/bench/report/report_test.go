@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is a scenario with two runs.
+// example returns a scenario with two runs.
 func example() *Scenario {
 	s := &Scenario{Name: "throughput", Size: "4 pods in 2 tenants"}
 	for _, run := range []struct {
@@ -81,7 +81,7 @@ func TestWrite(t *testing.T) {
 	}
 	for _, part := range []string{"vc-bench v1 on 2 CPUs", "(all at once)", "pods a second"} {
 		if !strings.Contains(string(table), part) {
-			t.Errorf("the tables do not have %q", part)
+			t.Errorf("the tables lack %q", part)
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))

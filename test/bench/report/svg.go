@@ -17,17 +17,18 @@ const (
 	tickLength, baselineOffset = 5, 4
 )
 
-// colors are told apart by people who do not see all of them (Okabe and Ito's palette).
+// colors can be told apart by people with color blindness (Okabe and Ito's
+// palette).
 var colors = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 
-// drawing is an SVG that is being written.
+// drawing is an SVG in progress.
 type drawing struct {
 	*bufio.Writer
 
 	x, y axis
 }
 
-// WriteSVG draws the chart.
+// WriteSVG writes the chart as SVG.
 func (c *Chart) WriteSVG(out io.Writer) error {
 	lowX, highX := c.bounds(func(p Point) float64 { return p.X })
 	lowY, highY := c.bounds(func(p Point) float64 { return p.Y })
@@ -48,7 +49,7 @@ func (c *Chart) WriteSVG(out io.Writer) error {
 	return d.Flush()
 }
 
-// printf writes a line. What goes wrong shows when it is flushed.
+// printf writes a line. Errors are returned by the final flush.
 func (d *drawing) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(d, format+"\n", args...)
 }
@@ -84,7 +85,7 @@ func (d *drawing) line(line Line, color string) {
 	d.printf(`<polyline fill="none" stroke="%s" stroke-width="1.8" points="%s"/>`, color, strings.Join(points, " "))
 }
 
-// legend names a line beside the plot, where no line is.
+// legend draws a line's name beside the plot.
 func (d *drawing) legend(i int, name, color string) {
 	x, y := float64(chartWidth-marginRight+2*tickLength), float64(marginTop+legendStep/2+i*legendStep)
 	d.printf(`<path d="M%.1f %.1f h%d" stroke="%s" stroke-width="3"/>`, x, y, legendDash-baselineOffset, color)

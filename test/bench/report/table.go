@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteHead writes what holds for all scenarios.
+// WriteHead writes the description of the environment and the common notes.
 func (r *Report) WriteHead(out io.Writer) error {
 	m := r.Machine
 	_, err := fmt.Fprintf(out, "vc-bench %s on %d CPUs (%s/%s) and %d MiB, a super cluster of Kubernetes %s with %d nodes\n",
@@ -27,7 +27,7 @@ func writeNotes(out io.Writer, notes []string) error {
 	return nil
 }
 
-// WriteTable writes what a scenario measured for people.
+// WriteTable writes the results as text.
 func (s *Scenario) WriteTable(out io.Writer) error {
 	_, _ = fmt.Fprintf(out, "\n%s: %s\n", s.Name, s.Size)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -56,7 +56,8 @@ func (r *Row) title() string {
 	return r.Name + ", " + r.Unit
 }
 
-// width is the length of the longest name, so that both tables of a scenario begin at the same place.
+// width returns the length of the longest name, which aligns both tables of a
+// scenario.
 func (s *Scenario) width() (widest int) {
 	for _, r := range s.Rows {
 		widest = max(widest, len(r.title()))
@@ -67,10 +68,10 @@ func (s *Scenario) width() (widest int) {
 	return widest
 }
 
-// cells are the median and the spread.
+// cells returns the median and the spread.
 func (r *Row) cells() string { return number(r.Median()) + "\t" + r.spread() }
 
-// goal says which percentiles have figures to reach.
+// goal lists the target values of the percentiles.
 func (l *Latency) goal() string {
 	var goals []string
 	for _, p := range []struct{ name, goal string }{{"p50", l.P50.Goal}, {"p90", l.P90.Goal}, {"p99", l.P99.Goal}} {
@@ -81,7 +82,7 @@ func (l *Latency) goal() string {
 	return strings.Join(goals, ", ")
 }
 
-// spread is the least and the greatest run, if there are several.
+// spread returns the minimum and the maximum of several runs.
 func (r *Row) spread() string {
 	if len(r.Runs) < 2 {
 		return ""
@@ -89,7 +90,7 @@ func (r *Row) spread() string {
 	return number(slices.Min(r.Runs)) + " to " + number(slices.Max(r.Runs))
 }
 
-// last is a cell of the last column, which is not aligned.
+// last returns a cell of the last column, which is not aligned.
 func last(cell string) string {
 	if cell == "" {
 		return ""
@@ -97,7 +98,8 @@ func last(cell string) string {
 	return "  " + cell
 }
 
-// number shows three digits, or all before the point.
+// number formats a value with three significant digits, or with all its integer
+// digits.
 func number(v float64) string {
 	switch abs := max(v, -v); {
 	case abs >= 100 || v == float64(int64(v)):
