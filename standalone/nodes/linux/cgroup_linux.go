@@ -16,16 +16,17 @@ import (
 
 const (
 	cgroups = "/sys/fs/cgroup"
-	// cgroupPatience is how long processes that were killed may stay in their cgroups.
+	// cgroupPatience is how long killed processes may stay in their cgroups.
 	cgroupPatience = 5 * time.Second
 	cgroupPoll     = 20 * time.Millisecond
 )
 
-// cgroup is the cgroup below which all pods of the node are, by its name. Of all that a node makes, it alone stays behind when this
-// process is killed; the next one removes it.
+// cgroup is the name of the parent cgroup of the node's pods. It is the only
+// object of a node that outlives a kill of this process; the next start removes
+// it.
 type cgroup string
 
-// make makes the cgroup, and removes what is left of it first.
+// make creates the cgroup, after removing one that is left.
 func (c cgroup) make(ctx context.Context) error {
 	if err := c.remove(ctx); err != nil {
 		return err
@@ -35,14 +36,15 @@ func (c cgroup) make(ctx context.Context) error {
 		return err
 	}
 	for _, hierarchy := range hierarchies {
-		if err := os.Mkdir(filepath.Join(hierarchy, string(c)), 0o755); err != nil { //nolint:gosec // as all cgroups are
-			return fmt.Errorf("make the node's cgroup: %w", err)
+		if err := os.Mkdir(filepath.Join(hierarchy, string(c)), 0o755); err != nil { //nolint:gosec // the mode of all cgroups
+			return fmt.Errorf("create the node's cgroup: %w", err)
 		}
 	}
 	return nil
 }
 
-// remove removes the cgroup and those below it. Nothing must run in them but what is ending.
+// remove removes the cgroup and its descendants. All processes in them must be
+// dead or dying.
 func (c cgroup) remove(ctx context.Context) error {
 	hierarchies, err := c.hierarchies()
 	if err != nil {
@@ -62,7 +64,8 @@ func (c cgroup) remove(ctx context.Context) error {
 	return nil
 }
 
-// removeTree removes directories from the leaves up. The files in them are the kernel's and go with them.
+// removeTree removes directories from the leaves up. It leaves their files to
+// the kernel, which owns them.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,15 +82,15 @@ func removeTree(dir string) error {
 	return os.Remove(dir)
 }
 
-// hierarchies are where the cgroup has a directory: one place with cgroup v2, one for each controller with v1, and
-// both on machines that have both.
+// hierarchies returns the directories of the cgroup: one with cgroup v2, one
+// for each controller with v1, and both on hybrid machines.
 func (c cgroup) hierarchies() ([]string, error) {
 	if magicOf(cgroups) == unix.CGROUP2_SUPER_MAGIC {
 		return []string{cgroups}, delegate(cgroups)
 	}
 	entries, err := os.ReadDir(cgroups)
 	if err != nil {
-		return nil, fmt.Errorf("look for cgroups: %w", err)
+		return nil, fmt.Errorf("find cgroups: %w", err)
 	}
 	var found []string
 	for _, entry := range entries {
@@ -99,25 +102,25 @@ func (c cgroup) hierarchies() ([]string, error) {
 	return found, nil
 }
 
-// magicOf tells the kind of a file system; zero if there is none.
+// magicOf returns the magic number of a file system; zero if there is none.
 func magicOf(dir string) int64 {
 	stat := unix.Statfs_t{}
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return 0
 	}
-	return int64(stat.Type) //nolint:unconvert // not on every architecture
+	return int64(stat.Type) //nolint:unconvert // the type differs between architectures
 }
 
-// delegate turns on all controllers for the cgroups below a cgroup.
+// delegate enables all controllers for the children of a cgroup.
 func delegate(dir string) error {
 	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
-		return fmt.Errorf("look for cgroup controllers: %w", err)
+		return fmt.Errorf("find cgroup controllers: %w", err)
 	}
 	for controller := range strings.FieldsSeq(string(controllers)) {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
 		if err != nil {
-			return fmt.Errorf("turn on the cgroup controller %s: %w", controller, err)
+			return fmt.Errorf("enable the cgroup controller %s: %w", controller, err)
 		}
 	}
 	return nil

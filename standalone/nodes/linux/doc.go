@@ -1,4 +1,5 @@
-// Package linux gives a super cluster a node that runs containers: containerd, kubelet, kube-proxy and what enforces NetworkPolicies, in
-// Linux namespaces of their own. Processes, mounts, links and packet filters live and die with the namespaces, and those with this
-// process, however it ends.
+// Package linux gives a super cluster a node that runs containers: containerd,
+// kubelet, kube-proxy and an enforcer of NetworkPolicies, in Linux namespaces
+// of their own. Processes, mounts, links and packet filters live as long as the
+// namespaces, and these as long as this process, however it ends.
 package linux

@@ -15,11 +15,11 @@ import (
 
 const readyPoll = 100 * time.Millisecond
 
-// AwaitReady waits until the cluster knows that the node is ready, by what the node has said since a time.
+// AwaitReady waits until the node is ready according to a report after since.
 func AwaitReady(ctx context.Context, cluster *rest.Config, since time.Time) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for nodes: %w", err)
+		return fmt.Errorf("create a client for nodes: %w", err)
 	}
 	err = wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
@@ -43,15 +43,15 @@ func isReady(node *corev1.Node, since time.Time) bool {
 	return false
 }
 
-// Forget removes the node from a cluster that is run without it.
+// Forget deletes the node from a cluster that is run without it.
 func Forget(ctx context.Context, cluster *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for nodes: %w", err)
+		return fmt.Errorf("create a client for nodes: %w", err)
 	}
 	err = client.CoreV1().Nodes().Delete(ctx, Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove node %s: %w", Name, err)
+		return fmt.Errorf("delete node %s: %w", Name, err)
 	}
 	return nil
 }

@@ -9,16 +9,18 @@ import (
 	"strings"
 )
 
-// outerNameservers are those of this machine that others can reach.
+// outerNameservers returns the nameservers of this machine that the node can
+// reach.
 func outerNameservers() ([]string, error) {
 	text, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look for nameservers: %w", err)
+		return nil, fmt.Errorf("find nameservers: %w", err)
 	}
 	return reachable(string(text)), nil
 }
 
-// reachable are the nameservers of a resolv.conf, but for those on a loopback address, which is another one in the node.
+// reachable returns the nameservers of a resolv.conf, except those on a
+// loopback address: the node has its own loopback interface.
 func reachable(text string) []string {
 	var found []string
 	for line := range strings.Lines(text) {

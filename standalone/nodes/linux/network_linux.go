@@ -13,25 +13,28 @@ import (
 )
 
 const (
-	// maxNetworks is how many nodes a machine can have, over all processes: one for each value of a byte in addresses.
+	// maxNetworks is how many nodes a machine can have, over all processes: one
+	// for each value of a byte in addresses.
 	maxNetworks = 256
 	prefixBits  = 24
 	addressBits = 32
 )
 
-// network is the node's network namespace and the link between it and this machine. It exists as long as this process, or until
-// close, and so survives the node's restarts.
+// network is the node's network namespace and the link between it and this
+// machine. It exists as long as this process, or until close, and so survives
+// restarts of the node.
 type network struct {
 	index     byte
 	namespace netns.NsHandle
 	link      netlink.Link
 }
 
-// newNetwork makes a network that is not in use on this machine: the link's name decides that.
+// newNetwork creates a network that is not in use on this machine. The name of
+// the link serves as the lock.
 func newNetwork() (*network, error) {
 	namespace, err := newNamespace()
 	if err != nil {
-		return nil, fmt.Errorf("make a network namespace: %w", err)
+		return nil, fmt.Errorf("create a network namespace: %w", err)
 	}
 	for index := range maxNetworks {
 		n := &network{index: byte(index), namespace: namespace}
@@ -46,10 +49,10 @@ func newNetwork() (*network, error) {
 	return nil, errors.Join(fmt.Errorf("this machine has %d nodes already: stop one", maxNetworks), namespace.Close())
 }
 
-// newNamespace makes a network namespace from a thread that is given up for it.
+// newNamespace creates a network namespace on a thread that it sacrifices.
 func newNamespace() (namespace netns.NsHandle, err error) {
 	done := make(chan struct{})
-	go func() { // ends at once, and its thread with it, because that stays locked
+	go func() { // the thread exits with the goroutine, because it stays locked
 		defer close(done)
 		runtime.LockOSThread()
 		namespace, err = netns.New()
@@ -60,11 +63,12 @@ func newNamespace() (namespace netns.NsHandle, err error) {
 
 func (n *network) name() string { return fmt.Sprintf("vc-node-%d", n.index) }
 
-// hostAddress is this machine's on the link, and nodeAddress the node's. The range is set apart for tests (RFC 2544).
+// hostAddress returns the address of this machine on the link, and nodeAddress
+// that of the node. The range is reserved for benchmarks (RFC 2544).
 func (n *network) hostAddress() net.IP { return net.IPv4(198, 19, n.index, 1).To4() }
 func (n *network) nodeAddress() net.IP { return net.IPv4(198, 19, n.index, 2).To4() }
 
-// podNetwork is where the node's pods have their addresses.
+// podNetwork returns the CIDR of the node's pods.
 func (n *network) podNetwork() *net.IPNet {
 	return &net.IPNet{IP: net.IPv4(10, 244, n.index, 0).To4(), Mask: net.CIDRMask(prefixBits, addressBits)}
 }
@@ -87,7 +91,8 @@ func (n *network) connect() error {
 		return err
 	}
 	defer there.Close()
-	// Not EEXIST from here on: that says that the link is somebody else's.
+	// No EEXIST from here on: to the caller it means that another node has the
+	// link.
 	if err := errors.Join(
 		raise(there, "lo", nil), raise(there, "eth0", n.nodeAddress()), raise(here, n.name(), n.hostAddress()),
 		there.RouteAdd(&netlink.Route{Gw: n.hostAddress()}),
@@ -98,7 +103,7 @@ func (n *network) connect() error {
 	return nil
 }
 
-// raise gives a link an address, if there is one for it, and brings it up.
+// raise sets the address of a link, if there is one, and brings the link up.
 func raise(at *netlink.Handle, name string, address net.IP) error {
 	link, err := at.LinkByName(name)
 	if err != nil {
@@ -116,7 +121,7 @@ func raise(at *netlink.Handle, name string, address net.IP) error {
 // start starts a process in the namespace.
 func (n *network) start(command *exec.Cmd) error {
 	started := make(chan error)
-	go func() { // ends at once, and its thread with it, because that stays locked
+	go func() { // the thread exits with the goroutine, because it stays locked
 		runtime.LockOSThread()
 		err := netns.Set(n.namespace)
 		if err == nil {

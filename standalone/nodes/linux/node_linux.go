@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// shortLife is how soon a node must end to be broken, and not just restarted.
+	// shortLife is the time within which a node that exits counts as broken,
+	// and is not restarted.
 	shortLife = 5 * time.Second
-	// stopPatience is how long an orderly end may take.
+	// stopPatience is how long a graceful stop may take.
 	stopPatience = 5 * time.Second
 )
 
@@ -30,7 +31,8 @@ type Node struct {
 	opts    Options
 }
 
-// Open finds out whether this machine can run a node, and connects one to it, which is not running yet. Close undoes it.
+// Open checks whether this machine can run a node, and sets up its network. The
+// node does not run yet. Close undoes it.
 func Open(opts Options) (*Node, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -45,19 +47,21 @@ func Open(opts Options) (*Node, error) {
 	return &Node{network: network, opts: opts}, nil
 }
 
-// HostAddress is this machine's as the node and its pods reach it.
+// HostAddress returns the address at which the node and its pods reach this
+// machine.
 func (n *Node) HostAddress() net.IP { return n.network.hostAddress() }
 
-// Address is the node's.
+// Address returns the address of the node.
 func (n *Node) Address() net.IP { return n.network.nodeAddress() }
 
-// PodNetwork is where the node's pods have their addresses.
+// PodNetwork returns the CIDR of the node's pods.
 func (n *Node) PodNetwork() string { return n.network.podNetwork().String() }
 
-// Close takes the connection away.
+// Close deletes the network.
 func (n *Node) Close() error { return n.network.close() }
 
-// Run runs the node in the cluster until ctx ends. A node that ends by itself is started again, as a machine would be.
+// Run runs the node in the cluster until ctx ends. A node that exits is
+// restarted, as a machine would be.
 func (n *Node) Run(ctx context.Context, cluster Cluster) error {
 	settings, err := n.settings(cluster)
 	if err != nil {
@@ -67,16 +71,16 @@ func (n *Node) Run(ctx context.Context, cluster Cluster) error {
 		started := time.Now()
 		err := n.boot(ctx, settings)
 		if ctx.Err() == nil && time.Since(started) < shortLife {
-			return fmt.Errorf("the node ended as soon as it was started: %w", err)
+			return fmt.Errorf("the node exited right after its start: %w", err)
 		}
 		if ctx.Err() == nil {
-			n.opts.Log.Info("the node ended and is started again", "reason", fmt.Sprint(err))
+			n.opts.Log.Info("Restarting the node, which exited", "reason", fmt.Sprint(err))
 		}
 	}
 	return nil
 }
 
-// boot runs the node once, from its cgroup to its end.
+// boot runs the node once, from the creation of its cgroup until it exits.
 func (n *Node) boot(ctx context.Context, settings *inside.Settings) (err error) {
 	pods := cgroup(settings.Cgroup)
 	if err := pods.make(ctx); err != nil {
@@ -91,19 +95,20 @@ func (n *Node) boot(ctx context.Context, settings *inside.Settings) (err error) 
 		return fmt.Errorf("start the node in namespaces of its own: %w", err)
 	}
 	if err := json.NewEncoder(input).Encode(settings); err != nil {
-		return errors.Join(fmt.Errorf("tell the node its settings: %w", err), command.Cancel(), command.Wait())
+		return errors.Join(fmt.Errorf("send the node its settings: %w", err), command.Cancel(), command.Wait())
 	}
 	return command.Wait()
 }
 
-// command is this program as process 1 of the node. It ends with its input, which is closed when ctx or this process ends; the kernel
-// then ends everything else in its namespaces.
+// command returns the command that runs this program as process 1 of the node.
+// It exits when its input ends, which is closed when ctx or this process ends;
+// the kernel then kills all other processes in its namespaces.
 func (n *Node) command(ctx context.Context) (*exec.Cmd, io.Writer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
-	command := exec.CommandContext(ctx, self, n.opts.Command...) //nolint:gosec // it is this program
+	command := exec.CommandContext(ctx, self, n.opts.Command...) //nolint:gosec // this program
 	input, err := command.StdinPipe()
 	if err != nil {
 		return nil, nil, err
@@ -112,16 +117,16 @@ func (n *Node) command(ctx context.Context) (*exec.Cmd, io.Writer, error) {
 	command.Stdout, command.Stderr = n.opts.Output, n.opts.Output
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-		Setsid:     true, // Ctrl-C is for the parent, who then ends the node
+		Setsid:     true, // Ctrl-C is for the parent, which then stops the node
 	}
 	return command, input, nil
 }
 
-// settings are what the node is told. The certificates in them are new ones.
+// settings returns the settings of the node, with new certificates.
 func (n *Node) settings(cluster Cluster) (*inside.Settings, error) {
 	state := n.opts.state()
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, fmt.Errorf("make the node's directory: %w", err)
+		return nil, fmt.Errorf("create the node's directory: %w", err)
 	}
 	nameservers, err := outerNameservers()
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"net"
 )
 
-// Node does not exist on this system.
+// Node is not available on this system.
 type Node struct{}
 
-// Open says why.
+// Open returns the reason.
 func Open(opts Options) (*Node, error) { return nil, opts.check() }
 
-// HostAddress is none.
+// HostAddress returns nil.
 func (n *Node) HostAddress() net.IP { return nil }
 
-// Address is none.
+// Address returns nil.
 func (n *Node) Address() net.IP { return nil }
 
-// PodNetwork is none.
+// PodNetwork returns "".
 func (n *Node) PodNetwork() string { return "" }
 
 // Close does nothing.

@@ -10,35 +10,40 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// Name is the node's in the super cluster.
+// Name is the name of the node in the super cluster.
 const Name = "worker"
 
-// Options say how a node is set up on this machine.
+// Options configures a node on this machine.
 type Options struct {
-	// Dir is where the node keeps what outlives it: images, and the volumes of pods.
+	// Dir is the directory of the data that outlives the node: images, and the
+	// volumes of pods.
 	Dir string
-	// Programs is the directory of what a node runs, which make node fills.
+	// Programs is the directory of the node's programs, which make node fills.
 	Programs string
-	// Images is a directory with archives of images that the node has besides those of Programs; empty for none.
+	// Images is a directory with archives of images in addition to those of
+	// Programs; empty for none.
 	Images string
-	// Command are the arguments with which this program is process 1 of a node, and calls inside.Main.
+	// Command has the arguments with which this program is process 1 of a node,
+	// and calls inside.Main.
 	Command []string
-	// Output is what that process writes to, and Log where this one tells how the node is.
+	// Output is the output of that process, and Log the logger of this one.
 	Output io.Writer
 	Log    logr.Logger
 }
 
-// state is what the node sees as /var.
+// state returns the directory that the node mounts as /var.
 func (o Options) state() string { return filepath.Join(o.Dir, "var") }
 
-// Library is where this machine sees what the node has in a directory of its /var/lib.
+// Library returns the path on this machine of a directory in the node's
+// /var/lib.
 func (o Options) Library(name string) string { return filepath.Join(o.state(), "lib", name) }
 
-// Cluster is what the node is a part of.
+// Cluster is the cluster of the node.
 type Cluster struct {
-	// ControlPlane is the super cluster's.
+	// ControlPlane is the control plane of the super cluster.
 	ControlPlane *hosted.ControlPlane
-	// DNS is the address of the cluster's DNS service, and Domain the domain that it answers for.
+	// DNS is the address of the cluster's DNS service, and Domain the cluster
+	// domain.
 	DNS    net.IP
 	Domain string
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/requirements"
 )
 
-// check returns everything that keeps a node from running on this machine, and
-// how to get it.
+// check returns all reasons why this machine cannot run a node, with their
+// remedies.
 func (o Options) check() error {
 	problems := []error{requirements.ForRunning()}
 	if missing := notBuilt(o.Programs); len(missing) > 0 {
@@ -20,7 +20,7 @@ func (o Options) check() error {
 	}
 	if o.Images != "" {
 		if _, err := os.ReadDir(o.Images); err != nil {
-			problems = append(problems, fmt.Errorf("the directory of images cannot be read: %w", err))
+			problems = append(problems, fmt.Errorf("read the directory of images: %w", err))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -11,14 +11,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// policiesUser is who enforces NetworkPolicies on the node. Kubernetes has rights of their own for kubelets and kube-proxies alone.
+// policiesUser is the user that enforces NetworkPolicies on the node.
+// Kubernetes has built-in roles for kubelets and kube-proxies only.
 const policiesUser = "system:node-policies"
 
-// Allow lets the node's programs read what they need in a cluster.
+// Allow grants the node's programs the permissions that they need in a cluster.
 func Allow(ctx context.Context, cluster *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for rights: %w", err)
+		return fmt.Errorf("create a client for RBAC: %w", err)
 	}
 	reads := []string{"get", "list", "watch"}
 	role := rbacv1ac.ClusterRole(policiesUser).WithRules(

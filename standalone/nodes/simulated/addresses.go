@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodNetwork is where pods get their addresses.
+// PodNetwork is the CIDR of pods.
 const PodNetwork = "10.128.0.0/9"
 
 const (
@@ -16,13 +16,13 @@ const (
 	podNetworkN = 1 << 23
 )
 
-// addresses hands out the pods' addresses, one after the other. It begins behind the highest that is in use, so that two
-// pods do not share one after a restart either.
+// addresses assigns addresses to pods, one after the other. It starts above the
+// highest one in use, so that addresses stay unique after a restart.
 type addresses struct {
 	last atomic.Uint32
 }
 
-// use notes an address that a pod has already.
+// use records an address that a pod has already.
 func (a *addresses) use(ip string) {
 	address, err := netip.ParseAddr(ip)
 	if err != nil || !address.Is4() {
@@ -34,15 +34,15 @@ func (a *addresses) use(ip string) {
 	}
 }
 
-// next is an address that has not been handed out for millions of pods.
+// next returns an address that has not been assigned for millions of pods.
 func (a *addresses) next() string {
-	n := a.last.Add(1)%(podNetworkN-1) + 1 // never the first, which is the network's own
+	n := a.last.Add(1)%(podNetworkN-1) + 1 // never the first, which is the address of the network
 	var bytes [4]byte
 	binary.BigEndian.PutUint32(bytes[:], firstPod+n)
 	return netip.AddrFrom4(bytes).String()
 }
 
-// used is an allocator that knows the addresses of the pods.
+// used returns an allocator that knows the addresses of the pods.
 func used(pods []corev1.Pod) *addresses {
 	a := &addresses{}
 	for i := range pods {

@@ -18,11 +18,11 @@ import (
 
 const readyPoll = 20 * time.Millisecond
 
-// ensure makes the nodes that are missing, and removes ours beyond count.
+// ensure creates missing nodes, and deletes this program's nodes beyond count.
 func ensure(ctx context.Context, client kubernetes.Interface, count int) error {
 	info, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return fmt.Errorf("ask for the version of the super cluster: %w", err)
+		return fmt.Errorf("read the version of the super cluster: %w", err)
 	}
 	for i := 1; i <= count; i++ {
 		if err := ensureNode(ctx, client.CoreV1().Nodes(), i, info.GitVersion); err != nil {
@@ -41,36 +41,39 @@ func ensureNode(ctx context.Context, nodes typedcorev1.NodeInterface, i int, kub
 		node, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("make node %s: %w", nameOf(i), err)
+		return fmt.Errorf("create node %s: %w", nameOf(i), err)
 	}
 	if node.Status.NodeInfo.KubeletVersion == kubernetes {
 		return nil
 	}
 	describe(&node.Status, node.Name, kubernetes)
 	if _, err := nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("describe node %s: %w", node.Name, err)
+		return fmt.Errorf("update the status of node %s: %w", node.Name, err)
 	}
 	return nil
 }
 
-// admit takes away the taint that an apiserver puts on every new node, and says whether it was there. Usually the controller
-// of nodes' lifecycles does that; the super cluster has none.
+// admit removes the taint that an apiserver adds to every new node, and reports
+// whether it was there. Usually the node lifecycle controller does that, which
+// the super cluster lacks.
 func admit(node *corev1.Node) bool {
 	before := len(node.Spec.Taints)
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 	return len(node.Spec.Taints) < before
 }
 
-// RemoveAll removes our nodes and the pods on them from a cluster that is run without them.
+// RemoveAll deletes this program's nodes and the pods on them from a cluster
+// that is run without them.
 func RemoveAll(ctx context.Context, cluster *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for nodes: %w", err)
+		return fmt.Errorf("create a client for nodes: %w", err)
 	}
 	return removeBeyond(ctx, client, 0)
 }
 
-// removeBeyond removes our nodes with a number over count, and the pods on them, which nobody else would end.
+// removeBeyond deletes this program's nodes with a number above count, and the
+// pods on them, which no other controller would delete.
 func removeBeyond(ctx context.Context, client kubernetes.Interface, count int) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: managerLabel + "=" + managerValue})
 	if err != nil {
@@ -89,7 +92,7 @@ func removeBeyond(ctx context.Context, client kubernetes.Interface, count int) e
 func remove(ctx context.Context, client kubernetes.Interface, name string) error {
 	err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove node %s: %w", name, err)
+		return fmt.Errorf("delete node %s: %w", name, err)
 	}
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", name).String(),
@@ -104,13 +107,13 @@ func remove(ctx context.Context, client kubernetes.Interface, name string) error
 			Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
 		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("remove pod %s/%s from node %s: %w", pod.Namespace, pod.Name, name, err)
+			return fmt.Errorf("delete pod %s/%s from node %s: %w", pod.Namespace, pod.Name, name, err)
 		}
 	}
 	return nil
 }
 
-// awaitReady waits until as many of our nodes are ready.
+// awaitReady waits until count nodes of this program are ready.
 func awaitReady(ctx context.Context, client kubernetes.Interface, count int) error {
 	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: managerLabel + "=" + managerValue})

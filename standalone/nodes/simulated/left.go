@@ -12,23 +12,26 @@ import (
 )
 
 const (
-	// sweepEvery is how often left pods are looked for.
+	// sweepEvery is the interval between sweeps for pods that are left.
 	sweepEvery = 20 * time.Second
-	// leftAfter is how long an apiserver may take to drop a pod whose time is up.
+	// leftAfter is how long an apiserver may take to remove a pod whose grace
+	// period has expired.
 	leftAfter = 5 * time.Second
 )
 
-// endLeft drops left pods until ctx ends. An apiserver deletes a pod in two writes: the first says that its time is up, the second drops
-// it. If whoever asks goes away between the two, the first stands alone; a kubelet deletes such a pod again, and kwok does not.
+// endLeft deletes pods that are left until ctx ends. An apiserver deletes a pod
+// in two writes: the first sets the grace period to zero, the second removes
+// the pod. If the client disconnects in between, the second is missing; a
+// kubelet deletes such a pod again, and kwok does not.
 func endLeft(ctx context.Context, client kubernetes.Interface) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := sweep(ctx, client, time.Now()); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Pods that are left half deleted are looked for again later")
+			klog.FromContext(ctx).Error(err, "Failed to delete pods that are left half deleted, will retry")
 		}
 	}, sweepEvery)
 }
 
-// sweep drops the pods that are left now.
+// sweep deletes the pods that are left now.
 func sweep(ctx context.Context, client kubernetes.Interface, now time.Time) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -40,13 +43,14 @@ func sweep(ctx context.Context, client kubernetes.Interface, now time.Time) erro
 			continue
 		}
 		again := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-		// One that is gone, or another by now, is as good.
+		// Ignores errors: the pod may be gone, or replaced by another one.
 		_ = client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, again)
 	}
 	return nil
 }
 
-// left says whether a pod of these nodes should be gone: its time is up, and nobody holds it with a finalizer.
+// left reports whether a pod on these nodes should be gone: its grace period
+// has expired, and it has no finalizer.
 func left(pod *corev1.Pod, now time.Time) bool {
 	grace := pod.DeletionGracePeriodSeconds
 	return indexOf(pod.Spec.NodeName) > 0 && pod.DeletionTimestamp != nil && grace != nil && *grace == 0 &&

@@ -20,22 +20,25 @@ import (
 )
 
 const (
-	// identity holds the nodes' leases. It is the same at every start: the data directory admits one process at a time,
-	// which need not wait for the leases of its predecessor.
+	// identity is the holder of the nodes' leases. It is the same at every
+	// start: the lock of the data directory admits one process at a time, which
+	// need not wait for the leases of its predecessor to expire.
 	identity = "vc-standalone"
-	// leaseSeconds makes for a heartbeat every 40 seconds. Nothing in the super cluster waits for it.
+	// leaseSeconds makes for a heartbeat every 40 seconds. Nothing in the super
+	// cluster depends on it.
 	leaseSeconds = 160
-	// parallelism is how many pods are started or ended at a time. Each node has a kubelet in a real cluster, and none waits for another's
-	// requests: with fewer, the nodes are what all pods wait for.
+	// parallelism is how many pods are started or stopped at a time. In a real
+	// cluster each node has a kubelet, which does not wait for another's
+	// requests: with fewer, the simulation would be the bottleneck.
 	parallelism = 16
 )
 
-// Run makes count nodes in the cluster, starts to play their part, and returns when they are ready. They stay alive until
-// ctx ends. What kwok has to say goes to logs.
+// Run creates count nodes in the cluster, simulates them until ctx ends, and
+// returns when they are ready. The output of kwok goes to logs.
 func Run(ctx context.Context, cluster *rest.Config, count int, logs io.Writer) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for nodes: %w", err)
+		return fmt.Errorf("create a client for nodes: %w", err)
 	}
 	if err := ensure(ctx, client, count); err != nil {
 		return err
@@ -77,7 +80,8 @@ func newKwok(ctx context.Context, client kubernetes.Interface) (*controllers.Con
 	})
 }
 
-// templateFuncs replaces kwok's own choice of the pods' addresses, which forgets at a restart what is in use.
+// templateFuncs replaces kwok's allocation of pod addresses, which forgets
+// those in use at a restart.
 func templateFuncs(free *addresses) gotpl.FuncMap {
 	return gotpl.FuncMap{
 		"NodeIPsWith": func(node string) []string { return []string{addressOf(node)} },
@@ -90,7 +94,8 @@ func templateFuncs(free *addresses) gotpl.FuncMap {
 	}
 }
 
-// stages are the steps that nodes and pods go through, by kind: kwok's defaults, but that no pod is deleted twice.
+// stages returns the stages of nodes and pods by kind: kwok's defaults, except
+// that no pod is deleted twice.
 func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	byKind := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, manifest := range []string{
@@ -99,7 +104,7 @@ func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, er
 	} {
 		stage, err := config.UnmarshalWithType[*internalversion.Stage](manifest)
 		if err != nil {
-			return nil, fmt.Errorf("read a stage: %w", err)
+			return nil, fmt.Errorf("parse a stage: %w", err)
 		}
 		if manifest == podfast.DefaultPodDelete {
 			stage.Spec.Selector.MatchExpressions = append(stage.Spec.Selector.MatchExpressions, hasTimeToEnd())
@@ -109,8 +114,9 @@ func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, er
 	return byKind, nil
 }
 
-// hasTimeToEnd leaves out pods that an apiserver is about to drop. On the way it says of each that its time is up; kwok would take that for
-// something to do, and delete as many pods again before it looks at others.
+// hasTimeToEnd excludes pods that an apiserver is about to remove. Before, it
+// sets their grace period to zero; kwok would take that for work, and delete
+// each of them again before it handles others.
 func hasTimeToEnd() internalversion.MatchExpression {
 	return internalversion.MatchExpression{JQ: &internalversion.SelectorJQ{
 		Key: ".metadata.deletionGracePeriodSeconds | tostring", Operator: internalversion.SelectorOpNotIn, Values: []string{"0"},

@@ -13,19 +13,22 @@ import (
 
 const (
 	namePrefix = "node-"
-	// Max is how many nodes there can be: as many as there are addresses for them.
+	// Max is the maximum number of nodes, which is the number of addresses for
+	// them.
 	Max = 65534
 
-	// fakeAnnotation marks the nodes that kwok plays, ours and those that somebody adds by hand.
+	// fakeAnnotation marks the nodes that kwok simulates: this program's, and
+	// those that an admin adds.
 	fakeAnnotation, fakeValue = "kwok.x-k8s.io/node", "fake"
-	// managerLabel marks the nodes that are ours to remove.
+	// managerLabel marks the nodes that this program created and may delete.
 	managerLabel, managerValue = "app.kubernetes.io/managed-by", "vc-standalone"
 )
 
-// nameOf is the name of the i-th node, counted from 1.
+// nameOf returns the name of the i-th node, counted from 1.
 func nameOf(i int) string { return namePrefix + strconv.Itoa(i) }
 
-// indexOf is the number of the node of that name, zero if it is none of ours.
+// indexOf returns the number of the node of that name, zero for nodes of
+// others.
 func indexOf(name string) int {
 	number, ours := strings.CutPrefix(name, namePrefix)
 	i, err := strconv.Atoi(number)
@@ -35,13 +38,14 @@ func indexOf(name string) int {
 	return i
 }
 
-// addressOf is the address of a node, in a range that is set apart for tests (RFC 2544).
+// addressOf returns the address of a node, in a range that is reserved for
+// benchmarks (RFC 2544).
 func addressOf(name string) string {
 	i := indexOf(name)
 	return fmt.Sprintf("198.18.%d.%d", i>>8, i&0xff)
 }
 
-// newNode is the i-th node as it is created.
+// newNode returns the i-th node as it is created.
 func newNode(i int) *corev1.Node {
 	name := nameOf(i)
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -56,7 +60,8 @@ func newNode(i int) *corev1.Node {
 	}}
 }
 
-// describe fills in what a kubelet would report of the machine. kwok adds the conditions.
+// describe fills in what a kubelet would report about the machine. kwok adds
+// the conditions.
 func describe(status *corev1.NodeStatus, name, kubernetes string) {
 	status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: addressOf(name)},

@@ -18,22 +18,22 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "of the cluster whose NetworkPolicies are enforced")
-	runtime := flag.String("runtime", "", "endpoint of the node's container runtime")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of the cluster whose NetworkPolicies to enforce")
+	runtime := flag.String("runtime", "", "CRI endpoint of the node's container runtime")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	log := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr)))
 	err := run(ctx, *kubeconfig, policies.Options{Runtime: *runtime, Log: log})
 	stop()
 	if err != nil {
-		log.Error(err, "NetworkPolicies are not enforced any more")
+		log.Error(err, "Stopped enforcing NetworkPolicies")
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, kubeconfig string, opts policies.Options) error {
 	if kubeconfig == "" || opts.Runtime == "" {
-		return errors.New("--kubeconfig and --runtime are needed")
+		return errors.New("--kubeconfig and --runtime are required")
 	}
 	var err error
 	if opts.Cluster, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 func main() {
-	run := flag.Bool("run", false, "fail if this machine cannot run a real node, too")
+	run := flag.Bool("run", false, "also fail if this machine cannot run a real node")
 	flag.Parse()
 	building, running := requirements.ForBuilding(), requirements.ForRunning()
 	if *run {
 		building, running = errors.Join(building, running), nil
 	}
 	if running != nil {
-		fmt.Fprintf(os.Stderr, "Before the real node can run here:\n%s\n", indent(running))
+		fmt.Fprintf(os.Stderr, "Required before the real node can run here:\n%s\n", indent(running))
 	}
 	if building != nil {
 		fmt.Fprintf(os.Stderr, "This machine lacks what a real node needs:\n%s\n", indent(building))

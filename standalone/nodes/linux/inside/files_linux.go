@@ -17,7 +17,8 @@ import (
 //go:embed files
 var templates embed.FS
 
-// writeFiles writes what the programs are configured by. It is all in memory, keys included.
+// writeFiles writes the configuration of the programs. All of it is in memory,
+// keys included.
 func writeFiles(settings *Settings) error {
 	parsed, err := template.ParseFS(templates, "files/*")
 	if err != nil {
@@ -58,7 +59,7 @@ func save(files map[string][]byte) error {
 			return err
 		}
 	}
-	// containerd looks for networks in a directory of their own.
+	// containerd requires a separate directory for networks.
 	if err := os.Mkdir(filepath.Join(own, "cni"), 0o700); err != nil {
 		return err
 	}

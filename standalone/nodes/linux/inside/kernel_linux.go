@@ -11,23 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineWide are the kernel settings that a kubelet changes and that are not of a namespace: the whole machine would keep them.
+// machineWide lists the kernel settings that a kubelet changes and that have no
+// namespace, so that a change would outlive the node.
 var machineWide = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
 	"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
 }
 
-// setKernel has the kernel forward packets in the node's network, and keeps the kubelet from changing this machine.
+// setKernel enables packet forwarding in the node's network, and keeps the
+// kubelet from changing settings of this machine.
 func setKernel() error {
 	for _, setting := range machineWide {
 		if err := detach(setting); err != nil {
-			return fmt.Errorf("keep %s as it is: %w", setting, err)
+			return fmt.Errorf("protect %s: %w", setting, err)
 		}
 	}
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return fmt.Errorf("forward packets: %w", err)
+		return fmt.Errorf("enable packet forwarding: %w", err)
 	}
-	// Only there with br_netfilter. Without it, pods do not reach each other through services.
+	// The file exists with br_netfilter only. Without it, pods do not reach
+	// each other through Services.
 	err := os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the kernel does not filter packets of bridges: modprobe br_netfilter")
@@ -35,7 +38,8 @@ func setKernel() error {
 	return err
 }
 
-// detach puts a file in the place of a kernel setting: who writes to it changes nothing else.
+// detach mounts a file over a kernel setting, so that writes do not change the
+// setting.
 func detach(setting string) error {
 	path := filepath.Join("/proc/sys", setting)
 	value, err := os.ReadFile(path)
@@ -43,7 +47,7 @@ func detach(setting string) error {
 		return err
 	}
 	file := filepath.Join(own, strings.ReplaceAll(setting, "/", "."))
-	if err := os.WriteFile(file, value, 0o600); err != nil { //nolint:gosec // the settings are those above
+	if err := os.WriteFile(file, value, 0o600); err != nil { //nolint:gosec // the settings are constants
 		return err
 	}
 	return mount(file, path, "", unix.MS_BIND)

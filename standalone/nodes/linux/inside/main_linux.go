@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is process 1. It returns when the input ends, or when the node cannot be set up.
+// Main runs process 1. It returns when the input ends, or when the node cannot
+// be set up.
 func Main(ctx context.Context, input io.Reader, log logr.Logger) error {
 	decoder := json.NewDecoder(input)
 	settings := &Settings{}
@@ -19,7 +20,7 @@ func Main(ctx context.Context, input io.Reader, log logr.Logger) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // ends with the process
+	go func() { // until the process exits
 		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), input))
 		cancel()
 	}()
@@ -29,7 +30,8 @@ func Main(ctx context.Context, input io.Reader, log logr.Logger) error {
 	return newServices(ctx, log).run(ctx, settings)
 }
 
-// setUp makes the namespaces, which are copies of those of this machine, into the node's own.
+// setUp configures the namespaces, which start as copies of those of this
+// machine.
 func setUp(settings *Settings) error {
 	if err := unix.Sethostname([]byte(settings.Name)); err != nil {
 		return fmt.Errorf("set the node's name: %w", err)

@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// own is the directory of what belongs to this process alone. It is in memory, like all of /run.
+	// own is the private directory of this process. It is in memory, like all
+	// of /run.
 	own = "/run/vc-node"
-	// programs is where the node's programs are seen.
+	// programs is the mount point of the node's programs.
 	programs = own + "/bin"
-	// images is where more archives of images are seen, if there are any.
+	// images is the mount point of additional image archives, if there are any.
 	images = own + "/images"
 )
 
-// shown is a directory of this machine, opened, and where the node sees it.
+// shown is an open directory of this machine, and its mount point in the node.
 type shown struct {
 	fd     int
 	target string
 }
 
-// mountAll gives the node a /var, a /run and a /proc of its own.
+// mountAll mounts a /var, a /run and a /proc for the node.
 func mountAll(settings *Settings) error {
-	// Before anything is hidden: they may be below /var or /run.
+	// Opened first, since mounts on /var or /run may hide them.
 	dirs, err := openAll(settings)
 	defer func() {
 		for _, dir := range dirs {
-			_ = unix.Close(dir.fd) // it is mounted then, or all is lost
+			_ = unix.Close(dir.fd) // it is mounted, or setting up the node fails
 		}
 	}()
 	if err != nil {
@@ -41,11 +42,12 @@ func mountAll(settings *Settings) error {
 	if err := mountTree(dirs); err != nil {
 		return err
 	}
-	// Pods may have mounts that go both ways, as on any node.
+	// Pods may use bidirectional mounts, as on any node.
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED)
 }
 
-// openAll opens what the node sees of this machine. What it returns beside an error is open as well.
+// openAll opens the directories of this machine that the node sees. The caller
+// must close those returned with an error too.
 func openAll(settings *Settings) ([]shown, error) {
 	var dirs []shown
 	for target, path := range map[string]string{programs: settings.Programs, images: settings.Images, "/var": settings.State} {
@@ -80,16 +82,16 @@ func mountTree(dirs []shown) error {
 }
 
 func (s shown) mount() error {
-	if err := os.MkdirAll(s.target, 0o755); err != nil { //nolint:gosec // what is secret in it is in files of their own
+	if err := os.MkdirAll(s.target, 0o755); err != nil { //nolint:gosec // secret files have modes of their own
 		return err
 	}
 	return mount(filepath.Join("/proc/self/fd", strconv.Itoa(s.fd)), s.target, "", unix.MS_BIND)
 }
 
-// makeVar makes what every program expects below /var.
+// makeVar creates the directories that every program expects below /var.
 func makeVar() error {
 	for _, dir := range []string{"/var/lib", "/var/log", "/var/tmp"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as on every machine
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the usual mode
 			return err
 		}
 	}

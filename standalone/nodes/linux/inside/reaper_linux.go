@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaper starts processes and collects all that end: its own, and those that containers and their shims leave to process 1.
+// reaper starts processes and reaps its own, and the orphans of containers and
+// their shims.
 type reaper struct {
 	ended chan os.Signal
 
@@ -19,19 +20,19 @@ type reaper struct {
 	running map[int]*process
 }
 
-// process is one that the reaper started.
+// process is a process that the reaper started.
 type process struct {
 	pid int
-	// done is closed when the process has ended; status is set before.
+	// done is closed when the process has exited; status is set before.
 	done   chan struct{}
 	status unix.WaitStatus
 }
 
-// newReaper makes a reaper that works until ctx ends.
+// newReaper returns a reaper that works until ctx ends.
 func newReaper(ctx context.Context) *reaper {
 	r := &reaper{ended: make(chan os.Signal, 1), running: map[int]*process{}}
 	signal.Notify(r.ended, unix.SIGCHLD)
-	go r.work(ctx) // ends with ctx
+	go r.work(ctx) // until ctx ends
 	return r
 }
 
@@ -46,7 +47,8 @@ func (r *reaper) work(ctx context.Context) {
 	}
 }
 
-// collect takes note of every process that has ended: signals that came at the same time may have become one.
+// collect reaps all processes that have exited: the kernel merges signals that
+// are pending at the same time.
 func (r *reaper) collect() {
 	for {
 		status := unix.WaitStatus(0)
@@ -62,7 +64,7 @@ func (r *reaper) collect() {
 }
 
 func (r *reaper) tell(pid int, status unix.WaitStatus) {
-	r.mu.Lock() // waits for a start that is under way
+	r.mu.Lock() // waits for a start in progress
 	defer r.mu.Unlock()
 	if p := r.running[pid]; p != nil {
 		delete(r.running, pid)
@@ -71,7 +73,7 @@ func (r *reaper) tell(pid int, status unix.WaitStatus) {
 	}
 }
 
-// start starts a program that writes to a log.
+// start starts a program with its output in a log.
 func (r *reaper) start(log *os.File, argv ...string) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,12 +88,12 @@ func (r *reaper) start(log *os.File, argv ...string) (*process, error) {
 	return p, started.Release()
 }
 
-// environment has no more of ours than where programs are.
+// environment returns an environment with nothing but PATH.
 func environment() []string {
 	return []string{"PATH=" + programs + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 }
 
-// result is how the process ended, once done is closed.
+// result returns how the process exited, once done is closed.
 func (p *process) result() error {
 	switch {
 	case p.status.Exited() && p.status.ExitStatus() == 0:

@@ -19,23 +19,25 @@ const (
 	runtimeSocket = "/run/containerd/containerd.sock"
 	socketPoll    = 20 * time.Millisecond
 	restartPause  = time.Second
-	// stopPatience is how long programs may take to end in an orderly way.
+	// stopPatience is how long programs may take to terminate gracefully.
 	stopPatience = 3 * time.Second
 )
 
-// services are the programs of the node.
+// services runs the programs of the node.
 type services struct {
 	reaper  *reaper
 	log     logr.Logger
 	running sync.WaitGroup
 }
 
-// newServices makes services whose processes are looked after beyond ctx, so that their end can be waited for.
+// newServices returns services that reap their processes beyond ctx, so that
+// the caller can wait for them.
 func newServices(ctx context.Context, log logr.Logger) *services {
 	return &services{reaper: newReaper(context.WithoutCancel(ctx)), log: log}
 }
 
-// run starts all, in the order in which they need each other, and keeps them running until ctx ends.
+// run starts all programs, in the order of their dependencies, and keeps them
+// running until ctx ends.
 func (s *services) run(ctx context.Context, settings *Settings) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { // what runs already ends with the others when one cannot be started
@@ -57,7 +59,7 @@ func (s *services) run(ctx context.Context, settings *Settings) error {
 	return nil
 }
 
-// keep runs a program and starts it again when it ends.
+// keep runs a program and restarts it when it exits.
 func (s *services) keep(ctx context.Context, name string, args ...string) {
 	s.running.Go(func() {
 		for ctx.Err() == nil {
@@ -65,7 +67,7 @@ func (s *services) keep(ctx context.Context, name string, args ...string) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.log.Info("a program of the node ended and is started again", "program", name, "reason", fmt.Sprint(err))
+			s.log.Info("Restarting a program of the node that exited", "program", name, "reason", fmt.Sprint(err))
 			pause(ctx, restartPause)
 		}
 	})
@@ -78,7 +80,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// once runs a program to its end, which comes soon after ctx's.
+// once runs a program until it exits, which is soon after the end of ctx.
 func (s *services) once(ctx context.Context, name string, args ...string) (err error) {
 	log, err := os.OpenFile(logFile(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -101,7 +103,7 @@ func (s *services) once(ctx context.Context, name string, args ...string) (err e
 	case <-p.done:
 		return p.result()
 	case <-time.After(stopPatience):
-		return errors.New("still runs")
+		return errors.New("still running")
 	}
 }
 
@@ -111,13 +113,14 @@ func (s *services) awaitRuntime(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, socketPoll, true, func(ctx context.Context) (bool, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", runtimeSocket)
 		if err != nil {
-			return false, nil //nolint:nilerr // it is not there yet
+			return false, nil //nolint:nilerr // it does not exist yet
 		}
 		return true, conn.Close()
 	})
 }
 
-// importImages brings the images into containerd. What is there already costs little.
+// importImages imports the images into containerd, which is cheap for those
+// that it has.
 func (s *services) importImages(ctx context.Context) error {
 	var archives []string
 	for _, dir := range []string{filepath.Join(programs, "images"), images} {
@@ -129,7 +132,7 @@ func (s *services) importImages(ctx context.Context) error {
 	}
 	for _, archive := range archives {
 		if err := s.once(ctx, "ctr", "--address", runtimeSocket, "--namespace", "k8s.io", "images", "import", archive); err != nil {
-			return fmt.Errorf("import %s: %w; %s tells more", filepath.Base(archive), err, logFile("ctr"))
+			return fmt.Errorf("import %s: %w; see %s", filepath.Base(archive), err, logFile("ctr"))
 		}
 	}
 	return nil

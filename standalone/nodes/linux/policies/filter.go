@@ -1,4 +1,5 @@
-// Package policies enforces NetworkPolicies on a node: it keeps a packet filter in the kernel as they say.
+// Package policies enforces NetworkPolicies on a node with a packet filter in
+// the kernel.
 package policies
 
 import (
@@ -13,15 +14,15 @@ import (
 	"go4.org/netipx"
 )
 
-// Cluster is what decides about connections.
+// Cluster has the objects that determine which connections are allowed.
 type Cluster struct {
 	Pods []Pod
-	// Namespaces are the labels of each.
+	// Namespaces has the labels of each namespace.
 	Namespaces map[string]labels.Set
 	Policies   []*networkingv1.NetworkPolicy
 }
 
-// Pod is what policies see of a pod that has an address of its own.
+// Pod is the part of a pod that policies match. It has an address of its own.
 type Pod struct {
 	Namespace string
 	Labels    labels.Set
@@ -29,15 +30,15 @@ type Pod struct {
 	Ports     []corev1.ContainerPort
 }
 
-// Filter says which new connections pass.
+// Filter determines which new connections are allowed.
 type Filter struct {
-	// Ingress is about connections to pods, and Egress about those that pods make.
+	// Ingress filters connections to pods, and Egress connections from pods.
 	Ingress, Egress Direction
 }
 
 // Direction is one half of a filter.
 type Direction struct {
-	// Isolated are the pods that have no connections but those that are allowed.
+	// Isolated lists the pods whose connections need an allowance.
 	Isolated []netip.Addr
 	Allowed  []Allowance
 }
@@ -48,13 +49,14 @@ type Allowance struct {
 	Port        Port
 }
 
-// Port is what a connection leads to; the zero value is anything.
+// Port is the destination port of a connection; the zero value matches any.
 type Port struct {
 	Protocol corev1.Protocol
 	From, To uint16
 }
 
-// NewFilter is what the policies of a cluster come to. They only add to each other.
+// NewFilter returns the union of all policies of a cluster: policies only
+// allow.
 func NewFilter(c Cluster) (Filter, error) {
 	var f Filter
 	for _, policy := range c.Policies {
@@ -77,7 +79,7 @@ func NewFilter(c Cluster) (Filter, error) {
 	return f, nil
 }
 
-// admit adds what a policy says about connections to the pods that it selects.
+// admit adds the ingress rules of a policy for the pods that it selects.
 func (d *Direction) admit(c Cluster, policy *networkingv1.NetworkPolicy, selected []Pod) error {
 	d.isolate(selected)
 	for _, rule := range policy.Spec.Ingress {
@@ -94,7 +96,7 @@ func (d *Direction) admit(c Cluster, policy *networkingv1.NetworkPolicy, selecte
 	return nil
 }
 
-// release adds what a policy says about connections of the pods that it selects.
+// release adds the egress rules of a policy for the pods that it selects.
 func (d *Direction) release(c Cluster, policy *networkingv1.NetworkPolicy, selected []Pod) error {
 	d.isolate(selected)
 	for _, rule := range policy.Spec.Egress {
@@ -105,7 +107,7 @@ func (d *Direction) release(c Cluster, policy *networkingv1.NetworkPolicy, selec
 		for _, to := range destinations(rule.Ports, peers.pods) {
 			there := peers
 			if to.named {
-				there.pods, there.blocks = to.pods, nil // only pods have ports with names
+				there.pods, there.blocks = to.pods, nil // only pods have named ports
 			}
 			if err := d.allow(peersOf(selected), there, to.port); err != nil {
 				return err
@@ -121,7 +123,7 @@ func (d *Direction) isolate(pods []Pod) {
 	}
 }
 
-// allow allows connections, if there can be any.
+// allow adds an allowance, unless it would match nothing.
 func (d *Direction) allow(pods, with peers, port Port) error {
 	isolated, err := pods.addresses()
 	if err != nil {
@@ -137,7 +139,7 @@ func (d *Direction) allow(pods, with peers, port Port) error {
 	return nil
 }
 
-// selected are the pods of a namespace that a selector selects.
+// selected returns the pods of a namespace that a selector matches.
 func (c Cluster) selected(namespace string, by *metav1.LabelSelector) ([]Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(by)
 	if err != nil {

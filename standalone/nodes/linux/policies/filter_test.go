@@ -39,7 +39,8 @@ func by(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
-// inShop is a policy for pods of the shop, for incoming connections unless it has rules for others.
+// inShop is a policy for pods of the shop, for incoming connections unless it
+// has rules for others.
 func inShop(pods metav1.LabelSelector, in []ingress, out ...egress) *networkingv1.NetworkPolicy {
 	about := networkingv1.PolicyTypeIngress
 	if len(out) > 0 {
@@ -61,7 +62,7 @@ func TestFilter(t *testing.T) {
 		policies []*networkingv1.NetworkPolicy
 		want     string
 	}{
-		"no policy isolates nobody":      {nil, ""},
+		"no policy isolates no pod":      {nil, ""},
 		"without a rule nothing comes":   {[]*networkingv1.NetworkPolicy{inShop(everyPod, nil)}, "in: only 1 2"},
 		"a rule without from is for all": {[]*networkingv1.NetworkPolicy{inShop(web, []ingress{{}})}, "in: only 1; 1 with all"},
 		"pods of the same namespace": {
@@ -78,21 +79,21 @@ func TestFilter(t *testing.T) {
 			}}}})},
 			"in: only 1; 1 with 1,3",
 		},
-		"peers that do not exist are nobody, and not all": {
+		"peers that do not exist match nothing instead of all": {
 			[]*networkingv1.NetworkPolicy{inShop(web, []ingress{{From: []peer{{PodSelector: by("app", "none")}}}})},
 			"in: only 1",
 		},
-		"a block, but for a part of it": {
+		"a block except a part of it": {
 			[]*networkingv1.NetworkPolicy{inShop(web, []ingress{{From: []peer{{IPBlock: &networkingv1.IPBlock{
 				CIDR: "10.0.0.0/29", Except: []string{"10.0.0.2/31"},
 			}}}}})},
 			"in: only 1; 1 with 0-1,4-7",
 		},
-		"a block of IPv6 is nobody": {
+		"a block of IPv6 matches nothing": {
 			[]*networkingv1.NetworkPolicy{inShop(web, []ingress{{From: []peer{{IPBlock: &networkingv1.IPBlock{CIDR: "::/0"}}}}})},
 			"in: only 1",
 		},
-		"what one policy allows no other takes away": {
+		"no policy denies what another one allows": {
 			[]*networkingv1.NetworkPolicy{inShop(everyPod, nil), inShop(web, []ingress{{}})},
 			"in: only 1 2; 1 with all",
 		},

@@ -18,15 +18,17 @@ import (
 
 const (
 	tableName = "node-policies"
-	// bufferSize has room for a whole filter, which the kernel takes at once or not at all.
+	// bufferSize fits a whole filter, which the kernel accepts or rejects
+	// atomically.
 	bufferSize = 16 << 20
-	// chunk is how many addresses fit into one message for sure.
+	// chunk is a number of addresses that certainly fits into one message.
 	chunk = 500
 
-	// Where things are in an IPv4 header, and in the header of all protocols with ports.
+	// Offsets in an IPv4 header, and in the headers of all protocols with
+	// ports.
 	sourceOffset, destinationOffset, portOffset = 12, 16, 2
 	addressLen, portLen                         = 4, 2
-	// register is where rules load what they compare.
+	// register is the register with the operand of comparisons.
 	register = 1
 )
 
@@ -34,28 +36,28 @@ var protocols = map[corev1.Protocol]byte{
 	corev1.ProtocolTCP: unix.IPPROTO_TCP, corev1.ProtocolUDP: unix.IPPROTO_UDP, corev1.ProtocolSCTP: unix.IPPROTO_SCTP,
 }
 
-// table is the filter as it is handed to the kernel.
+// table is the filter as it is sent to the kernel.
 type table struct {
 	conn *nftables.Conn
 	*nftables.Table
-	// sets are those that were made, by what is in them.
+	// sets has the sets of the table by their elements.
 	sets map[string]*nftables.Set
 	err  error
 }
 
-// Check says whether the kernel can filter as this package has it do.
+// Check returns an error if the kernel lacks a feature that this package needs.
 func Check() error {
 	conn, err := nftables.New()
 	if err == nil {
 		_, err = conn.ListTablesOfFamily(nftables.TableFamilyIPv4)
 	}
 	if err != nil {
-		return fmt.Errorf("the kernel has no nftables, by which NetworkPolicies are enforced: modprobe nf_tables: %w", err)
+		return fmt.Errorf("the kernel has no nftables, which NetworkPolicies need: modprobe nf_tables: %w", err)
 	}
 	return nil
 }
 
-// install has the kernel filter by f from now on, in the place of what it did before. What is connected stays connected.
+// install replaces the filter in the kernel. Established connections are kept.
 func install(f Filter) error {
 	conn, err := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error {
 		if err := c.SetWriteBuffer(bufferSize); err != nil {
@@ -64,10 +66,10 @@ func install(f Filter) error {
 		return c.SetReadBuffer(bufferSize)
 	}))
 	if err != nil {
-		return fmt.Errorf("talk to the kernel's nftables: %w", err)
+		return fmt.Errorf("connect to the kernel's nftables: %w", err)
 	}
 	t := &table{conn: conn, Table: &nftables.Table{Family: nftables.TableFamilyIPv4, Name: tableName}, sets: map[string]*nftables.Set{}}
-	conn.AddTable(t.Table) // a table has to be there to be deleted
+	conn.AddTable(t.Table) // a table must exist to be deleted
 	conn.DelTable(t.Table)
 	conn.AddTable(t.Table)
 	t.fill(f)
@@ -81,7 +83,8 @@ func install(f Filter) error {
 }
 
 func (t *table) fill(f Filter) {
-	// Before what kube-proxy does in the same place, but after it has chosen a pod for a connection to a service.
+	// Runs before kube-proxy's chains of the same hook, but after these have
+	// chosen a pod for a connection to a Service.
 	forward := t.conn.AddChain(&nftables.Chain{
 		Table: t.Table, Name: "forward", Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookForward, Priority: nftables.ChainPriorityMangle,
@@ -111,7 +114,8 @@ func (t *table) rule(chain *nftables.Chain, parts ...[]expr.Any) {
 
 func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict{Kind: kind}} }
 
-// connected matches packets of connections that were let through when they were new.
+// connected matches packets of connections that were allowed when they were
+// new.
 func connected() []expr.Any {
 	return []expr.Any{
 		&expr.Ct{Key: expr.CtKeySTATE, Register: register},
@@ -123,7 +127,7 @@ func connected() []expr.Any {
 	}
 }
 
-// within matches packets whose address at an offset is one of these.
+// within matches packets that have one of these addresses at an offset.
 func (t *table) within(offset uint32, addresses []netipx.IPRange) []expr.Any {
 	if len(addresses) == 1 && addresses[0] == netipx.RangeOfPrefix(everywhere) {
 		return nil
@@ -135,7 +139,8 @@ func (t *table) within(offset uint32, addresses []netipx.IPRange) []expr.Any {
 	}
 }
 
-// itself matches packets of pods that reach themselves by a service: no policy keeps a pod from that.
+// itself matches packets of pods that reach themselves through a Service, which
+// no policy may deny.
 func (t *table) itself(pods []netip.Addr) []expr.Any {
 	pairs := make([]nftables.SetElement, 0, len(pods))
 	for _, pod := range sorted(pods) {
@@ -148,7 +153,7 @@ func (t *table) itself(pods []netip.Addr) []expr.Any {
 	}
 }
 
-// set is a set with these elements, the same one for the same elements.
+// set returns the set with these elements. It creates it if necessary.
 func (t *table) set(of nftables.SetDatatype, interval bool, elements []nftables.SetElement) *nftables.Set {
 	content := fmt.Sprint(of.Name, elements)
 	if set := t.sets[content]; set != nil {
@@ -172,7 +177,7 @@ func (t *table) keep(err error) {
 	}
 }
 
-// leadingTo matches packets that lead to a port.
+// leadingTo matches packets to a port.
 func leadingTo(port Port) []expr.Any {
 	if port == (Port{}) {
 		return nil
@@ -186,7 +191,8 @@ func leadingTo(port Port) []expr.Any {
 	}
 }
 
-// bounds are ranges as the kernel has them in a set: where each begins, and where it is over.
+// bounds returns ranges as elements of a set in the kernel: the start of each,
+// and the first value after it.
 func bounds(ranges []netipx.IPRange) []nftables.SetElement {
 	var all []nftables.SetElement
 	for _, r := range ranges {
@@ -198,7 +204,7 @@ func bounds(ranges []netipx.IPRange) []nftables.SetElement {
 	return all
 }
 
-// single are addresses as ranges.
+// single returns addresses as ranges.
 func single(addresses []netip.Addr) []netipx.IPRange {
 	var b netipx.IPSetBuilder
 	for _, address := range addresses {
@@ -206,7 +212,7 @@ func single(addresses []netip.Addr) []netipx.IPRange {
 	}
 	set, err := b.IPSet()
 	if err != nil {
-		return nil // addresses cannot be wrong
+		return nil // the addresses are valid
 	}
 	return set.Ranges()
 }

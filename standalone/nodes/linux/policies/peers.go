@@ -12,16 +12,18 @@ import (
 	"go4.org/netipx"
 )
 
-// everywhere is every address that a pod of this node can have a connection with.
+// everywhere contains every address to or from which a pod of this node can
+// connect.
 var everywhere = netip.MustParsePrefix("0.0.0.0/0")
 
-// peers are one end of connections: pods, and addresses of whatever has them.
+// peers is one end of connections: pods, and address blocks.
 type peers struct {
 	pods   []Pod
 	blocks []networkingv1.IPBlock
 }
 
-// peers are those of a rule of a policy in a namespace. No rule about them is one for everybody.
+// peers returns the peers of a rule of a policy in a namespace. A rule without
+// peers matches all.
 func (c Cluster) peers(namespace string, list []networkingv1.NetworkPolicyPeer) (peers, error) {
 	if len(list) == 0 {
 		return peers{pods: c.Pods, blocks: []networkingv1.IPBlock{{CIDR: everywhere.String()}}}, nil
@@ -41,7 +43,7 @@ func (c Cluster) peers(namespace string, list []networkingv1.NetworkPolicyPeer) 
 	return all, nil
 }
 
-// peerPods are the pods that a peer selects.
+// peerPods returns the pods that a peer selects.
 func (c Cluster) peerPods(namespace string, peer networkingv1.NetworkPolicyPeer) ([]Pod, error) {
 	pods := peer.PodSelector
 	if pods == nil {
@@ -70,7 +72,8 @@ func (c Cluster) peerPods(namespace string, peer networkingv1.NetworkPolicyPeer)
 
 func peersOf(pods []Pod) peers { return peers{pods: pods} }
 
-// addresses are those of the peers, in ranges that neither touch nor overlap.
+// addresses returns the addresses of the peers, in ranges that neither touch
+// nor overlap.
 func (p peers) addresses() ([]netipx.IPRange, error) {
 	var all netipx.IPSetBuilder
 	for _, pod := range p.pods {
@@ -90,7 +93,8 @@ func (p peers) addresses() ([]netipx.IPRange, error) {
 	return set.Ranges(), nil
 }
 
-// blockSet are the addresses of a block. Those of IPv6 are none: pods here have none.
+// blockSet returns the addresses of a block; none for IPv6, which pods do not
+// have.
 func blockSet(block networkingv1.IPBlock) (*netipx.IPSet, error) {
 	var b netipx.IPSetBuilder
 	prefix, err := parseCIDR(block.CIDR)

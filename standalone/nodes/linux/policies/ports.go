@@ -10,15 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// destination is a port that connections may lead to, and the pods that have it.
+// destination is a port, and the pods to which it applies.
 type destination struct {
 	port Port
 	pods []Pod
-	// named: the port is that of these pods alone, since others may have the name for another port.
+	// named means that the port applies to these pods only, since the name may
+	// be another port elsewhere.
 	named bool
 }
 
-// destinations are what the ports of a rule come to at pods. No rule about them is one for all.
+// destinations resolves the ports of a rule for pods. A rule without ports
+// matches all.
 func destinations(ports []networkingv1.NetworkPolicyPort, pods []Pod) []destination {
 	if len(ports) == 0 {
 		return []destination{{pods: pods}}
@@ -45,7 +47,7 @@ func destinations(ports []networkingv1.NetworkPolicyPort, pods []Pod) []destinat
 	return all
 }
 
-// named are the ports that pods have by a name.
+// named returns the ports with a name.
 func named(name string, protocol corev1.Protocol, pods []Pod) []destination {
 	var all []destination
 	for _, pod := range pods {
@@ -59,7 +61,7 @@ func named(name string, protocol corev1.Protocol, pods []Pod) []destination {
 	return merge(all)
 }
 
-// merge has each port once.
+// merge merges destinations with the same port.
 func merge(all []destination) []destination {
 	var merged []destination
 	for _, each := range all {
@@ -73,7 +75,7 @@ func merge(all []destination) []destination {
 	return merged
 }
 
-// number is a port that the apiserver has let pass.
+// number converts a port that the apiserver has validated.
 func number(port int32) uint16 {
 	return uint16(port) //nolint:gosec // at most 65535
 }

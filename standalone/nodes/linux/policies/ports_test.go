@@ -27,17 +27,17 @@ func TestDestinations(t *testing.T) {
 		ports ports
 		want  []at
 	}{
-		"no ports":         {nil, []at{{Pods: all}}},
-		"a number":         {port(80), []at{{Port{tcp, 80, 80}, all, false}}},
-		"a number of UDP":  {ports{{Protocol: new(udp), Port: new(intstr.FromInt32(53))}}, []at{{Port{udp, 53, 53}, all, false}}},
-		"a protocol":       {ports{{Protocol: new(udp)}}, []at{{Port{udp, 0, math.MaxUint16}, all, false}}},
-		"a range":          {ports{{Port: new(intstr.FromInt32(80)), EndPort: new(int32(90))}}, []at{{Port{tcp, 80, 90}, all, false}}},
-		"the highest":      {port(65535), []at{{Port{tcp, 65535, 65535}, all, false}}},
-		"two numbers":      {append(port(80), port(81)...), []at{{Port{tcp, 80, 80}, all, false}, {Port{tcp, 81, 81}, all, false}}},
-		"a name":           {ports{{Port: &http}}, []at{{Port{tcp, 8080, 8080}, all[:1], true}, {Port{tcp, 9090, 9090}, all[1:2], true}}},
-		"a name of UDP":    {ports{{Protocol: new(udp), Port: &dns}}, []at{{Port{udp, 53, 53}, all[1:2], true}}},
-		"of the other":     {ports{{Port: &dns}}, nil},
-		"a name of nobody": {ports{{Port: new(intstr.FromString("metrics"))}}, nil},
+		"no ports":               {nil, []at{{Pods: all}}},
+		"a number":               {port(80), []at{{Port{tcp, 80, 80}, all, false}}},
+		"a number of UDP":        {ports{{Protocol: new(udp), Port: new(intstr.FromInt32(53))}}, []at{{Port{udp, 53, 53}, all, false}}},
+		"a protocol":             {ports{{Protocol: new(udp)}}, []at{{Port{udp, 0, math.MaxUint16}, all, false}}},
+		"a range":                {ports{{Port: new(intstr.FromInt32(80)), EndPort: new(int32(90))}}, []at{{Port{tcp, 80, 90}, all, false}}},
+		"the highest":            {port(65535), []at{{Port{tcp, 65535, 65535}, all, false}}},
+		"two numbers":            {append(port(80), port(81)...), []at{{Port{tcp, 80, 80}, all, false}, {Port{tcp, 81, 81}, all, false}}},
+		"a name":                 {ports{{Port: &http}}, []at{{Port{tcp, 8080, 8080}, all[:1], true}, {Port{tcp, 9090, 9090}, all[1:2], true}}},
+		"a name of UDP":          {ports{{Protocol: new(udp), Port: &dns}}, []at{{Port{udp, 53, 53}, all[1:2], true}}},
+		"of the other":           {ports{{Port: &dns}}, nil},
+		"a name that no pod has": {ports{{Port: new(intstr.FromString("metrics"))}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, written(destinations(c.ports, cluster.Pods))); diff != "" {

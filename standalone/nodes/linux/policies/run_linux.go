@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Options are what enforcing needs of a node.
+// Options configures the enforcement on a node.
 type Options struct {
-	// Cluster is whose policies are enforced.
+	// Cluster connects to the cluster whose policies are enforced.
 	Cluster *rest.Config
 	// Runtime is the endpoint of the node's container runtime.
 	Runtime string
@@ -37,15 +37,16 @@ type enforcer struct {
 	namespaces corelisters.NamespaceLister
 	policies   networkinglisters.NetworkPolicyLister
 	sandboxes  *sandboxes
-	// changes has room for one: what it says is that there is something new to look at.
+	// changes holds at most one element, which means that objects have changed.
 	changes chan struct{}
 }
 
-// Run enforces the NetworkPolicies of a cluster on this node until ctx ends. What it did last stays.
+// Run enforces the NetworkPolicies of a cluster on this node until ctx ends.
+// The last filter stays in the kernel.
 func Run(ctx context.Context, opts Options) error {
 	client, err := kubernetes.NewForConfig(opts.Cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for network policies: %w", err)
+		return fmt.Errorf("create a client for network policies: %w", err)
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, namespaces := factory.Core().V1().Pods(), factory.Core().V1().Namespaces()
@@ -112,7 +113,7 @@ func (e *enforcer) enforce(ctx context.Context, log logr.Logger) error {
 	}
 }
 
-// cluster is what decides now.
+// cluster returns the current objects.
 func (e *enforcer) cluster() (Cluster, error) {
 	c := Cluster{Namespaces: map[string]labels.Set{}}
 	namespaces, err := e.namespaces.List(labels.Everything())
@@ -125,7 +126,7 @@ func (e *enforcer) cluster() (Cluster, error) {
 	if c.Policies, err = e.policies.List(labels.Everything()); err != nil {
 		return c, err
 	}
-	// The caches have no order, and the same filter must not look like another one.
+	// Caches are unordered, and equal filters must compare as equal.
 	slices.SortFunc(c.Policies, func(a, b *networkingv1.NetworkPolicy) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -139,7 +140,7 @@ func (e *enforcer) cluster() (Cluster, error) {
 	return c, err
 }
 
-// address is that of a pod in the pods' network, if it has one.
+// address returns the address of a pod in the pod network, if it has one.
 func (e *enforcer) address(pod *corev1.Pod) netip.Addr {
 	if pod.Spec.HostNetwork || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return netip.Addr{}

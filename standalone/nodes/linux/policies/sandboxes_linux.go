@@ -14,11 +14,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeRetry is when a runtime that has gone is asked again.
+// runtimeRetry is the interval between attempts to reconnect to the runtime.
 const runtimeRetry = time.Second
 
-// sandboxes know the address of a pod before its first container starts. The pod's status says it a second later, and
-// meanwhile a policy would keep the pod from its peers.
+// sandboxes knows the address of a pod before its first container starts. The
+// pod's status has it a second later, and a policy would deny the pod its
+// connections meanwhile.
 type sandboxes struct {
 	changed func()
 
@@ -31,7 +32,7 @@ type sandbox struct {
 	address netip.Addr
 }
 
-// follow listens to the node's container runtime until ctx ends.
+// follow receives events of the node's container runtime until ctx ends.
 func (s *sandboxes) follow(ctx context.Context, endpoint string, log logr.Logger) error {
 	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -40,13 +41,13 @@ func (s *sandboxes) follow(ctx context.Context, endpoint string, log logr.Logger
 	runtime := runtimeapi.NewRuntimeServiceClient(conn)
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.listen(ctx, runtime); ctx.Err() == nil {
-			log.Info("the container runtime tells nothing now and is asked again", "reason", err.Error())
+			log.Info("Reconnecting to the container runtime", "reason", err.Error())
 		}
 	}, runtimeRetry)
 	return conn.Close()
 }
 
-// listen returns when the runtime tells nothing any more, with the reason.
+// listen returns when the stream of events ends, with the reason.
 func (s *sandboxes) listen(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) error {
 	events, err := runtime.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
 	if err != nil {
@@ -73,12 +74,12 @@ func (s *sandboxes) forget() {
 	}
 }
 
-// note takes note of where a pod is, and of its end.
+// note records the address of a sandbox, or its deletion.
 func (s *sandboxes) note(event *runtimeapi.ContainerEventResponse) {
 	status := event.GetPodSandboxStatus()
 	uid := types.UID(status.GetMetadata().GetUid())
 	now := sandbox{id: status.GetId()}
-	now.address, _ = netip.ParseAddr(status.GetNetwork().GetIp()) // none in the node's own network
+	now.address, _ = netip.ParseAddr(status.GetNetwork().GetIp()) // none in the host network
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.of[uid]
@@ -91,7 +92,7 @@ func (s *sandboxes) note(event *runtimeapi.ContainerEventResponse) {
 	}
 }
 
-// address is that of a pod, if it is known here.
+// address returns the address of a pod, if it is known.
 func (s *sandboxes) address(uid types.UID) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()

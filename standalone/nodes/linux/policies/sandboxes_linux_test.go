@@ -14,7 +14,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// TestSandboxes: a pod whose sandbox is made anew is where the new one is, in whichever order the events come.
+// TestSandboxes tests that a pod whose sandbox is recreated has the address of
+// the new one, whatever the order of the events.
 func TestSandboxes(t *testing.T) {
 	changes := 0
 	s := &sandboxes{changed: func() { changes++ }, of: map[types.UID]sandbox{}}

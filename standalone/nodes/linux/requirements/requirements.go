@@ -1,6 +1,6 @@
 // Package requirements reports what a machine lacks to build or to run a real
-// node. It imports the standard library alone, so that `make node` can check
-// the machine before it compiles anything else.
+// node. It imports only the standard library, so that `make node` can check the
+// machine before it compiles anything else.
 package requirements
 
 import (
@@ -39,8 +39,7 @@ var runtimePackages = []debianPackage{
 	{"runc", []string{"runc"}},
 }
 
-// ForBuilding returns what keeps `make node` from building on this machine, or
-// nil.
+// ForBuilding returns an error if `make node` cannot build on this machine.
 func ForBuilding() error {
 	if runtime.GOOS != "linux" {
 		return errNotLinux
@@ -52,8 +51,7 @@ func ForBuilding() error {
 	return checkStatic(path)
 }
 
-// ForRunning returns everything that keeps a real node from running on this
-// machine, or nil.
+// ForRunning returns all reasons why this machine cannot run a real node.
 func ForRunning() error {
 	if runtime.GOOS != "linux" {
 		return errNotLinux
@@ -63,8 +61,8 @@ func ForRunning() error {
 		problems = append(problems, fmt.Errorf("packages are missing: apt-get install %s", strings.Join(missing, " ")))
 	}
 	if os.Geteuid() != 0 {
-		// Without root the other checks would fail for that reason alone.
-		return errors.Join(append(problems, errors.New("root's rights are missing: run it with sudo"))...)
+		// Without root the other checks would fail only because of that.
+		return errors.Join(append(problems, errors.New("root privileges are missing: run it with sudo"))...)
 	}
 	return errors.Join(append(problems, checkCgroups(cgroupRoot), checkNamespaces())...)
 }
@@ -85,8 +83,7 @@ func checkStatic(path string) error {
 	return nil
 }
 
-// missingPackages returns the names of those packages of which a program is
-// missing.
+// missingPackages returns the names of packages with missing programs.
 func missingPackages(packages []debianPackage) []string {
 	var missing []string
 	for _, pkg := range packages {
@@ -102,7 +99,7 @@ func allInstalled(programs []string) bool {
 }
 
 // installed reports whether a program is in PATH, in sbin, which sudo and some
-// shells leave out of PATH, or among the CNI plugins.
+// shells omit from PATH, or among the CNI plugins.
 func installed(name string) bool {
 	if _, err := exec.LookPath(name); err == nil {
 		return true
@@ -126,14 +123,14 @@ func checkCgroups(root string) error {
 	}
 	for _, dir := range hierarchies {
 		if !writable(dir) {
-			return fmt.Errorf("%s is not writable: a container needs cgroups mounted read-write, as privileged ones have them", dir)
+			return fmt.Errorf("%s is not writable: a container needs cgroups mounted read-write, as in privileged containers", dir)
 		}
 	}
 	return nil
 }
 
-// subdirectories returns the directories in a directory, without links to
-// others.
+// subdirectories returns the subdirectories of a directory, without symbolic
+// links.
 func subdirectories(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
