@@ -1,9 +1,10 @@
-// Words reports phrases that the project avoids, with the preferred form of each: phrases.txt has the list.
+// Words reports phrases that the project avoids, with the preferred form of
+// each: phrases.txt has the list.
 //
 // It reads the prose of Markdown documents without code, and the comments and
-// messages of Go files. A message is a string with a space in it. It covers
-// the documents and folders in the constant covered. To add one, correct what
-// "go run ./hack/words FOLDER" reports, and add it to the constant.
+// messages of Go files. A message is a string with a space in it. It covers the
+// documents and folders in the constant covered. To add one, correct what "go
+// run ./hack/words FOLDER" reports, and add it to the constant.
 package main
 
 import (
@@ -18,10 +19,8 @@ import (
 // covered are the documents and folders that are checked without arguments.
 const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md docs/admins docs/architecture.md " +
 	"docs/conformance.md docs/decisions docs/plugin-authors.md docs/real-node.md docs/scaling.md docs/security.md " +
-	"docs/troubleshooting.md apis cmd config controllers hack/metrics test/node hack/rbac internal standalone/app " +
-	"standalone/bench standalone/cmd standalone/datadir standalone/demo standalone/internal standalone/metricsserver " +
-	"standalone/provisioner standalone/volumes test/conformance test/e2e test/escapes test/kit test/modules " +
-	"test/node test/plugins vnagent " +
+	"docs/troubleshooting.md apis cmd config controllers hack/metrics hack/rbac internal standalone " +
+	"test/bench test/conformance test/e2e test/escapes test/kit test/local test/modules test/node test/plugins vnagent " +
 	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
 	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest " +
 	"syncer/kinds syncer/views syncer/deletion syncer/provider"
@@ -44,7 +43,8 @@ func main() {
 	}
 }
 
-// run returns each phrase to avoid in the files and folders, as a line of output.
+// run returns each phrase to avoid in the files and folders, as a line of
+// output.
 func run(tree fs.FS, paths []string) ([]string, error) {
 	phrases, err := parse(list)
 	if err != nil {
@@ -72,7 +72,8 @@ func run(tree fs.FS, paths []string) ([]string, error) {
 	return found, nil
 }
 
-// read returns the paragraphs of a document, or the comments and messages of a Go file; none of a generated or another file.
+// read returns the paragraphs of a document, or the comments and messages of a
+// Go file; none of a generated or another file.
 func read(tree fs.FS, file string) ([]paragraph, error) {
 	ext := path.Ext(file)
 	if ext != ".md" && ext != ".go" || strings.HasPrefix(path.Base(file), "zz_generated") {

@@ -19,13 +19,15 @@ import (
 )
 
 const (
-	// watchDrain bounds how long open watches delay a stop.
+	// watchDrain limits how long open watches delay a stop.
 	watchDrain = time.Second
-	// settleTimeout bounds how long a stop waits for the start to be over. A
-	// tenant can have its start hang, and the process has to end all the same.
+	// settleTimeout limits how long a stop waits for a start in progress. A
+	// tenant can make its start hang, which must not keep the process from
+	// exiting.
 	settleTimeout = 10 * time.Second
 	probeInterval = 25 * time.Millisecond
-	// userAgent of the controllers, which names them as managers of fields.
+	// userAgent is the user agent of the controllers, and thereby their name as
+	// field managers.
 	userAgent = "kube-controller-manager"
 )
 
@@ -41,9 +43,8 @@ type apiServer struct {
 	err    error // set before done is closed
 }
 
-// startAPIServer builds a kube-apiserver and lets it serve at the inlet.
-// Building cannot be interrupted: what it starts ends only with a server that
-// has run.
+// startAPIServer builds a kube-apiserver and serves it at the inlet. Building
+// cannot be interrupted: its goroutines stop only with a server that has run.
 func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	opts, err := completeOptions(ctx, c)
 	if err != nil {
@@ -59,7 +60,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	resolveServices(config)
 	explainStorage(config, c.budget)
 	if err := dropContents(config.KubeAPIs.ControlPlane.VersionedInformers); err != nil {
-		return nil, fmt.Errorf("drop contents from informers: %w", err)
+		return nil, fmt.Errorf("strip objects in informers: %w", err)
 	}
 	if !c.spec.Diagnostics {
 		hideProcess(config)
@@ -71,7 +72,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		return nil, err
 	}
 	if s.client, err = kubernetes.NewForConfig(s.loopback); err != nil {
-		return nil, fmt.Errorf("make a client of the apiserver: %w", err)
+		return nil, fmt.Errorf("create a client of the apiserver: %w", err)
 	}
 	run, err := buildServer(config)
 	if err != nil {
@@ -81,7 +82,8 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	return s, nil
 }
 
-// buildServer turns a configuration into what runs it.
+// buildServer builds the server of a configuration and returns its run
+// function.
 func buildServer(config *app.Config) (run func(context.Context) error, err error) {
 	completed, err := config.Complete()
 	if err != nil {
@@ -99,18 +101,18 @@ func buildServer(config *app.Config) (run func(context.Context) error, err error
 }
 
 // start runs the server under a context of its own, because it must not be
-// told to stop before it has settled.
+// stopped before it has settled.
 func (s *apiServer) start(ctx context.Context, run func(context.Context) error) {
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	go func() { // ends with stop
+	go func() { // until stop
 		defer close(s.done)
 		s.err = run(ctx)
 	}()
 	s.bootstrap.start(ctx, s.loopback)
 }
 
-// awaitReady waits until the server answers that it is ready and its bootstrap
-// objects are there.
+// awaitReady waits until the server reports that it is ready and its bootstrap
+// objects exist.
 func (s *apiServer) awaitReady(ctx context.Context) error {
 	if err := s.awaitHealth(ctx, "/readyz"); err != nil {
 		return err
@@ -133,30 +135,30 @@ func (s *apiServer) awaitHealth(ctx context.Context, path string) error {
 		case <-s.done:
 			return s.ended()
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), fmt.Errorf("the last answer of %s: %w", path, err))
+			return errors.Join(context.Cause(ctx), fmt.Errorf("last response of %s: %w", path, err))
 		case <-time.After(probeInterval):
 		}
 	}
 }
 
-// ended says why the server ended by itself, once done is closed.
+// ended returns the reason why the server exited by itself, once done is
+// closed.
 func (s *apiServer) ended() error {
 	if s.err != nil {
-		return fmt.Errorf("the apiserver ended: %w", s.err)
+		return fmt.Errorf("the apiserver exited: %w", s.err)
 	}
-	return errors.New("the apiserver ended by itself")
+	return errors.New("the apiserver exited by itself")
 }
 
-// stop ends the server and its informers. A server that is still starting is
-// let through first, for a while: what is cancelled at its start gives up, and
-// see [ContainExit].
+// stop stops the server and its informers. It lets a start in progress finish
+// first, for a while: hooks that are cancelled give up, see [ContainExit].
 func (s *apiServer) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	_ = s.awaitHealth(ctx, "/livez") // includes every start-up hook
+	_ = s.awaitHealth(ctx, "/livez") // includes every start hook
 	select {
 	case <-s.bootstrap.done:
-	case <-ctx.Done(): // the hooks end within half a minute, since nothing answers them
+	case <-ctx.Done(): // the hooks give up within half a minute without a server
 	}
 	s.cancel()
 	<-s.done
@@ -170,14 +172,14 @@ func completeOptions(ctx context.Context, c *ControlPlane) (options.CompletedOpt
 	}
 	if c.podAddress != nil {
 		opts.GenericServerRunOptions.AdvertiseAddress = c.podAddress
-		// There is one apiserver, and it needs no lease in etcd to say so.
+		// The only apiserver needs no lease in etcd.
 		opts.EndpointReconcilerType = string(reconcilers.MasterCountReconcilerType)
 	}
 	completed, err := opts.Complete(ctx)
 	if err != nil {
 		return completed, fmt.Errorf("complete the apiserver's options: %w", err)
 	}
-	// Not earlier: completing would make a self-signed certificate.
+	// Not earlier: completing would create a self-signed certificate.
 	completed.SecureServing.Listener = c.inlet
 	completed.SecureServing.ServerCert.GeneratedCert = c.creds
 	if errs := completed.Validate(); len(errs) > 0 {
@@ -192,12 +194,13 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	if err != nil {
 		return nil, fmt.Errorf("read the CA in %s: %w", creds.dir, err)
 	}
-	o.AllowPrivileged = true         // what may run is decided where it runs
-	o.EnableAggregatorRouting = true // webhooks and further apiservers are pods, and Service addresses lead nowhere from this process
+	o.AllowPrivileged = true         // pods are restricted where they run
+	o.EnableAggregatorRouting = true // webhooks and aggregated APIs are pods, and this process does not reach Service addresses
 	o.ServiceClusterIPRanges = spec.ServiceCIDR
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
 	o.SecureServing.BindPort, o.SecureServing.Required = 0, false // the inlet has a port
-	// The kubernetes service leads to no address of this process, unless pods reach one.
+	// This process is not reachable at an address of the kubernetes Service,
+	// unless pods reach one.
 	o.EndpointReconcilerType = string(reconcilers.NoneEndpointReconcilerType)
 
 	o.Authentication.ClientCert.CAContentProvider = clientCA
@@ -220,7 +223,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 
 func setKubeletOptions(o *options.ServerRunOptions, spec Spec, creds *credentials) {
 	o.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP", "Hostname"}
-	if spec.SeparateKubeletClientCA { // what answers in the kubelets' place is the host name of their nodes
+	if spec.SeparateKubeletClientCA { // a proxy for kubelets uses the host names of their nodes
 		o.KubeletConfig.PreferredAddressTypes = []string{"Hostname", "InternalIP", "ExternalIP"}
 	}
 	o.KubeletConfig.TLSClientConfig.CertFile = creds.kubeletClientFile()
@@ -230,8 +233,8 @@ func setKubeletOptions(o *options.ServerRunOptions, spec Spec, creds *credential
 	}
 }
 
-// setEconomyOptions leaves out what the host does once for all control planes,
-// and what a control plane in good company does not need.
+// setEconomyOptions disables features that the host provides once for all
+// control planes, or that a control plane next to many others does not need.
 func setEconomyOptions(o *options.ServerRunOptions) {
 	o.Etcd.SkipHealthEndpoints = true
 	o.Etcd.StorageConfig.CompactionInterval = 0

@@ -10,12 +10,12 @@ import (
 )
 
 // attempts counts the starts of a control plane that did not make it ready. The
-// count outlives the process, which such a start may have ended.
+// count survives the process, which such a start may crash.
 type attempts struct{ file string }
 
 func attemptsIn(dir string) attempts { return attempts{filepath.Join(dir, "failed-starts")} }
 
-// count is the number so far. A file that is no number counts as one.
+// count returns the number so far. A file that is not a number counts as one.
 func (a attempts) count() int {
 	data, err := readFile(a.file)
 	if errors.Is(err, fs.ErrNotExist) {

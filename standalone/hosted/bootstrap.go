@@ -12,17 +12,17 @@ import (
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
 )
 
-// bootstrap makes the RBAC roles and priority classes that every cluster has.
-// The apiserver would do it in start-up hooks, whose failure shows only in that
-// the apiserver does not become healthy; here it is told. The hooks heed no
-// context, but give up after half a minute.
+// bootstrap creates the RBAC roles and priority classes that every cluster has.
+// The apiserver would do so in start hooks, whose failure shows only as an
+// apiserver that does not become healthy; here it is an error. The hooks ignore
+// their context, but give up after half a minute.
 type bootstrap struct {
 	hooks map[string]genericapiserver.PostStartHookFunc
 	done  chan struct{}
 	err   error // set before done is closed
 }
 
-// takeOverHooks keeps the apiserver from running the hooks itself.
+// takeOverHooks prevents the apiserver from running the hooks itself.
 func takeOverHooks(config *genericapiserver.Config) (*bootstrap, error) {
 	b := &bootstrap{hooks: map[string]genericapiserver.PostStartHookFunc{}, done: make(chan struct{})}
 	for _, provider := range []genericapiserver.PostStartHookProvider{
@@ -38,7 +38,8 @@ func takeOverHooks(config *genericapiserver.Config) (*bootstrap, error) {
 	return b, nil
 }
 
-// start runs the hooks in the background and closes done when all are over.
+// start runs the hooks in the background and closes done when all have
+// returned.
 func (b *bootstrap) start(ctx context.Context, loopback *rest.Config) {
 	var running sync.WaitGroup
 	errs := make(chan error, len(b.hooks))
@@ -48,7 +49,7 @@ func (b *bootstrap) start(ctx context.Context, loopback *rest.Config) {
 			errs <- wrapf(err, "run the bootstrap hook %s", name)
 		})
 	}
-	go func() { // ends with the hooks
+	go func() { // until the hooks return
 		defer close(b.done)
 		running.Wait()
 		close(errs)

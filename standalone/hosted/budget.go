@@ -18,50 +18,49 @@ import (
 )
 
 const (
-	// planeBudget is the memory that requests under way of one control plane may
-	// take together, by estimate.
+	// planeBudget is the estimated memory that the requests in flight of one
+	// control plane may use together.
 	planeBudget = 256 << 20
-	// leastHostBudget is the same for all control planes of a host; it is more
-	// where the process may have more.
+	// leastHostBudget is the minimum of the same for all control planes of a
+	// host. It is more if the process has a higher memory limit.
 	leastHostBudget   = 1 << 30
 	hostBudgetPercent = 25
-	// smallRequest is a request that does not count for the host: other tenants'
-	// large ones do not keep it waiting.
+	// smallRequest is the cost up to which a request does not count for the
+	// host, so that large requests of other tenants do not delay it.
 	smallRequest = 4 << 20
-	// budgetPatience is how long a request waits for others to end.
+	// budgetPatience is how long a request waits for others to finish.
 	budgetPatience = 10 * time.Second
 
-	// baseCost is what any request takes. bodyFactor is how many bytes of memory a
-	// byte of a body takes, decoded; longestBody is upstream's limit.
+	// baseCost is the memory of any request. bodyFactor is the memory of each
+	// byte of a body, decoded; longestBody is upstream's limit.
 	baseCost    = 64 << 10
 	bodyFactor  = 16
 	longestBody = 3 << 20
-	// Objects are listed one by one out of a cache, unless they are converted as a
-	// whole.
+	// Lists from a cache are encoded object by object, unless they are
+	// converted as a whole.
 	listFactor, convertFactor = 1, 8
 )
 
-// budget bounds the memory that the requests under way of one control plane
-// take. Upstream exempts cluster admins from its own limits of requests, and
-// each tenant is one.
+// budget limits the memory of the requests in flight of one control plane.
+// Upstream exempts cluster admins from its own limits, and each tenant is one.
 type budget struct {
 	plane, host *semaphore.Weighted
 	hostSize    int64
-	// used is how many bytes the control plane stores.
+	// used returns how many bytes the control plane stores.
 	used func() int64
 }
 
-// hostBudget is the size of the budget of a host.
+// hostBudget returns the size of the budget of a host.
 func hostBudget() int64 {
-	limit := debug.SetMemoryLimit(-1) // reads it
+	limit := debug.SetMemoryLimit(-1) // a negative limit only reads it
 	if limit == math.MaxInt64 {
 		return leastHostBudget
 	}
 	return max(leastHostBudget, limit/percent*hostBudgetPercent)
 }
 
-// limitRequests has a control plane's requests, but for those of its own
-// controllers, wait for memory.
+// limitRequests delays the requests of a control plane until memory is
+// available, except those of its own controllers.
 func (b *budget) limitRequests(handler http.Handler, c *genericapiserver.Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, err := c.RequestInfoResolver.NewRequestInfo(r)
@@ -72,7 +71,7 @@ func (b *budget) limitRequests(handler http.Handler, c *genericapiserver.Config)
 		release, err := b.acquire(r.Context(), cost(r, info, b.used()))
 		if err != nil {
 			responsewriters.ErrorNegotiated(apierrors.NewTooManyRequests(
-				"other requests of this cluster take all memory that it may have for them: "+
+				"other requests of this cluster use all the memory that it may have for them:"+
 					"send fewer at a time, or list in pages", retryAfter), scheme.Codecs, schema.GroupVersion{}, w, r)
 			return
 		}
@@ -81,8 +80,8 @@ func (b *budget) limitRequests(handler http.Handler, c *genericapiserver.Config)
 	})
 }
 
-// acquire waits for the memory that a request takes. A request that takes more
-// than there is gets all of it.
+// acquire waits for the memory of a request. A request that exceeds the budget
+// gets all of it.
 func (b *budget) acquire(ctx context.Context, cost int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, budgetPatience)
 	defer cancel()
@@ -104,8 +103,8 @@ func (b *budget) acquire(ctx context.Context, cost int64) (release func(), err e
 	}, nil
 }
 
-// cost estimates the memory that a request takes where the control plane stores
-// so many bytes.
+// cost estimates the memory of a request to a control plane that stores a
+// number of bytes.
 func cost(r *http.Request, info *apirequest.RequestInfo, used int64) int64 {
 	sum := int64(baseCost)
 	if r.Body != nil && r.Body != http.NoBody {

@@ -23,12 +23,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 )
 
-// ownName is the host and port by which webhooks that the apiserver itself
-// serves are configured.
+// ownName is the host and port in the configuration of webhooks that the
+// apiserver itself serves.
 const ownName = "kubernetes.default.svc:443"
 
 // newConfig does what app.NewConfig does, and routes the connections that users
-// of the apiserver cause through the network. app.NewConfig takes an egress
+// of the apiserver cause through the network. app.NewConfig accepts an egress
 // selector only as a file, which has no dialers.
 func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Config, error) {
 	generic, informers, storage, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions,
@@ -37,9 +37,9 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 	if err != nil {
 		return nil, err
 	}
-	// Not earlier: connections to etcd do not go through the network.
+	// Not earlier: connections to etcd do not use the network.
 	generic.EgressSelector = selector(network, egress.Webhooks)
-	// Admission holds on to this one, for the webhooks that the apiserver serves.
+	// Admission keeps this one, for the webhooks that the apiserver serves.
 	forWebhooks := generic.LoopbackClientConfig
 	c := &app.Config{Options: opts}
 	kubeAPIs, resolver, admission, err := app.CreateKubeAPIServerConfig(opts, generic, informers, storage)
@@ -48,7 +48,8 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 	}
 	c.KubeAPIs = kubeAPIs
 	setKubeletDialers(kubeAPIs, network)
-	// A client with a dialer shares no connection, so the others have none.
+	// Clients with a dialer share no connections, so the others get a
+	// configuration without one.
 	generic.LoopbackClientConfig = rest.CopyConfig(forWebhooks)
 	if forWebhooks.Dial, err = dialItself(generic.LoopbackClientConfig.Host, network); err != nil {
 		return nil, err
@@ -70,8 +71,8 @@ func newConfig(opts options.CompletedOptions, network egress.Network) (*app.Conf
 	return c, nil
 }
 
-// setKubeletDialers sets what connects to kubelets, and what the proxies to
-// pods, Services and nodes connect by.
+// setKubeletDialers sets the dialers for kubelets, and for proxied connections
+// to pods, Services and nodes.
 func setKubeletDialers(config *controlplane.Config, network egress.Network) {
 	config.KubeletClientConfig.Lookup = selector(network, egress.Kubelets).Lookup
 	proxies := config.ControlPlane.ProxyTransport.Clone()
@@ -80,8 +81,9 @@ func setKubeletDialers(config *controlplane.Config, network egress.Network) {
 	config.ControlPlane.ProxyTransport = proxies
 }
 
-// selector has everything connected for one purpose. Upstream asks for the
-// dialer of the cluster, and for webhooks with a URL that of the control plane.
+// selector returns an egress selector with one purpose for all connections.
+// Upstream uses the dialer of the cluster, and for webhooks with a URL that of
+// the control plane.
 func selector(network egress.Network, purpose egress.Purpose) *egressselector.EgressSelector {
 	dial := utilnet.DialFunc(network.Dialer(purpose))
 	return egressselector.NewEgressSelectorWithMap(map[egressselector.EgressType]utilnet.DialFunc{
@@ -89,13 +91,13 @@ func selector(network egress.Network, purpose egress.Purpose) *egressselector.Eg
 	})
 }
 
-// dialItself connects to the apiserver and nowhere else. Requests to webhooks
-// that it serves itself carry its own credentials, and their answer may be a
-// redirect.
+// dialItself returns a dialer that connects to the apiserver only. Requests to
+// webhooks that the apiserver serves itself contain its own credentials, and
+// their response may be a redirect.
 func dialItself(host string, network egress.Network) (func(context.Context, string, string) (net.Conn, error), error) {
 	own, err := url.Parse(host)
 	if err != nil {
-		return nil, fmt.Errorf("read the apiserver's own address: %w", err)
+		return nil, fmt.Errorf("parse the apiserver's own address: %w", err)
 	}
 	refuse := network.Dialer(egress.Itself)
 	return func(ctx context.Context, kind, address string) (net.Conn, error) {

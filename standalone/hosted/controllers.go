@@ -7,24 +7,24 @@ import (
 	"sync"
 )
 
-// Controller is one of the controllers that can run beside an apiserver.
+// Controller is a controller that can run beside an apiserver.
 type Controller struct {
-	// Name is the name that kube-controller-manager knows it by.
+	// Name is the controller's name in kube-controller-manager.
 	Name string
-	// build makes the controller ready to run. What it returns blocks until
-	// the context ends.
+	// build prepares the controller. The returned function blocks until the
+	// context ends.
 	build func(ctx context.Context, env *environment) (func(context.Context), error)
 }
 
-// TenantControllers are the controllers of a tenant's control plane: those
-// that work on API objects alone. Left out is what deals with nodes, and the
-// collector of pods without a node, which would take a tenant's pods for lost.
+// TenantControllers returns the controllers of a tenant's control plane: those
+// that work on API objects only. It omits those for nodes, and the collector of
+// pods without a node, which would consider a tenant's pods lost.
 func TenantControllers() []Controller {
 	return slices.Concat(clusterControllers(), certificateControllers(), workloadControllers(), serviceControllers(), volumeControllers())
 }
 
-// SuperControllers are the controllers of the super cluster: the tenant's,
-// those for pods on nodes, and the scheduler. Nothing here evicts pods.
+// SuperControllers returns the controllers of the super cluster: the tenant's,
+// those for pods on nodes, and the scheduler. None of them evicts pods.
 func SuperControllers() []Controller {
 	return slices.Concat(TenantControllers(), nodeControllers())
 }
@@ -34,12 +34,12 @@ type manager struct {
 	env     *environment
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	// failed yields an error when a controller ends by itself.
+	// failed receives an error when a controller exits by itself.
 	failed chan error
 }
 
 // startManager builds and starts the controllers, and then the informers that
-// they asked for.
+// they requested.
 func startManager(ctx context.Context, controllers []Controller, env *environment) (*manager, error) {
 	m := &manager{env: env, failed: make(chan error, len(controllers))}
 	ctx, m.cancel = context.WithCancel(ctx)
@@ -58,7 +58,7 @@ func startManager(ctx context.Context, controllers []Controller, env *environmen
 func (m *manager) run(ctx context.Context, name string, run func(context.Context)) {
 	run(ctx)
 	if ctx.Err() == nil {
-		m.failed <- fmt.Errorf("the controller %s ended by itself", name)
+		m.failed <- fmt.Errorf("the controller %s exited by itself", name)
 	}
 }
 

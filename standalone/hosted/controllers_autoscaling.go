@@ -15,7 +15,8 @@ import (
 	"k8s.io/metrics/pkg/client/external_metrics"
 )
 
-// How pods are scaled: the defaults of kube-controller-manager.
+// Settings of the horizontal pod autoscaler: the defaults of
+// kube-controller-manager.
 const (
 	autoscalerPeriod       = 15 * time.Second
 	downscaleStabilization = 5 * time.Minute
@@ -47,15 +48,16 @@ func buildAutoscaler(ctx context.Context, env *environment) (func(context.Contex
 	}, nil
 }
 
-// autoscalerMetrics are what pods are scaled by: from the APIs that others serve in the tenant's cluster.
+// autoscalerMetrics returns a client of the metrics APIs, which aggregated
+// servers provide in the tenant's cluster.
 func autoscalerMetrics(env *environment, versions custom_metrics.AvailableAPIsGetter) (metrics.MetricsClient, error) {
 	resources, err := resourcemetrics.NewForConfig(env.config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of resource metrics: %w", err)
+		return nil, fmt.Errorf("create a client of resource metrics: %w", err)
 	}
 	external, err := external_metrics.NewForConfig(env.config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of external metrics: %w", err)
+		return nil, fmt.Errorf("create a client of external metrics: %w", err)
 	}
 	return metrics.NewRESTMetricsClient(resources, custom_metrics.NewForConfig(env.config, env.restMapper, versions), external), nil
 }

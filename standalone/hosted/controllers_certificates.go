@@ -19,17 +19,17 @@ import (
 	"k8s.io/kubernetes/pkg/controller/certificates/cleaner"
 )
 
-// How long certificates of clients live that are asked for by the CSR API.
+// The validity of client certificates that are requested with the CSR API.
 const (
 	shortestClientCertificate = 10 * time.Minute
-	// clientCertificateBackdate forgives clocks that are behind, but not for
-	// certificates that live for less than shortLife.
+	// clientCertificateBackdate tolerates clocks that are behind, except for
+	// certificates with a validity below shortLife.
 	clientCertificateBackdate = 5 * time.Minute
 	shortLife                 = 8 * time.Hour
 )
 
-// certificateControllers give users certificates that somebody has approved
-// of, and forget old requests.
+// certificateControllers returns the controllers that issue approved
+// certificates and delete old requests.
 func certificateControllers() []Controller {
 	return []Controller{
 		{"certificatesigningrequest-signing-controller", buildClientSigner},
@@ -62,17 +62,17 @@ func buildRequestCleaner(_ context.Context, env *environment) (func(context.Cont
 	return workers(1, c), nil
 }
 
-// clientSigner signs for clients of the apiserver (the signer
+// clientSigner signs certificates for clients of the apiserver (the signer
 // kubernetes.io/kube-apiserver-client). That of kube-controller-manager watches
-// the authority's files, for which a machine has not enough inotify instances
-// when it hosts many.
+// the authority's files, and a machine lacks the inotify instances to do so for
+// many control planes.
 type clientSigner struct {
 	requests certificatesclient.CertificateSigningRequestInterface
 	ca       authority.CertificateAuthority
 	longest  time.Duration
 }
 
-// sign signs a request that was approved, or says in it why that cannot be.
+// sign signs an approved request, or records in its status why it cannot.
 func (s *clientSigner) sign(ctx context.Context, request *certificatesv1.CertificateSigningRequest) error {
 	if request.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName ||
 		!certificates.IsCertificateRequestApproved(request) || certificates.HasTrueCondition(request, certificatesv1.CertificateFailed) {
@@ -103,8 +103,7 @@ func (s *clientSigner) certificate(spec certificatesv1.CertificateSigningRequest
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
 }
 
-// life is how long a certificate lives: as long as was asked for, if that can
-// be.
+// life returns the validity of a certificate: as requested, within limits.
 func (s *clientSigner) life(seconds *int32) time.Duration {
 	if seconds == nil {
 		return s.longest
@@ -112,7 +111,7 @@ func (s *clientSigner) life(seconds *int32) time.Duration {
 	return min(max(time.Duration(*seconds)*time.Second, shortestClientCertificate), s.longest)
 }
 
-// forClients says what a certificate of a client cannot be used for.
+// forClients returns an error if usages are not those of a client certificate.
 func forClients(usages []certificatesv1.KeyUsage) error {
 	found := false
 	for _, usage := range usages {
@@ -121,11 +120,11 @@ func forClients(usages []certificatesv1.KeyUsage) error {
 			found = true
 		case certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment:
 		default:
-			return fmt.Errorf("a client's certificate cannot be used for %q", usage)
+			return fmt.Errorf("a client certificate cannot have the usage %q", usage)
 		}
 	}
 	if !found {
-		return fmt.Errorf("a client's certificate is used for %q, which is missing", certificatesv1.UsageClientAuth)
+		return fmt.Errorf("a client certificate must have the usage %q", certificatesv1.UsageClientAuth)
 	}
 	return nil
 }

@@ -26,13 +26,13 @@ import (
 const (
 	namespaceResync = 5 * time.Minute
 	quotaResync     = 5 * time.Minute
-	// discoveryInterval is how soon objects of new resources are collected
-	// and counted.
+	// discoveryInterval is the interval at which garbage collection and quota
+	// discover new resources.
 	discoveryInterval = 30 * time.Second
 )
 
-// clusterControllers keep any cluster in order: identities, namespaces,
-// ownership, quota.
+// clusterControllers returns the controllers of every cluster: service
+// accounts, namespaces, garbage collection, quota.
 func clusterControllers() []Controller {
 	return []Controller{
 		{"serviceaccount-token-controller", buildTokens},
@@ -85,8 +85,9 @@ func buildNamespaces(ctx context.Context, env *environment) (func(context.Contex
 
 type discoverFunc func() ([]*metav1.APIResourceList, error)
 
-// discoverFirst calls discover once and hands out that answer first: the
-// namespace controller's constructor ends the process if it finds nothing.
+// discoverFirst calls discover once and returns that result first: the
+// constructor of the namespace controller exits the process if it finds
+// nothing.
 func discoverFirst(discover discoverFunc) (discoverFunc, error) {
 	first, err := discover()
 	if len(first) == 0 {

@@ -14,7 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 )
 
-// How nodes are watched: the defaults of kube-controller-manager.
+// Settings of the node lifecycle controller: the defaults of
+// kube-controller-manager.
 const (
 	nodeMonitorPeriod     = 5 * time.Second
 	nodeStartupGrace      = time.Minute
@@ -26,9 +27,9 @@ const (
 	attachPeriod          = time.Minute
 )
 
-// KubeletControllers are for a super cluster whose nodes have kubelets: they
-// find out which of them still live, evict the pods of those that do not, and
-// attach and expand the volumes of CSI drivers.
+// KubeletControllers returns the controllers for a super cluster whose nodes
+// have kubelets: they detect dead nodes, evict their pods, and attach and
+// expand the volumes of CSI drivers.
 func KubeletControllers() []Controller {
 	return []Controller{
 		{"node-lifecycle-controller", buildNodeLifecycle},
@@ -79,11 +80,11 @@ func buildExpander(ctx context.Context, env *environment) (func(context.Context)
 	return c.Run, nil
 }
 
-// noFlexVolumes finds no volume drivers in the file system: they are
-// deprecated, and looking for them makes a directory for them.
+// noFlexVolumes disables FlexVolume drivers: they are deprecated, and probing
+// for them creates their directory.
 type noFlexVolumes struct{}
 
-// Init has nothing to prepare.
+// Init does nothing.
 func (noFlexVolumes) Init() error { return nil }
 
 // Probe finds nothing.

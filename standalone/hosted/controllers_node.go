@@ -15,12 +15,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
-// podGCThreshold is how many finished pods are kept before the oldest go.
+// podGCThreshold is how many finished pods are kept before the oldest are
+// deleted.
 const podGCThreshold = 12500
 
-// nodeControllers deal with nodes and the pods on them. Node lifecycle and
-// taint eviction are missing on purpose: the local super cluster's nodes share
-// our process, so a late heartbeat says nothing about them.
+// nodeControllers returns the controllers for nodes and the pods on them. Node
+// lifecycle and taint eviction are missing on purpose: simulated nodes run in
+// this process, so a late heartbeat says nothing about them.
 func nodeControllers() []Controller {
 	return []Controller{
 		{"daemonset-controller", buildDaemonSets},
@@ -42,8 +43,9 @@ func buildPodGC(ctx context.Context, env *environment) (func(context.Context), e
 	return podgc.NewPodGC(ctx, env.client, core.Pods(), core.Nodes(), podGCThreshold).Run, nil
 }
 
-// buildResourceClaims makes claims of templates and frees devices that no pod
-// uses any more. Pod groups are behind a feature gate that is off.
+// buildResourceClaims builds the controller that creates claims from templates
+// and deallocates unused devices. Pod groups are behind a feature gate that is
+// off.
 func buildResourceClaims(ctx context.Context, env *environment) (func(context.Context), error) {
 	devices := env.typed.Resource().V1()
 	c, err := resourceclaim.NewController(klog.FromContext(ctx), resourceclaim.Features{PrioritizedList: true}, env.client,
@@ -51,8 +53,8 @@ func buildResourceClaims(ctx context.Context, env *environment) (func(context.Co
 	return workers(2, c), err
 }
 
-// buildScheduler runs the scheduler with its default configuration, on
-// informers of its own: it does not want to see finished pods.
+// buildScheduler builds the scheduler with its default configuration, and
+// informers of its own, which exclude finished pods.
 func buildScheduler(ctx context.Context, env *environment) (func(context.Context), error) {
 	informers := scheduler.NewInformerFactory(env.client, resync)
 	broadcaster := events.NewEventBroadcasterAdapter(env.client)

@@ -11,8 +11,8 @@ import (
 
 const endpointsPerSlice = 100
 
-// serviceControllers tell where the pods of services are, and which
-// addresses services have.
+// serviceControllers returns the controllers of endpoints and Service
+// addresses.
 func serviceControllers() []Controller {
 	return []Controller{
 		{"endpoints-controller", buildEndpoints},

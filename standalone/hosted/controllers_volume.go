@@ -12,12 +12,13 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/vacprotection"
 )
 
-// volumeResync is how often volumes and claims that wait are looked at again.
+// volumeResync is the interval at which pending volumes and claims are
+// reconciled again.
 const volumeResync = 15 * time.Second
 
-// volumeControllers bind claims to volumes, make the claims of ephemeral
-// volumes, and keep what is in use. Volumes are made and deleted by the drivers
-// of a cluster: none is part of Kubernetes any more.
+// volumeControllers returns the controllers that bind claims to volumes, create
+// the claims of ephemeral volumes, and protect volumes in use. Provisioning is
+// left to the CSI drivers of a cluster.
 func volumeControllers() []Controller {
 	return []Controller{
 		{"persistentvolume-binder-controller", buildVolumeBinder},

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 )
 
-// workloadControllers turn workloads into pods.
+// workloadControllers returns the controllers that create pods.
 func workloadControllers() []Controller {
 	return []Controller{
 		{"deployment-controller", buildDeployments},
@@ -30,7 +30,7 @@ func workloadControllers() []Controller {
 	}
 }
 
-// workers is how most controllers run.
+// workers adapts a controller with the usual signature of Run.
 func workers(count int, c interface {
 	Run(ctx context.Context, workers int)
 }) func(context.Context) {

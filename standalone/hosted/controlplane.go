@@ -21,18 +21,19 @@ import (
 
 const startTimeout = 2 * time.Minute
 
-// ControlPlane is one running control plane of a Host.
+// ControlPlane is a running control plane of a Host.
 type ControlPlane struct {
 	spec    Spec
 	address string
 	etcd    string
 	creds   *credentials
 	inlet   *inlet
-	// podAddress is where pods find the inlet; nil if they do not.
+	// podAddress is the address of the inlet for pods; nil if they cannot reach
+	// it.
 	podAddress net.IP
-	// turns bounds how many control planes of the host start at a time.
+	// turns limits how many control planes of the host start at a time.
 	turns *turns
-	// attempts are the starts that have failed.
+	// attempts counts the starts that have failed.
 	attempts attempts
 	budget   *budget
 
@@ -42,19 +43,20 @@ type ControlPlane struct {
 	err    error // set before done is closed
 }
 
-// Name is the name it was run under.
+// Name returns the name of the control plane's Spec.
 func (c *ControlPlane) Name() string { return c.spec.Name }
 
-// Ready is closed once the control plane can be used: the apiserver is ready,
-// RBAC has its roles, the default namespace has its service account and CA
-// bundle, and the controllers run.
+// Ready returns a channel that is closed once the control plane can be used:
+// the apiserver is ready, RBAC has its roles, the default namespace has its
+// service account and CA bundle, and the controllers run.
 func (c *ControlPlane) Ready() <-chan struct{} { return c.ready }
 
-// Done is closed once nothing of the control plane runs any more.
+// Done returns a channel that is closed once all of the control plane has
+// stopped.
 func (c *ControlPlane) Done() <-chan struct{} { return c.done }
 
-// Err says why the control plane ended by itself; nil while it runs and after
-// Stop.
+// Err returns the reason why the control plane exited by itself; nil while it
+// runs and after Stop.
 func (c *ControlPlane) Err() error {
 	select {
 	case <-c.done:
@@ -64,49 +66,49 @@ func (c *ControlPlane) Err() error {
 	}
 }
 
-// Endpoint is the URL that clients connect to, the same for all control planes
-// of the host.
+// Endpoint returns the URL for clients, the same for all control planes of the
+// host.
 func (c *ControlPlane) Endpoint() string { return "https://" + c.address }
 
-// ServerName is the TLS server name that leads to this control plane.
+// ServerName returns the TLS server name of this control plane.
 func (c *ControlPlane) ServerName() string { return serverName(c.spec.Name) }
 
-// CA is the control plane's certificate authority in PEM.
+// CA returns the control plane's certificate authority in PEM.
 func (c *ControlPlane) CA() []byte { return c.creds.authority.CertPEM }
 
-// PodEndpoint is the URL that the control plane is reached at from pods and
-// nodes, where no server name leads to it.
+// PodEndpoint returns the URL of the control plane for pods and nodes, which
+// requires no server name.
 func (c *ControlPlane) PodEndpoint() string { return "https://" + c.inlet.Addr().String() }
 
-// DNSAddress is the ClusterIP that the cluster's DNS has by custom, and
-// ClusterDomain what it answers for. A very small range has none.
+// DNSAddress returns the conventional ClusterIP of the cluster's DNS; nil if
+// the range is too small.
 func (c *ControlPlane) DNSAddress() net.IP {
-	ip, _ := c.spec.serviceIP(addresses.DNS) // the range has been validated
+	ip, _ := c.spec.serviceIP(addresses.DNS) // Validate has checked the range
 	return ip
 }
 
-// ClusterDomain is the DNS domain of the cluster.
+// ClusterDomain returns the DNS domain of the cluster.
 func (c *ControlPlane) ClusterDomain() string { return c.spec.ClusterDomain }
 
-// NewClientCertificate is for a client that the control plane knows by a name
-// and groups. It is not renewed.
+// NewClientCertificate issues a certificate for a user with a name and groups.
+// It is not renewed.
 func (c *ControlPlane) NewClientCertificate(name string, groups []string) (pki.KeyPair, error) {
 	return c.creds.authority.Client(name, groups, c.spec.CertificateValidity, time.Now())
 }
 
-// NewServingCertificate is for a server that the control plane's clients
-// trust, such as a kubelet. It is not renewed.
+// NewServingCertificate issues a certificate for a server that the control
+// plane's clients trust, such as a kubelet. It is not renewed.
 func (c *ControlPlane) NewServingCertificate(name string, ips []net.IP) (pki.KeyPair, error) {
 	return c.creds.authority.Server(name, []string{name}, ips, c.spec.CertificateValidity, time.Now())
 }
 
-// ClientCAs are the authorities, in PEM, of the certificates by which the
-// apiserver shows kubelets and aggregated APIs who it is.
+// ClientCAs returns the authorities, in PEM, of the client certificates with
+// which the apiserver connects to kubelets and aggregated APIs.
 func (c *ControlPlane) ClientCAs() []byte {
 	return slices.Concat(c.creds.kubeletClients.CertPEM, c.creds.frontProxy.CertPEM)
 }
 
-// AdminKubeconfig is a self-contained kubeconfig of a cluster admin.
+// AdminKubeconfig returns a self-contained kubeconfig of a cluster admin.
 func (c *ControlPlane) AdminKubeconfig() []byte {
 	admin := c.creds.adminPair()
 	config := clientcmdapi.NewConfig()
@@ -118,12 +120,12 @@ func (c *ControlPlane) AdminKubeconfig() []byte {
 	}
 	config.Contexts[c.spec.Name] = &clientcmdapi.Context{Cluster: c.spec.Name, AuthInfo: "admin"}
 	config.CurrentContext = c.spec.Name
-	data, _ := clientcmd.Write(*config) // fails for no value that these fields can have
+	data, _ := clientcmd.Write(*config) // all values can be encoded
 	return data
 }
 
-// RESTConfig is the admin's client configuration, a copy of its own for each
-// call and without client-side rate limits.
+// RESTConfig returns a new admin client configuration without client-side rate
+// limits.
 func (c *ControlPlane) RESTConfig() *rest.Config {
 	admin := c.creds.adminPair()
 	return &rest.Config{
@@ -135,12 +137,12 @@ func (c *ControlPlane) RESTConfig() *rest.Config {
 	}
 }
 
-// Version is the version of Kubernetes that the control plane serves.
+// Version returns the Kubernetes version of the control plane.
 func (c *ControlPlane) Version() version.Info { return componentversion.Get() }
 
-// Stop ends the control plane and waits until it is gone or ctx ends. Its data
-// stays, and it can be run again. A control plane that is starting finishes
-// its start first, which takes a few seconds.
+// Stop stops the control plane and waits until it has stopped or ctx ends. Its
+// data is kept, and it can be run again. A control plane that is starting
+// finishes its start first, which takes a few seconds.
 func (c *ControlPlane) Stop(ctx context.Context) error {
 	c.cancel()
 	select {
@@ -151,8 +153,8 @@ func (c *ControlPlane) Stop(ctx context.Context) error {
 	}
 }
 
-// run starts the control plane and serves until ctx ends, which is no error,
-// or something fails.
+// run starts the control plane and serves until ctx ends, which is not an
+// error, or a part fails.
 func (c *ControlPlane) run(ctx context.Context) error {
 	defer c.inlet.shut()
 	if err := c.serve(ctx); err != nil && ctx.Err() == nil {
@@ -161,9 +163,9 @@ func (c *ControlPlane) run(ctx context.Context) error {
 	return nil
 }
 
-// serve starts the control plane and serves. Upstream panics where it cannot
-// build a part, as a storage without etcd; that is the end of this control
-// plane and not of the process.
+// serve starts the control plane and serves. Upstream panics if it cannot build
+// a part, such as a storage without etcd; that must stop this control plane
+// only, not the process.
 func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -178,7 +180,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	if err := c.attempts.begin(); err != nil {
 		return err
 	}
-	defer func() { // it has not failed if it was stopped
+	defer func() { // a stop is not a failure
 		if ctx.Err() != nil {
 			err = errors.Join(err, c.attempts.forget())
 		}
@@ -214,8 +216,8 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	return c.watch(ctx, server, controllers)
 }
 
-// watch waits for the end, and renews certificates meanwhile. What keeps it
-// from renewing them is tried again: there is time for it.
+// watch waits for the end, and renews certificates meanwhile. It retries failed
+// renewals: they are not urgent.
 func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers *manager) error {
 	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
@@ -229,7 +231,7 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers
 			return err
 		case now := <-renewal.C:
 			if err := c.creds.renew(now); err != nil {
-				klog.FromContext(ctx).Error(err, "Certificates could not be renewed, and will be tried again")
+				klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")
 			}
 		}
 	}

@@ -20,30 +20,32 @@ import (
 
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
-	// defaultValidity is how long certificates live if nothing is said.
+	// defaultValidity is the default validity of certificates.
 	defaultValidity = 365 * 24 * time.Hour
-	// longestRenewalInterval is how often a running control plane looks
-	// whether its certificates near their end, at least.
+	// longestRenewalInterval is the maximum time between checks whether
+	// certificates are about to expire.
 	longestRenewalInterval = 12 * time.Hour
-	// looksInALife is how often it looks while a certificate lives, at least.
+	// looksInALife is the minimum number of such checks within the validity of
+	// a certificate.
 	looksInALife = 12
 
 	mastersGroup = "system:masters"
-	// frontProxyClient is who passes requests on to aggregated APIs.
+	// frontProxyClient is the user that proxies requests to aggregated APIs.
 	frontProxyClient = "front-proxy-client"
 )
 
-// credentials are the keys and certificates of one control plane, kept under
-// one directory. The authorities and the signing key are made once; the
+// credentials has the keys and certificates of one control plane, stored in one
+// directory. The authorities and the signing key are created once; the
 // certificates that they sign are renewed in time.
 type credentials struct {
 	dir       string
 	authority pki.Authority
-	// kubeletClients signs what the apiserver shows to kubelets. It is the
-	// authority itself unless that is to be kept apart.
+	// kubeletClients signs the apiserver's client certificates for kubelets. It
+	// is the authority itself unless the Spec separates them.
 	kubeletClients pki.Authority
-	// frontProxy signs what the apiserver shows to aggregated APIs, and nothing
-	// else: whoever has a certificate of it may say who the user is.
+	// frontProxy signs the apiserver's client certificate for aggregated APIs,
+	// and nothing else: a client with a certificate of it can impersonate any
+	// user.
 	frontProxy pki.Authority
 	signingKey []byte
 	dnsNames   []string
@@ -54,11 +56,12 @@ type credentials struct {
 	admin, server, kubelet, proxy pki.KeyPair
 }
 
-// loadCredentials finds the credentials of a control plane in dir, and makes
-// what is missing. The serving certificate is for the names and addresses.
+// loadCredentials loads the credentials of a control plane from dir, and
+// creates those that are missing. The serving certificate has these names and
+// addresses.
 func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*credentials, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the PKI: %w", err)
+		return nil, fmt.Errorf("create the directory of the PKI: %w", err)
 	}
 	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: spec.CertificateValidity}
 	var err error
@@ -67,7 +70,7 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 	}
 	c.kubeletClients = c.authority
 	if spec.SeparateKubeletClientCA {
-		// Its name tells authorities of many control planes apart.
+		// The name distinguishes the authorities of many control planes.
 		if c.kubeletClients, err = loadAuthority(c.path("kubelet-client-ca.pem"), "kubelet-client-ca:"+spec.Name); err != nil {
 			return nil, err
 		}
@@ -87,12 +90,13 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 	return c, c.renew(time.Now())
 }
 
-// renewalInterval is how often to look whether a certificate nears its end.
+// renewalInterval returns the interval at which to check whether a certificate
+// is about to expire.
 func (c *credentials) renewalInterval() time.Duration {
 	return min(longestRenewalInterval, c.validity/looksInALife)
 }
 
-// loadAuthority finds an authority in a file, or makes it.
+// loadAuthority loads an authority from a file, or creates it.
 func loadAuthority(path, name string) (ca pki.Authority, err error) {
 	data, err := readOrMake(path, func() ([]byte, error) {
 		ca, err := pki.NewAuthority(name, authorityValidity, time.Now())
@@ -107,8 +111,8 @@ func newSigningKeyPEM() ([]byte, error) {
 	return key, err
 }
 
-// verifyingKeyPEM is the public half of the signing key. The apiserver wants
-// it in a file of its own.
+// verifyingKeyPEM returns the public half of the signing key, which the
+// apiserver requires in a separate file.
 func (c *credentials) verifyingKeyPEM() ([]byte, error) {
 	private, err := keyutil.ParsePrivateKeyPEM(c.signingKey)
 	if err != nil {
@@ -129,13 +133,13 @@ func (c *credentials) verifyingKeyFile() string  { return c.path("sa.pub") }
 func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
 func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem") }
 
-// frontProxyCAFile holds the authority's certificate alone: the apiserver
-// shows all that is in it to everybody.
+// frontProxyCAFile returns the path of the authority's certificate, without its
+// key: the apiserver publishes the content.
 func (c *credentials) frontProxyCAFile() string { return c.path("front-proxy-ca.crt") }
 func (c *credentials) frontProxyFile() string   { return c.path(frontProxyClient + ".pem") }
 
-// renew makes the certificates that are missing, near their end, or for other
-// names than they should be.
+// renew creates certificates that are missing, about to expire, or for other
+// names.
 func (c *credentials) renew(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +156,8 @@ func (c *credentials) renew(now time.Time) error {
 	}{
 		{"admin.pem", &c.admin, client(c.authority, "admin"), nil},
 		{"kubelet-client.pem", &c.kubelet, client(c.kubeletClients, "kube-apiserver-kubelet-client"), c.signedForKubelets},
-		// It lives as long as its authority, whose key lies beside its own, so that nobody has to watch the file.
+		// Its validity is that of its authority, whose key is in the same
+		// directory, so that the file need not be watched.
 		{frontProxyClient + ".pem", &c.proxy, func() (pki.KeyPair, error) {
 			return c.frontProxy.Client(frontProxyClient, nil, authorityValidity, now)
 		}, nil},
@@ -180,13 +185,13 @@ func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, cr
 	}
 	pair, err := create()
 	if err != nil {
-		return pair, fmt.Errorf("make %s: %w", path, err)
+		return pair, fmt.Errorf("create %s: %w", path, err)
 	}
 	return pair, writeFile(path, joinPEM(pair.CertPEM, pair.KeyPEM))
 }
 
-// parseCertificate returns an empty certificate for what it cannot read, which
-// then fits nothing and is made anew.
+// parseCertificate parses a certificate. It returns an empty one, which is then
+// recreated, if it cannot be parsed.
 func parseCertificate(data []byte) *x509.Certificate {
 	if block, _ := pem.Decode(data); block != nil {
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
@@ -200,8 +205,8 @@ func (c *credentials) servesNames(cert *x509.Certificate) bool {
 	return slices.Equal(cert.DNSNames, c.dnsNames) && slices.EqualFunc(cert.IPAddresses, c.ips, net.IP.Equal)
 }
 
-// signedForKubelets says whether a certificate is of the authority that signs
-// what kubelets are shown. It has not always been one of its own.
+// signedForKubelets reports whether a certificate is signed by the authority
+// for kubelets, which older versions did not separate.
 func (c *credentials) signedForKubelets(cert *x509.Certificate) bool {
 	return cert.CheckSignatureFrom(parseCertificate(c.kubeletClients.CertPEM)) == nil
 }
@@ -212,18 +217,19 @@ func (c *credentials) adminPair() pki.KeyPair {
 	return c.admin
 }
 
-// credentials are also the provider of the apiserver's serving certificate.
+// credentials is also the provider of the apiserver's serving certificate.
 var _ dynamiccertificates.CertKeyContentProvider = (*credentials)(nil)
 
-// Name says in the apiserver's log what is served.
+// Name returns the name of the certificate in the apiserver's log.
 func (c *credentials) Name() string { return "serving certificate" }
 
-// CurrentCertKeyContent is the serving certificate and its key.
+// CurrentCertKeyContent returns the serving certificate and its key.
 func (c *credentials) CurrentCertKeyContent() (cert, key []byte) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.server.CertPEM, c.server.KeyPEM
 }
 
-// AddListener does nothing: the apiserver looks again every minute anyway.
+// AddListener does nothing: the apiserver reads the content again every minute
+// anyway.
 func (c *credentials) AddListener(dynamiccertificates.Listener) {}

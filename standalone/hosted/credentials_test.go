@@ -99,7 +99,7 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(apart.authority).To(Equal(together.authority), "the cluster's own authority stays")
 	shown := parseCertificate(apart.kubelet.CertPEM)
-	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.kubeletClients.CertPEM))).To(Succeed(), "it is made anew")
+	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.kubeletClients.CertPEM))).To(Succeed(), "it is recreated")
 	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.authority.CertPEM))).NotTo(Succeed())
 	g.Expect(parseCertificate(apart.kubeletClients.CertPEM).Subject.CommonName).To(Equal("kubelet-client-ca:red"))
 
@@ -109,7 +109,8 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(again.kubelet).To(Equal(apart.kubelet))
 }
 
-// TestFrontProxy: who may say who the user is has an authority of its own, and the file that everybody is shown holds no key.
+// TestFrontProxy: who may say who the user is has an authority of its own, and
+// the file that everybody is shown holds no key.
 func TestFrontProxy(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "pki")

@@ -15,19 +15,19 @@ import (
 )
 
 // identityHooks publish the host name of this machine in a Lease, and collect
-// such Leases of other apiservers. A control plane has one apiserver, so that
-// they serve no purpose.
+// such Leases of other apiservers. They serve no purpose in a control plane
+// with one apiserver.
 var identityHooks = []string{"start-kube-apiserver-identity-lease-controller", "start-kube-apiserver-identity-lease-garbage-collector"}
 
-// ownPaths are the paths beside resources that concern one control plane alone.
-// A path covers those below it.
+// ownPaths returns the non-resource paths that concern one control plane only,
+// each with all paths below it.
 func ownPaths() []string {
 	return []string{"/api", "/apis", "/openapi", "/version", "/livez", "/readyz", "/healthz", "/.well-known", "/openid"}
 }
 
-// hideProcess keeps a control plane from serving what belongs to the process,
-// and would show other control planes: metrics, profiles, flags, and the health
-// of components that listen on the loopback interface.
+// hideProcess removes the endpoints that expose the whole process, and with it
+// other control planes: metrics, profiles, flags, and the health of components
+// on the loopback interface.
 func hideProcess(config *app.Config) {
 	for _, generic := range servers(config) {
 		generic.EnableMetrics = false
@@ -42,8 +42,8 @@ func hideProcess(config *app.Config) {
 	}
 }
 
-// withOwnPathsOnly answers that a path is not found unless it concerns one
-// control plane alone. It follows the filters that authenticate and authorize.
+// withOwnPathsOnly responds with 404 unless a path concerns one control plane
+// only. It runs after authentication and authorization.
 func withOwnPathsOnly(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := apirequest.RequestInfoFrom(r.Context())

@@ -5,13 +5,12 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// rootCA is the ConfigMap of each namespace that a controller compares with
-// what it should be.
+// rootCA is the ConfigMap in each namespace whose content a controller reads.
 const rootCA = "kube-root-ca.crt"
 
-// dropContents keeps the contents of ConfigMaps and Secrets out of a control
-// plane's informers, but for those that its controllers and authenticators
-// read. The apiserver's own cache holds them already.
+// dropContents strips the contents of ConfigMaps and Secrets from a control
+// plane's informers, except those that its controllers and authenticators read.
+// The apiserver's own cache has them already.
 func dropContents(factory informers.SharedInformerFactory) error {
 	core := factory.Core().V1()
 	if err := core.ConfigMaps().Informer().SetTransform(dropContent); err != nil {

@@ -16,11 +16,12 @@ import (
 	"k8s.io/controller-manager/pkg/informerfactory"
 )
 
-// resync is how often informers hand over again what they hold.
+// resync is the resync period of informers.
 const resync = 10 * time.Hour
 
-// environment is what the controllers of one control plane are built on. The
-// typed informers are the apiserver's own, so that nothing is cached twice.
+// environment has the dependencies of the controllers of one control plane. The
+// typed informers are the apiserver's own, so that objects are not cached
+// twice.
 type environment struct {
 	spec       Spec
 	creds      *credentials
@@ -43,7 +44,7 @@ func newEnvironment(spec Spec, creds *credentials, server *apiServer) (*environm
 	}
 	var err error
 	if env.metadata, err = metadata.NewForConfig(server.loopback); err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
+		return nil, fmt.Errorf("create a metadata client: %w", err)
 	}
 	env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
 		metadatainformer.WithTransform(dropManagedFields))
@@ -65,6 +66,6 @@ func (e *environment) startInformers(ctx context.Context) {
 	close(e.started)
 }
 
-// shutdownInformers waits for the informers of the controllers alone; the
-// typed ones go with the apiserver.
+// shutdownInformers waits for the informers of the controllers only; the typed
+// ones stop with the apiserver.
 func (e *environment) shutdownInformers() { e.metadatas.Shutdown() }

@@ -25,18 +25,17 @@ const (
 	etcdStartTimeout = 30 * time.Second
 	lockTimeout      = 2 * time.Second
 	dataDir          = "data"
-	// prefixRoot is the part of etcd's key space that control planes live in.
+	// prefixRoot is the prefix of all control planes in etcd.
 	prefixRoot = "/controlplanes/"
-	// defaultStoreBytes is the size that etcd's file may have. As many bytes of
-	// objects as capacityPercent of it are admitted: pages and old revisions
-	// take room too.
+	// defaultStoreBytes is the maximum size of etcd's file. Objects may use
+	// capacityPercent of it, since pages and old revisions take space too.
 	defaultStoreBytes = 8 << 30
 	capacityPercent   = 60
 	// maxSupersededPercent of it may be old revisions.
 	maxSupersededPercent = 5
 	snapshotEntries      = 100
 	percent              = 100
-	// maxSocketPath keeps below the length that every system allows.
+	// maxSocketPath is below the limit of every system.
 	maxSocketPath = 100
 )
 
@@ -49,16 +48,16 @@ type store struct {
 	// follow and keeper run beside etcd.
 	follow func(context.Context) error
 	keeper *quota.Keeper
-	// sockets is a directory to remove at the end, if one had to be made.
+	// sockets is a temporary directory to delete at the end, if one was
+	// necessary.
 	sockets string
 }
 
-// startStore brings up etcd. It listens on a Unix socket in a directory of
-// ours, because a process that can reach etcd can read the secrets of every
-// tenant.
+// startStore starts etcd. It listens on a Unix socket in a private directory,
+// because a process that can reach etcd can read the Secrets of every tenant.
 func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of etcd: %w", err)
+		return nil, fmt.Errorf("create the directory of etcd: %w", err)
 	}
 	if err := checkUnused(filepath.Join(dir, dataDir)); err != nil {
 		return nil, err
@@ -93,8 +92,8 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	return s, nil
 }
 
-// checkUnused finds out whether another process uses the data directory. Etcd
-// itself would wait for that process to end, with no limit.
+// checkUnused returns an error if another process uses the data directory. Etcd
+// itself would wait for that process to exit, without a limit.
 func checkUnused(dir string) error {
 	path := filepath.Join(dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -105,13 +104,13 @@ func checkUnused(dir string) error {
 		return fmt.Errorf("another process uses etcd's data in %s: stop it, or choose another directory", dir)
 	}
 	if err != nil {
-		return fmt.Errorf("look at etcd's data in %s: %w", dir, err)
+		return fmt.Errorf("check etcd's data in %s: %w", dir, err)
 	}
 	return db.Close()
 }
 
-// socketPath prefers the data directory, and evades to the system's temporary
-// one where the path would be too long for a socket.
+// socketPath returns a path in the data directory, or in a temporary one if
+// that path is too long for a socket.
 func (s *store) socketPath(dir string) (string, error) {
 	const name = "client.sock"
 	abs, err := filepath.Abs(filepath.Join(dir, name))
@@ -119,7 +118,7 @@ func (s *store) socketPath(dir string) (string, error) {
 		return abs, err
 	}
 	if s.sockets, err = os.MkdirTemp("", "vc-etcd-"); err != nil {
-		return "", fmt.Errorf("make a directory for etcd's socket: %w", err)
+		return "", fmt.Errorf("create a directory for etcd's socket: %w", err)
 	}
 	return filepath.Join(s.sockets, name), nil
 }
@@ -128,15 +127,15 @@ func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(dir, dataDir)
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
-	// A single member has no peers, so its peer URL stays a mere name.
+	// A single member has no peers, so it needs no peer listener.
 	cfg.ListenPeerUrls = nil
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "5m"
 	cfg.QuotaBackendBytes = opts.StoreBytes
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
 	cfg.EnableGRPCGateway = false
-	// All entries since the last snapshot are in memory, and are as large as
-	// objects. There is no other member that could need older ones.
+	// All entries since the last snapshot are kept in memory, and are as large
+	// as objects. No other member needs older ones.
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotEntries, 1
 	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
 	cfg.LogLevel = "error"
@@ -153,13 +152,14 @@ func (s *store) awaitReady(ctx context.Context, dir string) error {
 	case err := <-s.server.Err():
 		return fmt.Errorf("start etcd in %s: %w", dir, err)
 	case <-timeout.C:
-		return fmt.Errorf("etcd in %s is not ready after %s: look at the disk and the load of this machine", dir, etcdStartTimeout)
+		return fmt.Errorf("etcd in %s is not ready after %s: check the disk and the load of this machine", dir, etcdStartTimeout)
 	case <-ctx.Done():
 		return fmt.Errorf("start etcd in %s: %w", dir, context.Cause(ctx))
 	}
 }
 
-// run keeps the store usable until ctx ends, which is no error, or etcd does.
+// run keeps the store usable until ctx ends, which is not an error, or etcd
+// fails.
 func (s *store) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -170,7 +170,7 @@ func (s *store) run(ctx context.Context) error {
 	beside.Go(func() { s.keeper.Run(ctx) })
 	select {
 	case err := <-s.server.Err():
-		return fmt.Errorf("etcd ended by itself: %w", err)
+		return fmt.Errorf("etcd exited by itself: %w", err)
 	case err := <-lost:
 		return wrapf(err, "follow etcd's revisions")
 	case <-ctx.Done():
@@ -178,11 +178,11 @@ func (s *store) run(ctx context.Context) error {
 	}
 }
 
-// prefixOf is the etcd prefix of one control plane. Its keys all begin with
-// the prefix and a slash.
+// prefixOf returns the etcd prefix of a control plane. Its keys begin with the
+// prefix and a slash.
 func prefixOf(name string) string { return prefixRoot + name }
 
-// wipe deletes every key of a control plane, and none of any other.
+// wipe deletes all keys of a control plane.
 func (s *store) wipe(ctx context.Context, name string) error {
 	if _, err := s.client.Delete(ctx, prefixOf(name)+"/", clientv3.WithPrefix()); err != nil {
 		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)

@@ -5,33 +5,35 @@ import (
 	"strings"
 )
 
-// ContainExit returns a function for klog.OsExit, by which a part of Kubernetes
-// ends the process when it gives up. While a control plane starts, only that
-// start ends: a tenant can have it fail, as by a policy that forbids what
-// kube-apiserver writes at its start. Otherwise exit is called.
+// ContainExit returns a replacement for klog.OsExit, which parts of Kubernetes
+// call to exit the process when they give up. During the start of a control
+// plane, only that start fails: a tenant can cause it, for example with a
+// policy that forbids writes of kube-apiserver's start hooks. Otherwise it
+// calls exit.
 //
 // Set it before [Start], once in a process.
 func ContainExit(exit func(code int)) func(code int) {
 	return func(code int) {
 		switch startOnStack() {
-		case inHook: // the server does not become healthy without it, and the start fails in its time
+		case inHook: // the server does not become healthy without it, and the start times out
 			runtime.Goexit()
 		case inBuild:
-			panic("a part of Kubernetes gave up; its log tells why") //nolint:forbidigo // What called klog.Fatal takes no error; serve recovers.
+			panic("a part of Kubernetes gave up; see its log") //nolint:forbidigo // What called klog.Fatal takes no error; serve recovers.
 		case elsewhere:
 			exit(code)
 		}
 	}
 }
 
-// start is which part of a control plane's start runs.
+// start is a phase of a control plane's start.
 type start int
 
 const (
 	elsewhere start = iota
-	// inHook is a goroutine of kube-apiserver that runs one start hook.
+	// inHook means a goroutine of kube-apiserver that runs one start hook.
 	inHook
-	// inBuild is the goroutine that starts the control plane, which recovers.
+	// inBuild means the goroutine that starts the control plane, which
+	// recovers.
 	inBuild
 )
 
@@ -40,7 +42,7 @@ const (
 	serveFunction = "/hosted.(*ControlPlane).serve"
 )
 
-// startOnStack returns which part of a start has called the caller's caller.
+// startOnStack returns the phase of a start that is on the caller's stack.
 func startOnStack() start {
 	const deep = 128
 	callers := make([]uintptr, deep)

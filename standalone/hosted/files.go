@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// A PKI file holds a certificate together with its key, or a key alone, so
-// that no crash can leave one half of a pair behind.
+// A PKI file holds a certificate together with its key, or a key alone, so that
+// a crash cannot leave half of a pair behind.
 
-// readOrMake returns the content of the file, and makes it first if there is
-// none. What is there already is never replaced.
+// readOrMake returns the content of a file, and creates it first if necessary.
+// It never replaces a file.
 func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := readFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, wrapf(err, "read %s", path)
 	}
 	if data, err = create(); err != nil {
-		return nil, fmt.Errorf("make %s: %w", path, err)
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	return data, writeFile(path, data)
 }
@@ -31,7 +31,7 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// writeFile replaces the file at once and for good, or not at all.
+// writeFile replaces a file atomically and durably.
 func writeFile(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // has mode 0600
 	if err != nil {
@@ -60,7 +60,7 @@ func splitPEM(data []byte) (certs, key []byte) {
 
 func joinPEM(certs, key []byte) []byte { return bytes.Join([][]byte{certs, key}, nil) }
 
-// wrapf adds what was attempted to an error, and leaves nil alone.
+// wrapf adds what was attempted to an error, and returns nil for nil.
 func wrapf(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

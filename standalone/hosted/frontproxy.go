@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// setFrontProxyOptions has the apiserver tell aggregated APIs who asks, and
-// show them a certificate by which they may believe it.
+// setFrontProxyOptions makes the apiserver send aggregated APIs the user of a
+// request, and a certificate that proves that it may do so.
 func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
 	o.ProxyClientCertFile, o.ProxyClientKeyFile = creds.frontProxyFile(), creds.frontProxyFile()
 	o.Authentication.RequestHeader = &genericoptions.RequestHeaderAuthenticationOptions{
@@ -23,10 +23,10 @@ func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
 	}
 }
 
-// watchNoFrontProxyFiles keeps the apiserver from watching the authorities'
-// files, which never change: each watch takes one of the few instances of
-// inotify that a user has, and there are many control planes. The file of the
-// client certificate is watched: upstream has no other way to let go of it.
+// watchNoFrontProxyFiles prevents the apiserver from watching the authorities'
+// files, which never change: each watch takes one of the few inotify instances
+// of a user, and there are many control planes. It does not prevent the watch
+// of the client certificate: upstream offers no way to do so.
 func watchNoFrontProxyFiles(config *app.Config, creds *credentials) error {
 	users, err := dynamiccertificates.NewStaticCAContent("client CA", creds.authority.CertPEM)
 	if err != nil {
@@ -43,7 +43,7 @@ func watchNoFrontProxyFiles(config *app.Config, creds *credentials) error {
 	return nil
 }
 
-// release ends what upstream has started for a file that is not watched.
+// release stops the watch that upstream has started.
 func release(content dynamiccertificates.CAContentProvider) {
 	if watcher, ok := content.(dynamiccertificates.ControllerRunner); ok {
 		ended, end := context.WithCancel(context.Background())

@@ -19,9 +19,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// BenchmarkAGreedyTenant tells what a tenant costs that creates 690 ConfigMaps of a megabyte and lists them all, with limits and
-// without, and what another tenant notices of it. Run it with -benchtime 1x, one of both at a time. That without limits takes some
-// 20 GB.
+// BenchmarkAGreedyTenant tells what a tenant costs that creates 690 ConfigMaps
+// of a megabyte and lists them all, with limits and without, and what another
+// tenant notices of it. Run it with -benchtime 1x, one of both at a time. That
+// without limits takes some 20 GB.
 func BenchmarkAGreedyTenant(b *testing.B) {
 	for name, limits := range map[string]quota.Limits{
 		"limited":   {Bytes: 64 * mebi, Objects: 20_000, WriteBytesPerSecond: 2 * mebi},
@@ -100,7 +101,8 @@ func stopBench(b *testing.B, host *hosted.Host) {
 	}
 }
 
-// storeAll creates the ConfigMaps, by several at a time, and returns how many were stored.
+// storeAll creates the ConfigMaps, by several at a time, and returns how many
+// were stored.
 func storeAll(ctx context.Context, client kubernetes.Interface) int {
 	var work sync.WaitGroup
 	var mu sync.Mutex
@@ -123,7 +125,8 @@ func storeAll(ctx context.Context, client kubernetes.Interface) int {
 	return stored
 }
 
-// listAll lists all ConfigMaps as JSON, as YAML and as tables, eight lists at a time. What comes is thrown away.
+// listAll lists all ConfigMaps as JSON, as YAML and as tables, eight lists at a
+// time. It discards the responses.
 func listAll(ctx context.Context, client kubernetes.Interface) {
 	var work sync.WaitGroup
 	for i := range 8 {
@@ -143,7 +146,8 @@ func listAll(ctx context.Context, client kubernetes.Interface) {
 	work.Wait()
 }
 
-// honestRequests creates and gets ConfigMaps for a while, and returns how long a pair takes.
+// honestRequests creates and gets ConfigMaps for a while, and returns how long
+// a pair takes.
 func honestRequests(b *testing.B, client kubernetes.Interface, while time.Duration) []time.Duration {
 	b.Helper()
 	ended := make(chan struct{})

@@ -10,12 +10,12 @@ import (
 	"net"
 )
 
-// errHelloRead ends the handshake of peekServerName once it knows enough.
+// errHelloRead aborts the handshake of peekServerName after the client hello.
 var errHelloRead = errors.New("client hello read")
 
 // peekServerName reads the TLS client hello and returns the server name in it,
-// which may be empty, and a connection that yields all bytes from the start.
-// It gives up, and closes the connection, when ctx ends.
+// which may be empty, and a connection that replays all bytes from the start.
+// When ctx ends, it closes the connection and returns an error.
 func peekServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
 	var name string
 	var seen bytes.Buffer
@@ -32,8 +32,8 @@ func peekServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error
 	return name, &replayedConn{Conn: conn, rest: io.MultiReader(&seen, conn)}, nil
 }
 
-// helloConn keeps what is read from a connection and never writes to it: the
-// alert about the handshake that we break off is not the client's concern.
+// helloConn records what is read from a connection and never writes to it: the
+// client must not receive an alert about the aborted handshake.
 type helloConn struct {
 	net.Conn
 	seen *bytes.Buffer
@@ -47,7 +47,7 @@ func (c *helloConn) Read(p []byte) (int, error) {
 
 func (c *helloConn) Write(p []byte) (int, error) { return len(p), nil }
 
-// replayedConn reads again what was peeked at, and then the connection.
+// replayedConn replays the recorded bytes, and then reads from the connection.
 type replayedConn struct {
 	net.Conn
 	rest io.Reader

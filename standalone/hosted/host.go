@@ -22,40 +22,40 @@ import (
 
 const defaultListen = "127.0.0.1"
 
-// Options say how a Host is set up. Only Dir has no default.
+// Options configures a Host. Only Dir has no default.
 type Options struct {
-	// Dir holds everything that outlives the process: etcd's data under "etcd" (the
-	// tenants' under "etcd-tenants" if there is a super cluster) and each control
-	// plane's PKI under "controlplanes/<name>/pki".
+	// Dir is the directory of all persistent data: etcd's data under "etcd"
+	// (the tenants' under "etcd-tenants" if there is a super cluster) and each
+	// control plane's PKI under "controlplanes/<name>/pki".
 	Dir string
-	// Listen is the IP address of the one TLS port; 127.0.0.1 by default.
+	// Listen is the IP address of the TLS port; 127.0.0.1 by default.
 	Listen string
-	// Advertise is the host name or IP address that clients reach the port at;
-	// Listen by default, or 127.0.0.1 if that means every address.
+	// Advertise is the host name or IP address of the port for clients; Listen
+	// by default, or 127.0.0.1 if Listen means every address.
 	Advertise string
-	// PodAddress is an IP address of this machine that pods of the super cluster
-	// reach. Each control plane has a port of its own there, to which its
-	// kubernetes service leads: clients in pods ask for no server name. Without
-	// one, no pod reaches its apiserver.
+	// PodAddress is an IP address of this machine that pods of the super
+	// cluster can reach. Each control plane has a port of its own there, which
+	// is the endpoint of its kubernetes Service: clients in pods send no server
+	// name. Without a PodAddress, no pod can reach its apiserver.
 	PodAddress net.IP
-	// Port is the number of that port. Zero picks a free one, which changes
-	// every kubeconfig at the next start.
+	// Port is the number of the TLS port. Zero picks a free one, which
+	// invalidates every kubeconfig at the next start.
 	Port int
-	// Default names the control plane that serves connections which ask for
-	// no server name, or for one that is not of this host.
+	// Default names the control plane for connections without a server name, or
+	// with one that is not of this host.
 	Default string
-	// Super names the control plane of the super cluster, which has an etcd of its
-	// own. If empty, all control planes share one.
+	// Super names the control plane of the super cluster, which has an etcd of
+	// its own. If empty, all control planes share one.
 	Super string
-	// StoreBytes is the size that the file of an etcd may have; 8 GiB by default.
+	// StoreBytes is the maximum size of the file of an etcd; 8 GiB by default.
 	StoreBytes int64
-	// Metrics receives what the control planes store and may store; nil for none.
+	// Metrics receives the storage metrics of the control planes; nil for none.
 	Metrics prometheus.Registerer
-	// UnsafeNoFsync lets etcd skip fsync. A crash of the machine may then
-	// cost data: for tests and throw-away demos only.
+	// UnsafeNoFsync disables fsync in etcd. A crash of the machine may then
+	// lose data: for tests and throw-away demos only.
 	UnsafeNoFsync bool
-	// Log receives what the host itself has to say. Kubernetes code logs
-	// through klog, which belongs to the process.
+	// Log is the logger of the host itself. Kubernetes code logs through klog,
+	// which is global to the process.
 	Log logr.Logger
 }
 
@@ -65,11 +65,12 @@ type Host struct {
 	stores *stores
 	router *router
 	turns  *turns
-	// budget is for the requests of all control planes.
+	// budget is shared by the requests of all control planes.
 	budget     *semaphore.Weighted
 	budgetSize int64
 
-	// newContext makes the context of a control plane, which ends with the host.
+	// newContext returns a context for a control plane, which ends with the
+	// host.
 	newContext func() (context.Context, context.CancelFunc)
 	cancel     context.CancelFunc
 	done       chan struct{}
@@ -82,12 +83,12 @@ type Host struct {
 	running  sync.WaitGroup
 }
 
-// Start brings up etcd and the port under the given directory. Control planes
-// are added with Run. Everything ends when ctx does, or with Stop.
+// Start starts etcd and the port, with data in the given directory. Run adds
+// control planes. All of it stops when ctx ends, or with Stop.
 //
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
-// in a goroutine of one control plane does not end the others; the process sets
-// klog.OsExit to the same end, with [ContainExit].
+// in a goroutine of one control plane does not crash the others. The caller
+// sets klog.OsExit for the same purpose, with [ContainExit].
 func Start(ctx context.Context, opts Options) (*Host, error) {
 	listen, err := opts.complete()
 	if err != nil {
@@ -117,7 +118,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	h.router.start(ctx)
-	go h.supervise(ctx) // ends with the host; Done tells
+	go h.supervise(ctx) // stops with the host, which closes Done
 	return h, nil
 }
 
@@ -135,10 +136,10 @@ func (h *Host) unregisterMetrics() {
 	}
 }
 
-// Usage is what a control plane stores.
+// Usage returns what a control plane stores.
 func (h *Host) Usage(name string) quota.Usage { return h.stores.of(name).ledger.Usage(name) }
 
-// complete fills in defaults and returns the address to listen at.
+// complete sets defaults and returns the address to listen on.
 func (o *Options) complete() (net.IP, error) {
 	if o.Dir == "" {
 		return nil, errors.New("a host needs a directory to keep its data in")
@@ -150,7 +151,7 @@ func (o *Options) complete() (net.IP, error) {
 	ip := net.ParseIP(o.Listen)
 	switch {
 	case ip == nil:
-		return nil, fmt.Errorf("cannot listen on %q: it is no IP address", o.Listen)
+		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
 	case o.Advertise == "" && ip.IsUnspecified():
 		o.Advertise = defaultListen
 	case o.Advertise == "":
@@ -159,12 +160,12 @@ func (o *Options) complete() (net.IP, error) {
 	return ip, nil
 }
 
-// Address is the host:port that clients reach all control planes at.
+// Address returns the host:port of all control planes for clients.
 func (h *Host) Address() string { return net.JoinHostPort(h.opts.Advertise, h.router.port()) }
 
-// Run starts a control plane in the background and returns at once. Its PKI
-// and data are found again if it ran before. A name that is running already is
-// an error; one whose control plane has ended can be run again.
+// Run starts a control plane in the background and returns at once. It reuses
+// the PKI and data of an earlier run. The name must not be running; a control
+// plane that has stopped can be run again.
 func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	spec = spec.withDefaults()
 	if err := spec.validate(); err != nil {
@@ -186,7 +187,7 @@ func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	return c, nil
 }
 
-// admit says why a control plane of that name cannot run now.
+// admit returns an error if a control plane of that name cannot run now.
 func (h *Host) admit(name string) error {
 	_, runs := h.planes[name]
 	switch {
@@ -237,7 +238,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	}, nil
 }
 
-// runPlane runs the control plane from its first to its last moment.
+// runPlane runs the control plane until it stops.
 func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 	defer c.cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.Background(), "controlPlane", c.Name()))
@@ -245,9 +246,9 @@ func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 	c.err = c.run(ctx)
 	h.router.remove(c.Name(), c.inlet)
 	if c.err != nil {
-		h.opts.Log.Error(c.err, "a control plane ended by itself", "controlPlane", c.Name())
+		h.opts.Log.Error(c.err, "A control plane exited by itself", "controlPlane", c.Name())
 	}
-	h.forget(c) // before done: who waits for that may run it again
+	h.forget(c) // before done, since the waiter may run it again
 	close(c.done)
 }
 
@@ -257,7 +258,7 @@ func (h *Host) forget(c *ControlPlane) {
 	delete(h.planes, c.Name())
 }
 
-// Get finds a control plane that was started with Run and has not ended.
+// Get returns a control plane that was started with Run and has not stopped.
 func (h *Host) Get(name string) (*ControlPlane, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,11 +269,11 @@ func (h *Host) Get(name string) (*ControlPlane, bool) {
 func (h *Host) planeDir(name string) string { return filepath.Join(h.opts.Dir, "controlplanes", name) }
 func (h *Host) pkiDir(name string) string   { return filepath.Join(h.planeDir(name), "pki") }
 
-// Delete stops the control plane if it runs, and removes all its data from
-// etcd and its PKI from disk. Deleting what does not exist is no error.
+// Delete stops the control plane if it runs, and deletes its data from etcd and
+// its PKI from disk. It is not an error if none of it exists.
 func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := validateName(name); err != nil {
-		return err // it may not lead out of our directory
+		return err // it must not lead out of the data directory
 	}
 	defer h.setDeleting(name, false)
 	if c := h.setDeleting(name, true); c != nil {
@@ -286,8 +287,8 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
 }
 
-// setDeleting keeps the name from being run meanwhile. It returns the control
-// plane that runs under it, if one does.
+// setDeleting reserves the name for a deletion. It returns the running control
+// plane of that name, if there is one.
 func (h *Host) setDeleting(name string, on bool) *ControlPlane {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -298,7 +299,7 @@ func (h *Host) setDeleting(name string, on bool) *ControlPlane {
 	return h.planes[name]
 }
 
-// Stop ends all control planes, the port and etcd. The data stays.
+// Stop stops all control planes, the port and etcd. The data is kept.
 func (h *Host) Stop(ctx context.Context) error {
 	h.cancel()
 	select {
@@ -309,10 +310,12 @@ func (h *Host) Stop(ctx context.Context) error {
 	}
 }
 
-// Done is closed when the host has stopped for whatever reason.
+// Done returns a channel that is closed when the host has stopped for whatever
+// reason.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Err says why the host stopped by itself; nil while it runs and after Stop.
+// Err returns the reason why the host stopped by itself; nil while it runs and
+// after Stop.
 func (h *Host) Err() error {
 	select {
 	case <-h.done:
@@ -322,7 +325,7 @@ func (h *Host) Err() error {
 	}
 }
 
-// supervise waits for the end of the host and takes it down in order.
+// supervise waits for the end of the host and stops its parts in order.
 func (h *Host) supervise(ctx context.Context) {
 	defer close(h.done)
 	keeping, endStores := context.WithCancel(context.WithoutCancel(ctx)) // the last control plane needs them
@@ -346,8 +349,8 @@ func (h *Host) supervise(ctx context.Context) {
 	}
 }
 
-// refuse ends all control planes and lets no new one in. It waits for a Run
-// that is under way.
+// refuse stops all control planes and admits no new ones. It waits for a Run in
+// progress.
 func (h *Host) refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// inlet is the listener of one control plane's server. It yields connections
-// that the router hands over, and those of clients that cannot be told to ask
-// for a server name and would be lost at the router: the server's loopback
-// client and those in pods. They come through a port of their own.
+// inlet is the listener of one control plane's server. It accepts connections
+// from the router, and, through a port of its own, those of clients that cannot
+// send a server name, which the router needs: the server's loopback client and
+// clients in pods.
 type inlet struct {
 	direct net.Listener
 	conns  chan net.Conn
@@ -23,15 +23,15 @@ type inlet struct {
 	open map[*inletConn]struct{}
 }
 
-// newInlet opens the port at the address that pods reach; nil is for nobody but
-// the loopback client.
+// newInlet opens the port at the address for pods; with nil, only the loopback
+// client can connect.
 func newInlet(pods net.IP) (*inlet, error) {
 	if pods == nil {
 		pods = net.IPv4(127, 0, 0, 1)
 	}
 	direct, err := net.ListenTCP("tcp", &net.TCPAddr{IP: pods})
 	if err != nil {
-		return nil, fmt.Errorf("listen for clients that ask for no server name: %w", err)
+		return nil, fmt.Errorf("listen for clients without a server name: %w", err)
 	}
 	in := &inlet{
 		direct: direct,
@@ -68,7 +68,8 @@ func pause(stop <-chan struct{}, d time.Duration) {
 	}
 }
 
-// offer hands a connection to the server, or closes it if that is gone.
+// offer passes a connection to the server, or closes it if the server has
+// stopped.
 func (in *inlet) offer(conn net.Conn) {
 	tracked := &inletConn{Conn: conn, inlet: in}
 	in.mu.Lock()
@@ -77,11 +78,11 @@ func (in *inlet) offer(conn net.Conn) {
 	select {
 	case in.conns <- tracked:
 	case <-in.closed:
-		_ = tracked.Close() // nobody is left to tell
+		_ = tracked.Close() // the server has stopped
 	}
 }
 
-// Accept never fails while the inlet is open: the server would panic.
+// Accept returns an error only after Close: the server would panic.
 func (in *inlet) Accept() (net.Conn, error) {
 	select {
 	case conn := <-in.conns:
@@ -91,9 +92,9 @@ func (in *inlet) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the inlet and all its connections. The server calls it when no
-// request is in flight any more, so that what is still open only idles, and
-// would make the server wait.
+// Close closes the inlet and all its connections. The server calls it when no
+// request is in flight any more, so that connections are idle, and would only
+// delay the server's stop.
 func (in *inlet) Close() error {
 	in.close()
 	err := in.direct.Close()
@@ -103,12 +104,12 @@ func (in *inlet) Close() error {
 	return err
 }
 
-// Addr is where the loopback client finds the server.
+// Addr returns the address for the loopback client.
 func (in *inlet) Addr() net.Addr { return in.direct.Addr() }
 
-// shut closes the inlet, if the server has not, and waits for its end.
+// shut closes the inlet, if the server has not, and waits for it.
 func (in *inlet) shut() {
-	_ = in.Close() // a second close of the port fails, which is fine
+	_ = in.Close() // fails if the port is closed already
 	in.feeder.Wait()
 }
 
@@ -122,7 +123,7 @@ func (in *inlet) connections() []*inletConn {
 	return conns
 }
 
-// inletConn forgets itself at its inlet when it is closed.
+// inletConn removes itself from its inlet when it is closed.
 type inletConn struct {
 	net.Conn
 	inlet *inlet

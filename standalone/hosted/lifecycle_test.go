@@ -129,7 +129,7 @@ func TestNothingLeaksOverManyCycles(t *testing.T) {
 	g.Eventually(runtime.NumGoroutine).WithTimeout(soon).WithPolling(tick).Should(BeNumerically("<=", before+10))
 }
 
-// settled tells whether the number of goroutines is the same as last time.
+// settled reports whether the number of goroutines is the same as last time.
 func settled() func() bool {
 	last := -1
 	return func() bool {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// serverNameSuffix follows a control plane's name in its server name.
-	// Nobody resolves these names; ".internal" is reserved for private use.
+	// serverNameSuffix is the suffix of server names. These names are never
+	// resolved; ".internal" is reserved for private use.
 	serverNameSuffix = ".vc.internal"
 	helloTimeout     = 10 * time.Second
-	// acceptRetry keeps a failing Accept from spinning.
+	// acceptRetry prevents a busy loop when Accept fails.
 	acceptRetry = 50 * time.Millisecond
 )
 
-// router accepts connections at the host's port and hands each to the inlet
-// of the control plane that the client's TLS server name asks for.
+// router accepts connections at the host's port and passes each to the inlet of
+// the control plane that its TLS server name identifies.
 type router struct {
 	listener net.Listener
 	fallback string
@@ -31,7 +31,7 @@ type router struct {
 	routes map[string]*inlet
 }
 
-// listenRouter takes the port. It serves after start.
+// listenRouter opens the port. The router serves after start.
 func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -49,7 +49,7 @@ func serverName(name string) string { return name + serverNameSuffix }
 func (r *router) start(ctx context.Context) { r.work.Go(func() { r.accept(ctx) }) }
 
 func (r *router) port() string {
-	_, port, _ := net.SplitHostPort(r.listener.Addr().String()) // of a TCP listener, so it has one
+	_, port, _ := net.SplitHostPort(r.listener.Addr().String()) // a TCP listener has a port
 	return port
 }
 
@@ -80,7 +80,7 @@ func (r *router) route(ctx context.Context, conn net.Conn) {
 }
 
 // find returns nil for a control plane of this host that does not run: the
-// fallback would answer with a certificate that only misleads the client.
+// certificate of the fallback would only mislead the client.
 func (r *router) find(name string) *inlet {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -96,7 +96,7 @@ func (r *router) add(name string, in *inlet) {
 	r.routes[serverName(name)] = in
 }
 
-// remove takes the route away unless another inlet has replaced it.
+// remove deletes the route unless another inlet has replaced it.
 func (r *router) remove(name string, in *inlet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// serviceResolver finds the servers of aggregated APIs: the pods behind a
-// service, since its ClusterIP leads nowhere outside of the nodes, or what an
-// external name stands for, which upstream follows for ClusterIPs alone.
+// serviceResolver resolves the servers of aggregated APIs. It returns the pods
+// of a Service, whose ClusterIP is reachable from nodes only, or the external
+// name, which upstream's resolver of endpoints does not support.
 type serviceResolver struct {
 	aggregator.ServiceResolver
 
 	services listers.ServiceLister
 }
 
-// resolveServices has a control plane's aggregated APIs found.
+// resolveServices sets the resolver of a control plane's aggregated APIs.
 func resolveServices(config *app.Config) {
 	extra := &config.Aggregator.ExtraConfig
 	extra.ServiceResolver = serviceResolver{
@@ -28,7 +28,7 @@ func resolveServices(config *app.Config) {
 	}
 }
 
-// ResolveEndpoint is where a service is served.
+// ResolveEndpoint returns the URL of a Service.
 func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	service, err := r.services.Services(namespace).Get(name)
 	if err == nil && service.Spec.Type == corev1.ServiceTypeExternalName {

@@ -15,8 +15,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
-// ServingCertificate is that of a server beside the control planes, with an
-// authority of its own, kept under one directory. It is renewed in time.
+// ServingCertificate is the certificate of a server beside the control planes,
+// with an authority of its own, stored in one directory. It is renewed in time.
 type ServingCertificate struct {
 	dir, name string
 	dnsNames  []string
@@ -24,11 +24,11 @@ type ServingCertificate struct {
 	authority pki.Authority
 }
 
-// LoadServingCertificate finds the certificate of a server in dir, and makes
-// what is missing. It is for the names and addresses.
+// LoadServingCertificate loads the certificate of a server from dir, and
+// creates what is missing. It has these names and addresses.
 func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) (*ServingCertificate, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of %s: %w", name, err)
+		return nil, fmt.Errorf("create the directory of %s: %w", name, err)
 	}
 	s := &ServingCertificate{dir: dir, name: name, dnsNames: dnsNames, ips: ips}
 	var err error
@@ -41,17 +41,17 @@ func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) 
 	return s, s.renew(time.Now())
 }
 
-// CA is the authority that clients verify the certificate by, in PEM.
+// CA returns the authority that clients verify the certificate with, in PEM.
 func (s *ServingCertificate) CA() []byte { return s.authority.CertPEM }
 
-// CAFile holds the authority, and no key.
+// CAFile returns the path of the authority's certificate, without its key.
 func (s *ServingCertificate) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
 
-// File holds the certificate and its key.
+// File returns the path of the certificate and its key.
 func (s *ServingCertificate) File() string { return filepath.Join(s.dir, "server.pem") }
 
-// KeepRenewed renews the certificate before it ends, until ctx does. What keeps
-// it from that is logged, and has months to pass.
+// KeepRenewed renews the certificate before it expires, until ctx ends. It logs
+// failures and retries for months.
 func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 	ticker := time.NewTicker(longestRenewalInterval)
 	defer ticker.Stop()
@@ -61,7 +61,7 @@ func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 			return
 		case now := <-ticker.C:
 			if err := s.renew(now); err != nil {
-				log.Error(err, "A serving certificate could not be renewed, and will be tried again", "certificate", s.File())
+				log.Error(err, "Failed to renew a serving certificate, will retry", "certificate", s.File())
 			}
 		}
 	}

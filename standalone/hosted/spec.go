@@ -14,13 +14,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// DefaultServiceCIDR is the range of ClusterIPs of a control plane by default.
+// DefaultServiceCIDR is the default range of ClusterIPs of a control plane.
 const DefaultServiceCIDR = "10.96.0.0/16"
 
 // Spec describes one control plane. Only Name has no default.
 type Spec struct {
-	// Name is the control plane's identity on this host: a DNS label that
-	// also names its etcd prefix, its PKI directory and its server name.
+	// Name identifies the control plane on this host. It is a DNS label that
+	// also determines its etcd prefix, its PKI directory and its server name.
 	Name string
 	// ServiceCIDR is the range of ClusterIPs; 10.96.0.0/16 by default.
 	ServiceCIDR string
@@ -28,34 +28,35 @@ type Spec struct {
 	ClusterDomain string
 	// Controllers run beside the apiserver; TenantControllers() when nil.
 	Controllers []Controller
-	// NodeAuthorization adds the Node authorizer and the NodeRestriction
+	// NodeAuthorization enables the Node authorizer and the NodeRestriction
 	// admission plugin, for a cluster with kubelets of its own.
 	NodeAuthorization bool
-	// KubeletCA verifies the serving certificates of kubelets (or of what
-	// answers in their place) for logs and exec, in PEM. If empty, they are
-	// verified by the control plane's own CA with NodeAuthorization, and
-	// unverified without.
+	// KubeletCA verifies the serving certificates of kubelets (or of a proxy
+	// for them) for logs and exec, in PEM. If empty, they are verified with the
+	// control plane's own CA if NodeAuthorization is set, and not verified
+	// otherwise.
 	KubeletCA []byte
-	// SeparateKubeletClientCA has the apiserver show itself to kubelets with a
-	// certificate of an authority that signs nothing else. What answers in the
-	// kubelets' place can then tell it from all others that the cluster's own
+	// SeparateKubeletClientCA makes the apiserver connect to kubelets with a
+	// certificate of an authority that signs nothing else. A proxy for kubelets
+	// can then distinguish it from other clients that the cluster's own
 	// authority signs for.
 	SeparateKubeletClientCA bool
-	// Network is where the apiserver connects to what its users name: kubelets,
-	// webhooks, aggregated APIs, and what they proxy to. Without one, it
-	// connects to none of these.
+	// Network dials the connections that users of the apiserver cause: to
+	// kubelets, webhooks, aggregated APIs, and proxied ones. Without it, the
+	// apiserver opens no such connection.
 	Network egress.Network
-	// ExtraSANs are further DNS names and IP addresses of the serving
+	// ExtraSANs has additional DNS names and IP addresses for the serving
 	// certificate.
 	ExtraSANs []string
-	// Diagnostics serves metrics, profiles, flags and the state of components to
-	// those whom the authorization lets. They show the whole process, with all
-	// control planes in it.
+	// Diagnostics serves metrics, profiles, flags and the state of components
+	// to authorized users. They expose the whole process, with all its control
+	// planes.
 	Diagnostics bool
-	// Limits bound what the control plane stores; the zero value does not.
+	// Limits limits what the control plane stores; the zero value does not.
 	Limits quota.Limits
-	// CertificateValidity is how long certificates live, a year by default.
-	// They are renewed before they end; the authority lives ten years.
+	// CertificateValidity is the validity of certificates, a year by default.
+	// They are renewed before they expire; the authority is valid for ten
+	// years.
 	CertificateValidity time.Duration
 }
 
@@ -83,7 +84,7 @@ func (s Spec) validate() error {
 		return err
 	}
 	if msgs := validation.IsDNS1123Subdomain(s.ClusterDomain); len(msgs) > 0 {
-		return fmt.Errorf("control plane %q: the cluster domain %q is no DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
+		return fmt.Errorf("control plane %q: the cluster domain %q is not a DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
 	}
 	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
@@ -98,11 +99,11 @@ func validateName(name string) error {
 	return nil
 }
 
-// serviceIP is an address of the range of ClusterIPs.
+// serviceIP returns an address of the range of ClusterIPs.
 func (s Spec) serviceIP(index int) (net.IP, error) {
 	_, cidr, err := net.ParseCIDR(s.ServiceCIDR)
 	if err != nil {
-		return nil, fmt.Errorf("the service CIDR %q is not one: %w", s.ServiceCIDR, err)
+		return nil, fmt.Errorf("the service CIDR %q is invalid: %w", s.ServiceCIDR, err)
 	}
 	ip, err := netutils.GetIndexedIP(cidr, index)
 	if err != nil {
@@ -111,10 +112,10 @@ func (s Spec) serviceIP(index int) (net.IP, error) {
 	return ip, nil
 }
 
-// issuer is who the control plane's service account tokens come from.
+// issuer returns the issuer of the control plane's service account tokens.
 func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
 
-// servingNames are the names and addresses in the serving certificate.
+// servingNames returns the names and addresses for the serving certificate.
 func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, err error) {
 	serviceIP, err := s.serviceIP(addresses.Apiserver)
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// retryAfter is when a client that writes too fast may try again, in seconds.
+// retryAfter is the time, in seconds, after which a client that writes too fast
+// may retry.
 const retryAfter = 1
 
 // explainStorage wraps every storage of an apiserver: it passes the purpose of
@@ -45,8 +46,8 @@ func explainStorage(config *app.Config, requests *budget) {
 	}
 }
 
-// servers are the three that an apiserver consists of. The aggregator is the
-// first to see a request.
+// servers returns the three servers of which an apiserver consists. The
+// aggregator is the first to receive a request.
 func servers(config *app.Config) []*genericapiserver.Config {
 	return []*genericapiserver.Config{
 		&config.Aggregator.GenericConfig.Config, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config,
@@ -55,8 +56,8 @@ func servers(config *app.Config) []*genericapiserver.Config {
 
 type originKey struct{}
 
-// withOrigin marks the requests of the control plane's own controllers. They
-// are known by their token: a cluster admin can impersonate every user.
+// withOrigin marks the requests of the control plane's own controllers. It
+// recognizes them by their token: a cluster admin can impersonate every user.
 func withOrigin(handler http.Handler, token string) http.Handler {
 	own := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +75,7 @@ func isInternal(ctx context.Context) bool {
 	return internal
 }
 
-// purposeOf says why a request writes.
+// purposeOf returns the purpose of a request's writes.
 func purposeOf(ctx context.Context) quota.Purpose {
 	info, ok := apirequest.RequestInfoFrom(ctx)
 	if !ok {
@@ -89,7 +90,7 @@ func purposeOf(ctx context.Context) quota.Purpose {
 	case info.Verb != "create":
 		return quota.Upkeep
 	case info.Namespace == "", info.APIGroup == "rbac.authorization.k8s.io":
-		return quota.Vital // no tenant has controllers create these
+		return quota.Vital // tenants cannot make controllers create these
 	default:
 		return quota.Ordinary
 	}
@@ -149,8 +150,9 @@ func (s explainedStorage) GetList(ctx context.Context, key string, opts storage.
 	return s.explain(s.Interface.GetList(ctx, key, opts, list), key)
 }
 
-// explain turns an error of etcd into one for clients, which neither names the
-// store nor looks like a defect. Other errors stay as they are.
+// explain converts an error of etcd to one for clients, which neither exposes
+// the store nor looks like an internal error. It returns other errors
+// unchanged.
 func (s explainedStorage) explain(err error, key string) error {
 	if err == nil {
 		return nil
@@ -159,14 +161,14 @@ func (s explainedStorage) explain(err error, key string) error {
 	case codes.ResourceExhausted:
 		return s.explainShortage(err, path.Base(key))
 	case codes.Unavailable:
-		return apierrors.NewServiceUnavailable("the store of this cluster does not answer: try again later")
+		return apierrors.NewServiceUnavailable("the store of this cluster does not respond: try again later")
 	default:
 		return err
 	}
 }
 
-// codeOf is the gRPC code of an error of etcd, which its client wraps if it is a
-// well-known one.
+// codeOf returns the gRPC code of an error of etcd, which its client wraps if
+// it is a well-known one.
 func codeOf(err error) codes.Code {
 	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
 		return known.Code()
@@ -190,7 +192,7 @@ func (s explainedStorage) explainShortage(err error, name string) error {
 	}
 }
 
-// storeFull is for a shortage that is not the client's.
+// storeFull returns an error for a shortage that the client has not caused.
 func storeFull(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: metav1.StatusReasonServiceUnavailable, Message: text,

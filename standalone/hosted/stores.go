@@ -14,25 +14,25 @@ import (
 
 const (
 	storeDir = "etcd"
-	// tenantsDir is the directory of the tenants' etcd, if they share none with
-	// the super cluster.
+	// tenantsDir is the directory of the tenants' etcd, if it is not the super
+	// cluster's.
 	tenantsDir = "etcd-tenants"
-	// sharedMark is a file in it that exists while both stores have the records of
-	// all control planes.
+	// sharedMark is a file in it that exists while both stores have the records
+	// of all control planes.
 	sharedMark = "shared"
 )
 
-// stores are the etcds of a host: one for all control planes, or one for the
-// super cluster and one for all others, so that tenants who fill or slow down
-// theirs leave the super cluster alone.
+// stores has the etcds of a host: one for all control planes, or one for the
+// super cluster and one for all others, so that tenants that fill or slow down
+// theirs do not affect the super cluster.
 type stores struct {
 	superName string
 	super     *store
 	tenants   *store
 }
 
-// startStores brings up the etcds. A directory of one etcd for all is split
-// first: each etcd begins with a copy, so that revisions and leases stay.
+// startStores starts the etcds. It first splits the directory of a single etcd:
+// each etcd starts with a copy, which keeps revisions and leases.
 func startStores(ctx context.Context, opts Options) (*stores, error) {
 	s := &stores{superName: opts.Super}
 	dir := filepath.Join(opts.Dir, storeDir)
@@ -61,10 +61,10 @@ func startStores(ctx context.Context, opts Options) (*stores, error) {
 }
 
 // copyStore copies an etcd's directory unless there is a copy. The copy has a
-// mark until both have been cleaned.
+// mark until both have been cleaned up.
 func copyStore(from, to string) error {
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
-		return wrapf(err, "look for the tenants' store")
+		return wrapf(err, "find the tenants' store")
 	}
 	if _, err := os.Stat(filepath.Join(from, dataDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil // a new host
@@ -88,7 +88,7 @@ func copyStore(from, to string) error {
 	return wrapf(os.Rename(unfinished, to), "copy etcd's data for the tenants")
 }
 
-// finishSplit deletes from each store what the other one has now.
+// finishSplit deletes from each store the records that belong to the other one.
 func (s *stores) finishSplit(ctx context.Context, mark string) error {
 	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -107,7 +107,7 @@ func (s *stores) finishSplit(ctx context.Context, mark string) error {
 	return wrapf(os.Remove(mark), "remove the mark of a copied store")
 }
 
-// of is the store of a control plane.
+// of returns the store of a control plane.
 func (s *stores) of(name string) *store {
 	if name == s.superName {
 		return s.super
@@ -122,7 +122,7 @@ func (s *stores) all() []*store {
 	return []*store{s.super, s.tenants}
 }
 
-// run keeps all stores usable until ctx ends or one of them does.
+// run keeps all stores usable until ctx ends or one of them fails.
 func (s *stores) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

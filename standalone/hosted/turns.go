@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// turnTimeout is how long a start may keep others waiting. A start that takes
-// longer goes on without its turn: it waits for something rather than works.
+// turnTimeout is how long a start may delay others. A start that takes longer
+// continues without its turn: it waits rather than works.
 const turnTimeout = 8 * time.Second
 
-// turns bounds how many control planes start at a time. Starts that have failed
+// turns limits how many control planes start at a time. Starts that have failed
 // before come after all others.
 type turns struct {
 	mu      sync.Mutex // guards all below
@@ -26,8 +26,8 @@ type turn struct {
 
 func newTurns(number int) *turns { return &turns{free: number} }
 
-// take waits for a turn and returns a function that gives it back, which can be
-// called again. The turn ends by itself after a while.
+// take waits for a turn and returns an idempotent function that ends it. The
+// turn expires after a while.
 func (t *turns) take(ctx context.Context, failures int) (end func(), err error) {
 	mine := t.enqueue(failures)
 	select {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// awaitUsable waits for what controllers make in a new cluster and every pod
-// needs.
+// awaitUsable waits for the objects that controllers create in a new cluster
+// and that every pod needs.
 func (c *ControlPlane) awaitUsable(ctx context.Context, client kubernetes.Interface) error {
 	for {
 		err := missing(ctx, client)

@@ -12,16 +12,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ErrLagging says that a ledger lost etcd's stream of revisions.
+// ErrLagging means that a ledger has missed revisions of etcd.
 var ErrLagging = errors.New("the revisions that the ledger has not seen are compacted")
 
-// Follow brings a ledger up to date with what etcd stores, and returns a
-// function that keeps it so until its context ends. It reads no values: a
-// record's key and size are enough.
+// Follow initializes a ledger from etcd, and returns a function that keeps it
+// up to date until its context ends. It does not read values: a record's key
+// and size suffice.
 func Follow(ledger *Ledger, kv mvcc.WatchableKV, store backend.Backend) (run func(context.Context) error, err error) {
 	stream := kv.NewWatchStream()
 	begin := stream.Rev()
-	// Changes during the replay are noted twice, which is harmless.
+	// Changes during the replay are recorded twice, which is harmless.
 	if _, err := stream.Watch(mvcc.WatchID(1), []byte(ledger.root), end(ledger.root), begin+1); err != nil {
 		stream.Close()
 		return nil, fmt.Errorf("watch etcd: %w", err)
@@ -37,14 +37,14 @@ func Follow(ledger *Ledger, kv mvcc.WatchableKV, store backend.Backend) (run fun
 	}, nil
 }
 
-// end is the first key after those that begin with a prefix.
+// end returns the first key after those with a prefix.
 func end(prefix string) []byte {
 	key := []byte(prefix)
 	key[len(key)-1]++ // a slash
 	return key
 }
 
-// replay notes all revisions that etcd keeps, in their order.
+// replay records all revisions that etcd keeps, in order.
 func replay(ledger *Ledger, store backend.Backend) error {
 	tx := store.ConcurrentReadTx()
 	tx.RLock()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// rejectedBy begins the message of a rejection, followed by its reason.
+// rejectedBy begins the message of a rejection; the reason follows.
 const rejectedBy = "rejected by "
 
 // Guard returns an interceptor for etcd that rejects writes beyond a limit.
@@ -34,8 +34,8 @@ func Guard(ledger *Ledger) grpc.UnaryServerInterceptor {
 	}
 }
 
-// Rejection returns why a guard has rejected a write, from the message of the
-// error that the client of etcd got.
+// Rejection returns why a guard has rejected a write, parsed from the error
+// message of etcd's client.
 func Rejection(message string) (reason Reason, text string, ok bool) {
 	_, rest, ok := strings.Cut(message, rejectedBy)
 	if !ok {

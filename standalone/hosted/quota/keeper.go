@@ -13,26 +13,27 @@ import (
 )
 
 const (
-	// keepInterval is how often a keeper checks its etcd. Younger revisions are
-	// not compacted, for watches that lag a little.
+	// keepInterval is the interval between checks of etcd. Younger revisions
+	// are not compacted, for watches that lag a little.
 	keepInterval = 5 * time.Second
 	keepTimeout  = 2 * time.Minute
-	// lowWater is the part of etcd's quota, in percent, below which etcd is
+	// lowWater is the percentage of etcd's quota below which etcd becomes
 	// writable again.
 	lowWater = 80
 	percent  = 100
 )
 
-// Keeper keeps an etcd writable. It compacts old revisions before their time
-// when they amount to much, and ends the alarm that etcd raises at its quota
-// once there is room again, which etcd leaves to its operator.
+// Keeper keeps an etcd writable. It compacts old revisions early when they take
+// much space, and disarms the alarm that etcd raises at its quota once space
+// has been freed, which etcd leaves to its operator.
 type Keeper struct {
 	Ledger   *Ledger
 	Client   *clientv3.Client
 	Endpoint string
-	// Quota is etcd's own, of its file.
+	// Quota is etcd's own quota of its file.
 	Quota int64
-	// MaxSuperseded are the bytes of old revisions that are worth a compaction.
+	// MaxSuperseded is the number of bytes of old revisions that triggers a
+	// compaction.
 	MaxSuperseded int64
 	Log           logr.Logger
 
@@ -40,10 +41,10 @@ type Keeper struct {
 	last      mark
 }
 
-// mark is how much was superseded up to a revision.
+// mark is the number of superseded bytes up to a revision.
 type mark struct{ superseded, revision int64 }
 
-// Run keeps the etcd until ctx ends.
+// Run keeps the etcd writable until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
@@ -53,7 +54,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if err := k.keep(ctx); err != nil && ctx.Err() == nil {
-				k.Log.Error(err, "Keep etcd writable")
+				k.Log.Error(err, "Failed to keep etcd writable, will retry")
 			}
 		}
 	}
@@ -68,7 +69,8 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return k.Recover(ctx)
 }
 
-// compact drops the revisions before the previous check if they amount to much.
+// compact compacts the revisions before the previous check if they take much
+// space.
 func (k *Keeper) compact(ctx context.Context) error {
 	ready := k.last
 	k.last.superseded, k.last.revision = k.Ledger.Superseded()
@@ -82,8 +84,8 @@ func (k *Keeper) compact(ctx context.Context) error {
 	return nil
 }
 
-// Recover ends the alarm of an etcd that has reached its quota, if enough of
-// its records have been deleted.
+// Recover disarms the alarm of an etcd that has reached its quota, if enough
+// records have been deleted.
 func (k *Keeper) Recover(ctx context.Context) error {
 	alarms, err := k.Client.AlarmList(ctx)
 	if err != nil {
@@ -115,8 +117,8 @@ func (k *Keeper) makeRoom(ctx context.Context, alarm *pb.AlarmMember) error {
 		return fmt.Errorf("defragment etcd: %w", err)
 	}
 	if _, err := k.Client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
-		return fmt.Errorf("end etcd's alarm: %w", err)
+		return fmt.Errorf("disarm etcd's alarm: %w", err)
 	}
-	k.Log.Info("etcd had reached its quota, and is writable again")
+	k.Log.Info("Etcd had reached its quota, and is writable again")
 	return nil
 }

@@ -12,31 +12,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Ledger knows what every control plane stores. The key of a record begins with
-// a root, the name of its control plane and a slash.
+// Ledger accounts for what every control plane stores. The key of a record
+// begins with a root, the name of its control plane and a slash.
 type Ledger struct {
 	root string
 	seed maphash.Seed
 
 	mu       sync.Mutex // guards all below
 	accounts map[string]*account
-	// capacity bounds the bytes of all control planes together, which are total. Zero means no limit.
+	// capacity limits total, the bytes of all control planes together. Zero
+	// means no limit.
 	capacity, total int64
 	revision        int64
-	// superseded are the bytes that were overwritten or deleted.
+	// superseded is the number of bytes that were overwritten or deleted.
 	superseded int64
-	// settling are reservations of writes that have succeeded, whose revisions the ledger has not seen.
+	// settling has the reservations of successful writes whose revisions the
+	// ledger has not seen.
 	settling []*reservation
 }
 
-// account is what the ledger knows of one control plane.
+// account has the records of one control plane.
 type account struct {
 	limits   Limits
 	pace     *rate.Limiter
 	used     Usage
 	reserved Usage
 	rejected map[Reason]int64
-	// sizes are the sizes of records by the hash of their keys.
+	// sizes has the sizes of records by the hash of their keys.
 	sizes map[uint64]uint32
 }
 
@@ -44,15 +46,15 @@ type account struct {
 type Reason string
 
 const (
-	// ReasonStorage is a limit of what is stored.
+	// ReasonStorage means the storage limit of the control plane.
 	ReasonStorage Reason = "storage"
-	// ReasonPace is the limit of the pace of writes.
+	// ReasonPace means the limit of the pace of writes.
 	ReasonPace Reason = "pace"
-	// ReasonStore is the limit of what all control planes together store.
+	// ReasonStore means the storage limit of all control planes together.
 	ReasonStore Reason = "store"
 )
 
-// reservation is what a write under way may add.
+// reservation is the growth that a write in flight may cause.
 type reservation struct {
 	account  *account
 	change   Usage
@@ -60,7 +62,7 @@ type reservation struct {
 }
 
 // NewLedger returns an empty ledger of the keys that begin with root, which may
-// have as many bytes as capacity; zero means any number.
+// have as many bytes as capacity; zero means no limit.
 func NewLedger(root string, capacity int64) *Ledger {
 	return &Ledger{root: root, seed: maphash.MakeSeed(), accounts: map[string]*account{}, capacity: capacity}
 }
@@ -77,7 +79,8 @@ func (l *Ledger) SetLimits(name string, limits Limits) {
 	}
 }
 
-// Forget drops the account of a control plane whose records are gone.
+// Forget deletes the account of a control plane whose records have been
+// deleted.
 func (l *Ledger) Forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +102,7 @@ func (l *Ledger) Usage(name string) Usage {
 }
 
 // Superseded returns how many bytes have been overwritten or deleted since the
-// ledger was made, and the revision up to which it knows.
+// ledger was created, and its latest revision.
 func (l *Ledger) Superseded() (bytes, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +118,7 @@ func (l *Ledger) lockedAccount(name string) *account {
 	return a
 }
 
-// put notes a record that was written.
+// put records a write.
 func (l *Ledger) put(key []byte, size int) {
 	name, ok := l.nameOf(key)
 	if !ok {
@@ -130,11 +133,11 @@ func (l *Ledger) put(key []byte, size int) {
 	}
 	a.used.Bytes += int64(size) - int64(old)
 	l.total += int64(size) - int64(old)
-	a.sizes[hash] = uint32(size) //nolint:gosec // etcd takes no records of 4 GiB
+	a.sizes[hash] = uint32(size) //nolint:gosec // etcd accepts no records of 4 GiB
 	l.superseded += int64(old)
 }
 
-// remove notes a record that was deleted.
+// remove records a deletion.
 func (l *Ledger) remove(key []byte) {
 	name, ok := l.nameOf(key)
 	if !ok {
@@ -158,7 +161,7 @@ func (l *Ledger) remove(key []byte) {
 	l.superseded += int64(old)
 }
 
-// reached notes that all changes up to a revision are known.
+// reached records that all changes up to a revision are known.
 func (l *Ledger) reached(revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +184,8 @@ func (r *reservation) lockedRelease() {
 }
 
 // reserve admits the writes of one request, all of the same control plane. If
-// they are rejected, reason says which limit they exceed. Otherwise settle must
-// be called with the revision that the writes have made, zero if none.
+// it rejects them, reason is the limit that they exceed. Otherwise the caller
+// must call settle with the revision of the writes, zero if none.
 func (l *Ledger) reserve(writes []write, purpose Purpose, now time.Time) (settle func(revision int64), reason Reason, err error) {
 	name, ok := l.nameOf(writes[0].key)
 	if !ok {
@@ -208,7 +211,7 @@ func (l *Ledger) reserve(writes []write, purpose Purpose, now time.Time) (settle
 	return l.settle(&reservation{account: a, change: change}), "", nil
 }
 
-// lockedAdmit returns what the writes add to an account, or which limit they
+// lockedAdmit returns what the writes add to an account, or the limit that they
 // exceed.
 func (l *Ledger) lockedAdmit(a *account, writes []write, purpose Purpose, now time.Time) (change Usage, reason Reason, err error) {
 	change, total := l.lockedChange(a, writes)
@@ -246,7 +249,7 @@ func (l *Ledger) settle(r *reservation) func(revision int64) {
 	}
 }
 
-// lockedChange is what the writes add to what is stored, and their whole size.
+// lockedChange returns the growth that the writes cause, and their total size.
 func (l *Ledger) lockedChange(a *account, writes []write) (change Usage, total int64) {
 	for _, w := range writes {
 		old, exists := a.sizes[maphash.Bytes(l.seed, w.key)]
@@ -259,7 +262,7 @@ func (l *Ledger) lockedChange(a *account, writes []write) (change Usage, total i
 	return change, total
 }
 
-// nameOf is the control plane that a key belongs to.
+// nameOf returns the control plane of a key.
 func (l *Ledger) nameOf(key []byte) (string, bool) {
 	rest, ok := bytes.CutPrefix(key, []byte(l.root))
 	if !ok {

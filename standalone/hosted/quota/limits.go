@@ -8,37 +8,38 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Limits bound what one control plane stores. Zero means no limit.
+// Limits limits what one control plane stores. Zero means no limit.
 type Limits struct {
-	// Bytes bounds the sum of the sizes of all records, keys included.
+	// Bytes limits the sum of the sizes of all records, keys included.
 	Bytes int64
-	// Objects bounds the number of records.
+	// Objects limits the number of records.
 	Objects int64
-	// WriteBytesPerSecond bounds the pace of writes, WriteBurst seconds of which
-	// may come at once. etcd keeps overwritten records until they are compacted.
+	// WriteBytesPerSecond limits the pace of writes; a burst may have
+	// WriteBurst times as much. etcd keeps overwritten records until they are
+	// compacted.
 	WriteBytesPerSecond int64
 }
 
 const (
-	// WriteBurst is how many seconds of writes may come at once.
+	// WriteBurst is the number of seconds of writes that may come at once.
 	WriteBurst = 10
-	// reserveDivisor divides a limit into what a control plane's own controllers
-	// may exceed it by with updates.
+	// reserveDivisor divides a limit to get the reserve, by which updates of a
+	// control plane's own controllers may exceed it.
 	reserveDivisor = 8
 )
 
-// Purpose says why a control plane writes a record.
+// Purpose is the purpose of a write.
 type Purpose string
 
 const (
-	// Ordinary is a write that a client asked for.
+	// Ordinary is a write on behalf of a client.
 	Ordinary Purpose = ""
 	// Upkeep is an update by one of the control plane's controllers. It may use
 	// the reserve.
 	Upkeep Purpose = "upkeep"
-	// Vital is part of a deletion, or makes an object that every cluster has. It
-	// is not limited: the former is bounded by the number of objects, and the
-	// latter by the control plane's program.
+	// Vital is part of a deletion, or creates an object that every cluster has.
+	// It is not limited: deletions are limited by the number of objects, and
+	// the others by the control plane's code.
 	Vital Purpose = "vital"
 )
 
@@ -46,7 +47,7 @@ const (
 // a control plane can reach etcd.
 const purposeHeader = "vc-write-purpose"
 
-// WithPurpose returns a context in which etcd is told why it is written to.
+// WithPurpose returns a context that sends etcd the purpose of a write.
 func WithPurpose(ctx context.Context, purpose Purpose) context.Context {
 	if purpose == Ordinary {
 		return ctx
@@ -70,7 +71,7 @@ func purposeOf(ctx context.Context) Purpose {
 // Usage is how much a control plane stores.
 type Usage struct{ Bytes, Objects int64 }
 
-// check returns an error if a change of what is stored exceeds a limit.
+// check returns an error if a change exceeds a limit.
 func (l Limits) check(used, change Usage, purpose Purpose) error {
 	if purpose == Vital {
 		return nil
@@ -93,7 +94,7 @@ func (l Limits) check(used, change Usage, purpose Purpose) error {
 	return nil
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	const kibi = 1024
 	switch {

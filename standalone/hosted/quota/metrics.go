@@ -4,13 +4,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collector shows what a ledger knows.
+// collector exports the metrics of a ledger.
 type collector struct {
 	ledger                                             *Ledger
 	bytes, objects, limitBytes, limitObjects, rejected *prometheus.Desc
 }
 
-// NewCollector returns the metrics of a ledger.
+// NewCollector returns a collector of a ledger's metrics.
 func NewCollector(ledger *Ledger) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("vc_hosted_"+name, help, append([]string{"control_plane"}, labels...), nil)
@@ -21,7 +21,7 @@ func NewCollector(ledger *Ledger) prometheus.Collector {
 		objects:      desc("storage_objects", "Objects that a control plane stores."),
 		limitBytes:   desc("storage_limit_bytes", "Bytes that a control plane may store; 0 is no limit."),
 		limitObjects: desc("storage_limit_objects", "Objects that a control plane may store; 0 is no limit."),
-		rejected:     desc("rejected_writes_total", "Writes beyond a limit of their control plane.", "reason"),
+		rejected:     desc("rejected_writes_total", "Writes rejected because of a limit of their control plane.", "reason"),
 	}
 }
 

@@ -10,8 +10,8 @@ type write struct {
 	size int
 }
 
-// writesOf are the records that a request to etcd may write: of the branches of
-// a transaction, those of the larger one.
+// writesOf returns the records that a request to etcd may write: of the
+// branches of a transaction, those of the larger one.
 func writesOf(request any) []write {
 	switch r := request.(type) {
 	case *pb.PutRequest:
@@ -47,7 +47,8 @@ func total(writes []write) int {
 	return sum
 }
 
-// revisionOf is the revision that a request to etcd has made, zero if none.
+// revisionOf returns the revision that a request to etcd has created, zero if
+// none.
 func revisionOf(response any) int64 {
 	switch r := response.(type) {
 	case *pb.PutResponse:
