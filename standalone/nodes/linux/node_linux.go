@@ -74,7 +74,7 @@ func (n *Node) Run(ctx context.Context, cluster Cluster) error {
 			return fmt.Errorf("the node exited right after its start: %w", err)
 		}
 		if ctx.Err() == nil {
-			n.opts.Log.Info("Restarting the node, which exited", "reason", fmt.Sprint(err))
+			n.opts.Log.Info("The node exited, restarting it", "reason", fmt.Sprint(err))
 		}
 	}
 	return nil

@@ -23,8 +23,8 @@ const runtime = "unix:///run/containerd/containerd.sock"
 func TestRunNeeds(t *testing.T) {
 	none, wrong := filepath.Join(t.TempDir(), "none"), kubeconfig(t, "not a URL")
 	for name, c := range map[string]struct{ kubeconfig, runtime, want string }{
-		"no kubeconfig":              {"", runtime, "--kubeconfig and --runtime are needed"},
-		"no runtime":                 {wrong, "", "--kubeconfig and --runtime are needed"},
+		"no kubeconfig":              {"", runtime, "--kubeconfig and --runtime are required"},
+		"no runtime":                 {wrong, "", "--kubeconfig and --runtime are required"},
 		"a kubeconfig that is gone":  {none, runtime, none},
 		"a kubeconfig of no cluster": {wrong, runtime, "not a URL"},
 	} {

@@ -184,7 +184,7 @@ cat /proc/sys/net/ipv4/ip_forward
 	g.Expect(n.log("ctr")()).To(MatchRegexp(`import /run/vc-node/bin/images/own\.tar\n.* import /run/vc-node/images/more\.tar\n$`))
 	said := n.stop(t)
 	g.Expect(n.command.ProcessState.ExitCode()).To(BeZero(), said)
-	g.Expect(said).To(MatchRegexp(`started again" program="kubelet" reason="exit code 3"`))
+	g.Expect(said).To(MatchRegexp(`restarting it" program="kubelet" reason="exit code 3"`))
 	for _, program := range []string{"kubelet", "kube-proxy", "node-policies"} {
 		g.Expect(n.log(program)()).To(HaveSuffix("stopped\n"), program)
 	}
@@ -216,7 +216,7 @@ func TestNodeThatCannotStart(t *testing.T) {
 		"a broken image": {
 			map[string]string{"ctr": "echo no image; exit 1\n"},
 			func(t *testing.T, n *testNode) { write(t, filepath.Join(n.settings.Images, "broken.tar"), "") },
-			"import broken.tar: exit code 1; /var/log/ctr.log tells more",
+			"import broken.tar: exit code 1; see /var/log/ctr.log",
 		},
 		"no ctr": {
 			nil,

@@ -67,7 +67,7 @@ func (s *services) keep(ctx context.Context, name string, args ...string) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.log.Info("Restarting a program of the node that exited", "program", name, "reason", fmt.Sprint(err))
+			s.log.Info("A program of the node exited, restarting it", "program", name, "reason", fmt.Sprint(err))
 			pause(ctx, restartPause)
 		}
 	})
