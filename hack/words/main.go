@@ -23,7 +23,7 @@ const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md doc
 	"test/bench test/conformance test/e2e test/escapes test/kit test/local test/modules test/node test/plugins vnagent " +
 	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
 	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest " +
-	"syncer/kinds syncer/views syncer/deletion syncer/provider"
+	"syncer/kinds syncer/views syncer/deletion syncer/provider syncer/app"
 
 //go:embed phrases.txt
 var list string

@@ -1,4 +1,5 @@
-// Package app puts the syncer together: the command of vc-syncer, and the same thing for programs that run it beside others.
+// Package app composes the syncer: the command vc-syncer, and the syncer for
+// programs that embed it.
 package app
 
 import (
@@ -20,13 +21,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
-// name is the program's, in user agents and as its lease.
+// name is the name of the program, in user agents and as its lease.
 const name = "vc-syncer"
 
-// retryMost is the longest that an object waits which could not be carried. So soon after an outage has ended, all are.
+// retryMost is the maximum backoff of an object. It bounds how long after an
+// outage all objects are synced.
 const retryMost = 15 * time.Second
 
-// New makes a syncer for the super cluster. It runs with the manager that is returned.
+// New returns the manager of a syncer for the super cluster.
 func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manager, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -60,10 +62,10 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(flows), newCache
 	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, fmt.Errorf("create the manager: %w", err)
 	}
 	if err := tenants.SetupWithManager(mgr.GetLocalManager()); err != nil {
-		return nil, fmt.Errorf("setting up the provider of tenants: %w", err)
+		return nil, fmt.Errorf("set up the provider of tenants: %w", err)
 	}
 	if err := clients.share(ctx, mgr.GetLocalManager(), tenants); err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	return mgr, clients.addReadiness(mgr.GetLocalManager(), opts, flows)
 }
 
-// Run runs a syncer until ctx ends.
+// Run runs a syncer until ctx is done.
 func Run(ctx context.Context, super *rest.Config, opts Options) error {
 	mgr, err := New(ctx, super, opts)
 	if err != nil {
@@ -103,13 +105,13 @@ func Run(ctx context.Context, super *rest.Config, opts Options) error {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the built-in kinds: %w", err)
+		return nil, fmt.Errorf("register the built-in kinds: %w", err)
 	}
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering custom resource definitions: %w", err)
+		return nil, fmt.Errorf("register custom resource definitions: %w", err)
 	}
 	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the tenancy kinds: %w", err)
+		return nil, fmt.Errorf("register the tenancy kinds: %w", err)
 	}
 	return scheme, nil
 }

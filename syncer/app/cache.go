@@ -17,7 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// cacheOptions has the super cluster's cache hold what belongs to tenants, by our label, what can be shown to them, and all
+// cacheOptions returns the options of the super cluster's cache. It holds the
+// objects with the label of a tenant, objects that can be synced up, and all
 // objects of kinds with claims.
 func cacheOptions(flows []kinds.Flow) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
@@ -34,15 +35,16 @@ func cacheOptions(flows []kinds.Flow) cache.Options {
 	}
 }
 
-// ofTenants selects the objects that carry the label of a tenant.
+// ofTenants selects the objects with the label of a tenant.
 func ofTenants() labels.Requirement {
-	// An existing key without values is always a valid requirement.
+	// Exists without values is always a valid requirement.
 	r, _ := labels.NewRequirement(names.VCName, selection.Exists, nil)
 	return *r
 }
 
-// newCache makes the super cluster's cache. What is said of a kind that the super cluster does not serve is left out: a cache is
-// not made for it.
+// newCache returns the super cluster's cache. It drops the options of kinds
+// that the super cluster does not serve, because a cache cannot be created with
+// them.
 func newCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	opts.ByObject = maps.Clone(opts.ByObject)
 	maps.DeleteFunc(opts.ByObject, func(obj client.Object, _ cache.ByObject) bool {

@@ -13,7 +13,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
-// TestAnOlderSuperClusterHasACache: of kinds that it does not serve, nothing is held.
+// TestAnOlderSuperClusterHasACache checks that the cache has no options for
+// kinds that the super cluster does not serve.
 func TestAnOlderSuperClusterHasACache(t *testing.T) {
 	served := map[string]any{
 		"/api": metav1.APIVersions{Versions: []string{"v1"}},
@@ -49,7 +50,7 @@ func TestAnOlderSuperClusterHasACache(t *testing.T) {
 		t.Error("the options, which are the caller's, were changed")
 	}
 
-	// Of one that does not answer, nothing is known.
+	// The kinds of a super cluster that does not answer are unknown.
 	served["/apis"], served["/api"] = http.StatusInternalServerError, "no list"
 	if opts.Mapper, err = apiutil.NewDynamicRESTMapper(config, server.Client()); err != nil {
 		t.Fatal(err)

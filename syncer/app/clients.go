@@ -12,7 +12,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
-// clients are how a syncer reaches apiservers: all requests are counted, and those of one that shares the tenants end with its lease.
+// clients configures the connections to apiservers: all requests are counted,
+// and if the tenants are shared, requests fail when the replica's lease
+// expires.
 type clients struct {
 	metrics instruments
 	// super is the configuration of the super cluster's clients.
@@ -45,21 +47,23 @@ func (c *clients) prepare(tenant *rest.Config) {
 	tenant.Wrap(c.metrics.requests.Wrap(requests.Tenant))
 }
 
-// guard is the first to wrap a transport, so that nothing stands between it and the connection.
+// guard adds the fence of the replica. It must be the first to wrap a
+// transport, so that it is next to the connection.
 func (c *clients) guard(config *rest.Config) {
 	if c.replica != nil {
 		c.replica.Guard(config)
 	}
 }
 
-// share has the tenants shared, if they are to be: none of them is served before that begins.
+// share makes the replica share the tenants, if they are shared: no tenant is
+// served before it starts.
 func (c *clients) share(ctx context.Context, mgr manager.Manager, tenants *provider.Provider) error {
 	if c.replica == nil {
 		return nil
 	}
 	c.replica.Serve(func(ctx context.Context, shares share.Shares) error { return tenants.Serve(ctx, shares) })
 	if err := tenants.Serve(ctx, share.Shares{}); err != nil {
-		return fmt.Errorf("serving no tenant at first: %w", err)
+		return fmt.Errorf("serve no tenants initially: %w", err)
 	}
 	return mgr.Add(c.replica)
 }

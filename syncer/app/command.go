@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// NewCommand makes the vc-syncer command. The main of a plugin author calls it as ours does, with plugins of its own.
+// NewCommand returns the vc-syncer command. A program with plugins of its own
+// calls it with their registrations.
 func NewCommand(own ...plugins.Registration) *cobra.Command {
 	return newCommand(func(ctx context.Context, super *rest.Config, options Options) error {
 		options.Plugins = own
@@ -18,13 +19,14 @@ func NewCommand(own ...plugins.Registration) *cobra.Command {
 	})
 }
 
-// newCommand makes the command around what it runs, so that its flags can be tested alone.
+// newCommand returns the command with the function that it runs, so that its
+// flags can be tested separately.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
 	options := DefaultOptions()
 	options.Options = component.Defaults()
 	return component.Command{
 		Name:     name,
-		Short:    "Carries the objects of all tenants between their control planes and the super cluster",
+		Short:    "Syncs the objects of all tenants between their control planes and the super cluster",
 		Options:  &options.Options,
 		AddFlags: options.AddFlags,
 		Run: func(ctx context.Context, super *rest.Config) error {

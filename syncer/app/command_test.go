@@ -69,7 +69,7 @@ func TestValidate(t *testing.T) {
 		},
 		"no validators":           {func(o *Options) { o.QuotaValidationTimeout = o.Timeout }, ""},
 		"one works, and all do":   {func(o *Options) { o.ShareTenants, o.LeaderElect = true, true }, "--share-tenants and --leader-elect"},
-		"rules that nobody reads": {func(o *Options) { o.QuotaRules = "rules.yaml" }, "--quota-rules needs --enable-quota-validation"},
+		"rules that are not read": {func(o *Options) { o.QuotaRules = "rules.yaml" }, "--quota-rules needs --enable-quota-validation"},
 		"rules that no validator reads": {
 			func(o *Options) {
 				o.QuotaRules, o.QuotaValidation, o.QuotaValidators = "rules.yaml", true, []string{"quota"}

@@ -9,8 +9,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
 )
 
-// DefaultLimits are how many copies a tenant may have by default: more than most tenants need, and few enough that one tenant
-// does not exhaust what all share, such as the 2,768 node ports.
+// DefaultLimits returns the default limits for the number of a tenant's copies:
+// more than most tenants need, and low enough that one tenant cannot exhaust
+// shared resources, such as the 2,768 node ports.
 func DefaultLimits() limits.Limits {
 	return limits.Limits{
 		"namespaces":             200,
@@ -23,7 +24,7 @@ func DefaultLimits() limits.Limits {
 	}
 }
 
-// effectiveLimits returns the default limits, overridden by those that were given.
+// effectiveLimits returns the default limits, overridden by the given ones.
 func effectiveLimits(given map[string]int64) limits.Limits {
 	limits := DefaultLimits()
 	maps.Copy(limits, given)

@@ -22,10 +22,10 @@ type instruments struct {
 	share    *share.Metrics
 }
 
-// newInstruments makes the metrics and registers them.
+// newInstruments creates and registers the metrics.
 func newInstruments(registerer prometheus.Registerer) (i instruments, err error) {
 	if i.requests, err = requests.NewCounter(registerer); err != nil {
-		return i, fmt.Errorf("registering the metrics of requests: %w", err)
+		return i, fmt.Errorf("register the metrics of requests: %w", err)
 	}
 	if i.provider, err = provider.NewMetrics(registerer); err != nil {
 		return i, err
@@ -40,7 +40,8 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 	return i, err
 }
 
-// RegisterMetrics registers the metrics of a syncer that does not run, for those who describe them.
+// RegisterMetrics registers the metrics of a syncer that does not run, to
+// generate their reference.
 func RegisterMetrics(registerer prometheus.Registerer) error {
 	if _, err := newInstruments(registerer); err != nil {
 		return err

@@ -20,55 +20,65 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
-// minTenantMemory is too little for any tenant, and more than what is meant without a unit.
+// minTenantMemory is less than any tenant needs, and more than a plausible
+// number without a unit.
 const minTenantMemory = 1 << 20
 
-// Options are the settings of a syncer.
+// Options configure a syncer.
 type Options struct {
-	// Workers is how many objects are worked on at a time.
+	// Workers is the number of objects that are reconciled concurrently.
 	Workers int
-	// SlowWorkers is how many more are worked on at a time, of tenants whose apiservers answer slowly.
+	// SlowWorkers is the number of additional objects, of slow tenants, that
+	// are reconciled concurrently.
 	SlowWorkers int
-	// TenantCap is how many of them may be one tenant's.
+	// TenantCap is the maximum number of objects of one tenant that are
+	// reconciled concurrently.
 	TenantCap int
-	// TenantMemory is how much of the syncer's memory the objects of one tenant may take.
+	// TenantMemory is the maximum memory of one tenant's objects in the syncer.
 	TenantMemory resource.Quantity
-	// Timeout is how long the work on one object may take.
+	// Timeout limits the reconcile of one object.
 	Timeout time.Duration
-	// NodeLinger is how long a virtual node is still shown after the tenant's last pod there went.
+	// NodeLinger is how long a virtual node is kept after the tenant's last pod
+	// there was deleted.
 	NodeLinger time.Duration
-	// Patrol is how often both sides of everything are compared.
+	// Patrol is the interval of comparing all objects of both sides.
 	Patrol time.Duration
-	// ShareTenants divides the tenants among several replicas, all of which work.
+	// ShareTenants divides the tenants among several active replicas.
 	ShareTenants bool
-	// ShareNamespace holds the Leases of the replicas that share the tenants.
+	// ShareNamespace is the namespace of the Leases of replicas that share the
+	// tenants.
 	ShareNamespace string
-	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent; empty if they do not.
+	// AgentAddress is the host and port of vn-agent for tenants' apiservers;
+	// empty if they cannot reach it.
 	AgentAddress string
-	// PodCIDRs are the ranges of the super cluster's pods.
+	// PodCIDRs are the address ranges of the super cluster's pods.
 	PodCIDRs []string
 	component.Options
-	// QuotaValidation has validators asked before copies are written. Without it, nothing of a plugin is called.
+	// QuotaValidation enables validators. Without it, plugins are not called.
 	QuotaValidation bool
-	// QuotaValidators are the IDs of the plugins that are asked; empty is all that are not disabled.
+	// QuotaValidators are the IDs of the enabled plugins; empty for all that
+	// are not disabled.
 	QuotaValidators []string
-	// QuotaValidationTimeout is how long a validator may take for one object.
+	// QuotaValidationTimeout limits the time of a validator for one object.
 	QuotaValidationTimeout time.Duration
-	// QuotaValidationFailOpen writes what a validator could not tell about. Otherwise that is refused.
+	// QuotaValidationFailOpen allows writes that a validator could not decide
+	// about. By default they fail.
 	QuotaValidationFailOpen bool
-	// QuotaRules is a file of rules for all tenants; empty for none.
+	// QuotaRules is a file with validation rules for all tenants; empty for
+	// none.
 	QuotaRules string
-	// Limits are how many copies each tenant may have by resource, where they differ from [DefaultLimits] and the policy of the tenant says
-	// nothing.
+	// Limits override [DefaultLimits] by resource. They apply to resources that
+	// a tenant's policy does not limit.
 	Limits map[string]int64
-	// Plugins are those of a program's own, beside the project's.
+	// Plugins are plugins of another program, in addition to the built-in ones.
 	Plugins []plugins.Registration
-	// Registerer is where the syncer's metrics go.
+	// Registerer registers the syncer's metrics.
 	Registerer prometheus.Registerer
 }
 
-// DefaultOptions are the settings of a syncer of which nothing else is known. What is in flight beyond what apiservers can do at a time
-// waits in them, where nobody is fair: so there are few workers, and a tenant that hangs or wants much has few of them.
+// DefaultOptions returns the default options. Requests beyond the concurrency
+// of apiservers queue in the apiservers, outside fair scheduling: so there are
+// few workers, and a tenant that hangs or has much work gets few of them.
 func DefaultOptions() Options {
 	return Options{
 		Workers:     16,
@@ -86,47 +96,47 @@ func DefaultOptions() Options {
 	}
 }
 
-// AddFlags adds a flag for each setting.
+// AddFlags adds a flag for each option.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.Workers, "workers", o.Workers, "how many objects are worked on at a time, of all tenants together")
+	flags.IntVar(&o.Workers, "workers", o.Workers, "number of objects that are reconciled concurrently, of all tenants")
 	flags.IntVar(&o.SlowWorkers, "slow-workers", o.SlowWorkers,
-		"how many more objects are worked on at a time, of tenants whose apiservers answer much slower than the super cluster: "+
-			"they wait for each other, and no other tenant waits for them")
-	flags.IntVar(&o.TenantCap, "tenant-cap", o.TenantCap, "how many objects of one tenant are worked on at a time")
-	flags.Var(quantity{&o.TenantMemory}, "tenant-memory", "how much of the syncer's memory the objects of one tenant may take; a tenant "+
+		"number of additional objects that are reconciled concurrently, of tenants whose apiservers answer much slower than the super cluster: "+
+			"they wait for each other, and other tenants do not wait for them")
+	flags.IntVar(&o.TenantCap, "tenant-cap", o.TenantCap, "maximum number of objects of one tenant that are reconciled concurrently")
+	flags.Var(quantity{&o.TenantMemory}, "tenant-memory", "maximum memory of one tenant's objects in the syncer; a tenant "+
 		"that has more is not synced until it has less")
-	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long the work on one object may take before it is tried again")
+	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "time limit for the reconcile of one object")
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
-		"how long a virtual node is still shown to a tenant after its last pod there went")
-	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "how often both sides of everything are compared, to mend what no event told of")
+		"how long a virtual node is kept after the tenant's last pod there was deleted")
+	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "interval of comparing all objects of both sides")
 	flags.BoolVar(&o.ShareTenants, "share-tenants", o.ShareTenants,
-		"divide the tenants among several replicas, all of which work, instead of electing a leader")
+		"divide the tenants among several active replicas, instead of electing a leader")
 	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace, "namespace of the Leases of the replicas that share the tenants")
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
-		"host and port at which tenants' apiservers reach vn-agent, for logs and exec; virtual nodes have no address without it")
+		"host and port of vn-agent for tenants' apiservers, for logs and exec; virtual nodes have no address without it")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", o.PodCIDRs,
-		"ranges of the super cluster's pods, all of them; without, NetworkPolicies let tenants' pods be reached from no address outside of it")
+		"all address ranges of the super cluster's pods; without it, tenants' pods cannot be reached from outside of the cluster")
 	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,
-		"how many objects in the super cluster a tenant may have whose spec.policy.limits says nothing, where it is not one of these: "+
-			describeLimits(DefaultLimits())+"; * is every other resource, and a negative number no limit")
+		"maximum numbers of a tenant's objects in the super cluster, unless its spec.policy.limits has others; defaults: "+
+			describeLimits(DefaultLimits())+"; * is every other resource, and a negative number means no limit")
 	o.addValidationFlags(flags)
 	o.Options.AddFlags(flags)
 }
 
 func (o *Options) addValidationFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.QuotaValidation, "enable-quota-validation", o.QuotaValidation,
-		"ask validators, such as that of spec.quota, before a tenant's objects go down")
+		"call validators, such as that of spec.quota, before a tenant's objects are synced down")
 	flags.StringSliceVar(&o.QuotaValidators, "quota-validators", o.QuotaValidators,
-		"IDs of the validators that are asked (default: all that this program has)")
+		"IDs of the enabled validators (default: all of this program)")
 	flags.StringVar(&o.QuotaRules, "quota-rules", o.QuotaRules,
-		"file of rules that the objects of all tenants have to meet, in the form of spec.quota.rules")
+		"file with validation rules for the objects of all tenants, in the format of spec.quota.rules")
 	flags.DurationVar(&o.QuotaValidationTimeout, "quota-validation-timeout", o.QuotaValidationTimeout,
-		"how long a validator may take for one object")
+		"time limit for a validator for one object")
 	flags.BoolVar(&o.QuotaValidationFailOpen, "quota-validation-fail-open", o.QuotaValidationFailOpen,
-		"let objects through while a validator panics, fails or does not answer; by default they are refused then")
+		"sync objects while a validator panics, fails or does not answer; by default they are not synced")
 }
 
-// Validate says which settings make no sense.
+// Validate returns an error for each invalid option.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Workers < 1 {
@@ -154,7 +164,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))
 	}
 	if o.ShareTenants && o.LeaderElect {
-		errs = append(errs, errors.New("--share-tenants and --leader-elect exclude each other: all replicas work, or one of them"))
+		errs = append(errs, errors.New("--share-tenants and --leader-elect are mutually exclusive: all replicas are active, or one of them"))
 	}
 	if o.ShareTenants && o.ShareNamespace == "" {
 		errs = append(errs, errors.New("--share-namespace must name a namespace"))
@@ -168,12 +178,12 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// queue returns the limits of the queue.
+// queue returns the options of the queue.
 func (o *Options) queue() fairqueue.Options {
 	return fairqueue.Options{Cap: o.TenantCap, Workers: o.Workers, SlowWorkers: o.SlowWorkers, BackoffMax: retryMost}
 }
 
-// agent reads the address of vn-agent.
+// agent parses the address of vn-agent.
 func (o *Options) agent() (resources.Agent, error) {
 	if o.AgentAddress == "" {
 		return resources.Agent{}, nil
@@ -185,15 +195,16 @@ func (o *Options) agent() (resources.Agent, error) {
 	return resources.Agent{Host: host, Port: port}, nil
 }
 
-// logGaps tells the log what does not work with these settings, where tenants would notice it and an admin would look for the cause.
+// logGaps logs which features do not work with these options, for an admin who
+// investigates a tenant's report.
 func (o *Options) logGaps() {
 	if len(o.PodCIDRs) == 0 {
-		o.Logger.Info("No --pod-cidr: what comes from outside the cluster, by node ports and load balancers, does not reach tenants' pods, but " +
-			"through pods of your own, such as an Ingress controller's. Name all ranges of the super cluster's pods to let it in")
+		o.Logger.Info("No --pod-cidr: traffic from outside of the cluster, by node ports and load balancers, does not reach tenants' pods, except " +
+			"through pods of the platform, such as an Ingress controller's. Set it to all address ranges of the super cluster's pods to allow it")
 	}
 }
 
-// podRanges reads the ranges of the super cluster's pods.
+// podRanges parses the address ranges of the super cluster's pods.
 func (o *Options) podRanges() (resources.PodRanges, error) {
 	pods, err := resources.ParsePodRanges(o.PodCIDRs)
 	if err != nil {
@@ -202,14 +213,14 @@ func (o *Options) podRanges() (resources.PodRanges, error) {
 	return pods, nil
 }
 
-// quantity is a flag that is written into a setting.
+// quantity is a flag value for a resource quantity.
 type quantity struct{ *resource.Quantity }
 
-// Set reads the flag.
+// Set implements pflag.Value.
 func (q quantity) Set(text string) (err error) {
 	*q.Quantity, err = resource.ParseQuantity(text)
 	return err
 }
 
-// Type is what the help shows as the flag's value.
+// Type implements pflag.Value.
 func (quantity) Type() string { return "quantity" }

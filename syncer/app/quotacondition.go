@@ -23,18 +23,21 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
-// quotaOwner owns the condition QuotaEnforced.
+// quotaOwner is the field manager of the condition QuotaEnforced.
 const quotaOwner = client.FieldOwner("vc-syncer-quota-enforced")
 
-// quotaReporter writes the condition QuotaEnforced of VirtualClusters that have a quota. Without it, an admin could not tell a quota
-// that holds from one that nothing reads.
+// quotaReporter writes the condition QuotaEnforced of VirtualClusters with a
+// quota, so that admins can distinguish an enforced quota from one that is
+// ignored.
 type quotaReporter struct {
 	client client.Client
-	// validators are the IDs of the validators that are asked; nil while validation is off.
+	// validators are the IDs of the enabled validators; nil if validation is
+	// disabled.
 	validators sets.Set[string]
 }
 
-// addQuotaReporter adds a reporter for the validators of a gate to the manager; the gate is nil while validation is off.
+// addQuotaReporter adds a reporter for the validators of a gate to the manager;
+// gate is nil if validation is disabled.
 func addQuotaReporter(mgr manager.Manager, gate *validation.Gate) error {
 	r := &quotaReporter{client: mgr.GetClient()}
 	if gate != nil {
@@ -45,7 +48,8 @@ func addQuotaReporter(mgr manager.Manager, gate *validation.Gate) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("quota-condition").
-		// Replicas with other flags, as during a rollout, must not answer each other's writes.
+		// Replicas with different flags, as during a rollout, must not
+		// overwrite each other.
 		For(&tenancyv1alpha1.VirtualCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {
@@ -70,7 +74,7 @@ func (r *quotaReporter) Reconcile(ctx context.Context, req reconcile.Request) (r
 	return reconcile.Result{}, errors.Join(stale, r.report(ctx, vc))
 }
 
-// report applies the condition, or nothing, which removes it.
+// report applies the condition, or removes it.
 func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	conditions, want := vc.DeepCopy().Status.Conditions, quotaEnforced(vc, r.validators)
 	switch {
@@ -117,7 +121,7 @@ func quotaEnforced(vc *tenancyv1alpha1.VirtualCluster, validators sets.Set[strin
 // quotaPart is a part of a quota and the ID of the validator that enforces it.
 type quotaPart struct{ field, validator string }
 
-// quotaParts returns the parts that a quota has.
+// quotaParts returns the parts of a quota.
 func quotaParts(q *tenancyv1alpha1.QuotaSpec) (parts []quotaPart) {
 	if q == nil {
 		return nil

@@ -28,7 +28,8 @@ func (c *clients) addReadiness(mgr manager.Manager, opts Options, flows []kinds.
 	return nil
 }
 
-// watchedObjects returns empty objects of the types that the super cluster's cache holds.
+// watchedObjects returns empty objects of the types in the super cluster's
+// cache.
 func watchedObjects(mgr manager.Manager, flows []kinds.Flow) ([]client.Object, error) {
 	watched := []client.Object{&tenancyv1alpha1.VirtualCluster{}}
 	for _, flow := range flows {

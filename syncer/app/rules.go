@@ -15,30 +15,32 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
-// Rules are the least rights that a syncer of these kinds needs in the whole super cluster. Tenants come and go, so it may write
-// to every namespace; the guard keeps each write to the namespaces of the tenant that it is for.
+// Rules returns the minimum RBAC rules of a syncer of these kinds in the super
+// cluster. They allow it to write to every namespace, because tenants come and
+// go; the guard restricts each write to the namespaces of its tenant.
 func Rules(flows []kinds.Flow) ([]rbacv1.PolicyRule, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	carrying, err := kinds.Rules(flows, scheme)
+	syncing, err := kinds.Rules(flows, scheme)
 	if err != nil {
 		return nil, err
 	}
-	return merged(slices.Concat(provider.Rules(), carrying, component.MetricsRules())), nil
+	return merged(slices.Concat(provider.Rules(), syncing, component.MetricsRules())), nil
 }
 
-// LeaderRules are the rights that it needs in the namespace that it elects its leader in.
+// LeaderRules returns the RBAC rules in the namespace of the leader election.
 func LeaderRules() []rbacv1.PolicyRule { return component.LeaderRules(name) }
 
-// ShareRules are the rights that it needs in the namespace of the replicas' leases.
+// ShareRules returns the RBAC rules in the namespace of the replicas' leases.
 func ShareRules() []rbacv1.PolicyRule { return share.Rules() }
 
-// right is the resource that rules are about.
+// right is the resource of a rule.
 type right struct{ group, resource string }
 
-// merged says the same with one rule for all resources of a group that have the same verbs.
+// merged returns equivalent rules, with one rule for all resources of a group
+// that have the same verbs.
 func merged(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[right]sets.Set[string]{}
 	for _, rule := range rules {

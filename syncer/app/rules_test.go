@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
-// TestRulesAreNarrow: nothing is given by a wildcard, and nothing that would make other rights of these.
+// TestRulesAreNarrow checks that there are no wildcards, and no permissions by
+// which others can be gained.
 func TestRulesAreNarrow(t *testing.T) {
 	rules, err := Rules(resources.All(resources.Agent{}, nil))
 	if err != nil {
@@ -33,7 +34,8 @@ func TestRulesAreNarrow(t *testing.T) {
 	}
 }
 
-// TestTheRightsAreWhereTheLeasesAre: the manifests and the default of the flag say the same.
+// TestTheRightsAreWhereTheLeasesAre checks that the manifests and the default
+// of the flag have the same namespace.
 func TestTheRightsAreWhereTheLeasesAre(t *testing.T) {
 	if options := DefaultOptions(); options.ShareNamespace != rbac.ReplicasNamespace {
 		t.Errorf("the leases are in %s, the rights in %s", options.ShareNamespace, rbac.ReplicasNamespace)

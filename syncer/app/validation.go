@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
-// addValidation adds the gate of the validators, and the condition that says whether they enforce quotas, to the manager.
+// addValidation adds the gate of the validators to the manager, and the
+// condition that reports whether they enforce quotas.
 func addValidation(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
 	gate, err := newGate(mgr, opts, metrics)
 	if err != nil {
@@ -20,7 +21,8 @@ func addValidation(mgr manager.Manager, opts Options, metrics *validation.Metric
 	return gate, addQuotaReporter(mgr, gate)
 }
 
-// newGate makes the gate of the validators that are chosen, and adds what runs of them to the manager; nil if validation is off.
+// newGate returns the gate of the selected validators, and adds their runnables
+// to the manager; nil if validation is disabled.
 func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
 	if !opts.QuotaValidation {
 		return nil, nil
@@ -48,18 +50,19 @@ func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*v
 			continue
 		}
 		if err := mgr.Add(runnable); err != nil {
-			return nil, fmt.Errorf("adding the work of validator %s: %w", v.Name(), err)
+			return nil, fmt.Errorf("add the runnable of validator %s: %w", v.Name(), err)
 		}
 	}
 	return gate, nil
 }
 
-// chosenPlugins are the plugins that are asked, of the project's and the program's own.
+// chosenPlugins returns the selected plugins, both built-in and of this
+// program.
 func chosenPlugins(opts Options) ([]plugins.Registration, error) {
 	registry := &plugins.Registry{}
 	limits := quota.New()
-	ours := []plugins.Registration{limits.Registration(), rules.Registration(limits.Usage, opts.QuotaRules)}
-	for _, registration := range append(ours, opts.Plugins...) {
+	builtin := []plugins.Registration{limits.Registration(), rules.Registration(limits.Usage, opts.QuotaRules)}
+	for _, registration := range append(builtin, opts.Plugins...) {
 		if err := registry.Register(registration); err != nil {
 			return nil, err
 		}

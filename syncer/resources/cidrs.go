@@ -2,7 +2,8 @@ package resources
 
 import "net/netip"
 
-// inCIDRs reports whether one of these networks contains an address. A text that is no address is in no network.
+// inCIDRs reports whether an address is in one of these networks. It is false
+// for an invalid address.
 func inCIDRs[T ~string](cidrs []T, address string) bool {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -10,12 +10,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// class is a kind that tenants choose from: they see what is published, under its own name. Its labels come up, since tools find
-// classes by them, but not ours; of the annotations only those that say which class is the default one, for others are notes of
-// the super cluster's admins.
+// class returns a kind that tenants choose from: they get the published
+// classes, with the same names. Labels are synced up, since tools find classes
+// by them, except those of VirtualCluster's domain; annotations are only synced
+// up if they mark the default class, because others are notes of the super
+// cluster's admins.
 //
-// The function show writes what a tenant sees of a class into another object, and empties what it does not see, so that the
-// tenant can add nothing there. The function replace compares what cannot be changed in place.
+// The function show writes the visible fields of a class to another object, and
+// clears the others, so that the tenant cannot add to them. The function
+// replace compares immutable fields.
 func class[T client.Object](
 	name string, object T, list client.ObjectList, show func(to, from T), replace func(a, b T) bool, annotations ...string,
 ) kinds.Up[T] {
@@ -39,7 +42,8 @@ func class[T client.Object](
 	}
 }
 
-// takeAnnotations gives an object these annotations as another has them, and leaves its others alone.
+// takeAnnotations copies these annotations from one object to another, whose
+// other annotations are unchanged.
 func takeAnnotations(to, from client.Object, keys []string) {
 	out, has := maps.Clone(to.GetAnnotations()), from.GetAnnotations()
 	for _, key := range keys {
@@ -56,8 +60,8 @@ func takeAnnotations(to, from client.Object, keys []string) {
 	to.SetAnnotations(out)
 }
 
-// notOffered tells a tenant that a field has to name a class that the super cluster offers, and how to find those; classes is what
-// kubectl calls them.
+// notOffered returns an error for a field that does not name an offered class;
+// classes is the resource for kubectl.
 func notOffered(field, classes, name string) error {
 	problem := "the super cluster does not offer"
 	if name == "" {

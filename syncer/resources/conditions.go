@@ -7,8 +7,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// toldConditions are conditions of a copy as they are told of the tenant's object: without the super cluster's names, and in the
-// tenant's count of generations. Of which generation an older observation was is not known there.
+// toldConditions returns the conditions of a copy for the tenant's object:
+// without the super cluster's names, and with the generation of the tenant's
+// object. The tenant's generation of an older observation is unknown.
 func toldConditions(v kinds.View, tenant, super client.Object, conditions []metav1.Condition) []metav1.Condition {
 	if len(conditions) == 0 {
 		return nil

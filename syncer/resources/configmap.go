@@ -9,8 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// ConfigMap flows down while a pod refers to it. The tenant's root CA goes by another name, since the super cluster keeps its
-// own under the same.
+// ConfigMap is synced down while a pod refers to it. The tenant's root CA has
+// another name, since the super cluster publishes its own under the same name.
 func ConfigMap() kinds.Flow {
 	return kinds.Down[*corev1.ConfigMap]{
 		Name:     "ConfigMap",

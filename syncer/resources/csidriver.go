@@ -6,8 +6,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// CSIDriver is shown to the tenants whose pods may use it: its label says to the tenant's admission which pods may have volumes
-// of it inline, and its spec what it does with them. The tokens that it asks the super cluster for are not shown.
+// CSIDriver is synced up to the tenants whose pods may use it: its label
+// determines for the tenant's admission which pods may have inline volumes of
+// it, and its spec how it treats them. The tokens that it requests of the super
+// cluster are not synced up.
 func CSIDriver() kinds.Flow {
 	return class("CSIDriver", &storagev1.CSIDriver{}, &storagev1.CSIDriverList{},
 		func(to, from *storagev1.CSIDriver) {

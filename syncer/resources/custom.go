@@ -13,7 +13,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Custom is the kind of a custom resource: its fields flow the one way, and of what flows down the status comes back.
+// Custom returns the kind of a custom resource: its fields are synced in one
+// direction, and the status of a kind that is synced down is synced up.
 func Custom(r kinds.CustomResource) kinds.Flow {
 	name := r.GVK.GroupKind().String()
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
@@ -25,7 +26,8 @@ func Custom(r kinds.CustomResource) kinds.Flow {
 	return customDown(name, object, list, r)
 }
 
-// customDown flows down. Without a subresource the status is a field like others, which the tenant's object takes over.
+// customDown returns a kind that is synced down. Without a status subresource,
+// the status is a field that is synced back.
 func customDown(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
 	k := kinds.Down[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
@@ -47,7 +49,8 @@ func customDown(name string, object *unstructured.Unstructured, list *unstructur
 	return k
 }
 
-// showStatus shows the tenant the status of the copy without the super cluster's names.
+// showStatus copies the status of the copy to the tenant's object, without the
+// super cluster's names.
 func showStatus(v kinds.View, tenant, super *unstructured.Unstructured) {
 	replaceStatus(tenant, super)
 	if status, ok := tenant.Object["status"]; ok {
@@ -55,7 +58,8 @@ func showStatus(v kinds.View, tenant, super *unstructured.Unstructured) {
 	}
 }
 
-// customUp is shown to the tenant under its own name; one without a namespace if it is published.
+// customUp returns a kind that is synced up with the same names; cluster-scoped
+// objects only if they are published.
 func customUp(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
 	k := kinds.Up[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
@@ -82,14 +86,16 @@ func customUp(name string, object *unstructured.Unstructured, list *unstructured
 	return k
 }
 
-// publicLabels are the labels of an object of the super cluster without those that are ours.
+// publicLabels returns the labels of an object of the super cluster without
+// those of VirtualCluster's domain.
 func publicLabels(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })
 	return out
 }
 
-// fieldsOf is a copy of an object without its metadata. It is of the kind that is synced, not of the kind that the object states.
+// fieldsOf returns a deep copy of an object without its metadata, with the kind
+// that is synced, not the one that the object states.
 func fieldsOf(obj *unstructured.Unstructured, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	delete(out.Object, "metadata")
@@ -97,7 +103,8 @@ func fieldsOf(obj *unstructured.Unstructured, gvk schema.GroupVersionKind) *unst
 	return out
 }
 
-// replaceFields writes the fields of an object into another, but for what says which object it is and one that is left alone.
+// replaceFields replaces the fields of an object by those of another, except
+// its identity and one field.
 func replaceFields(to, from *unstructured.Unstructured, except string) {
 	kept := func(field string) bool {
 		return field == except || field == "metadata" || field == "apiVersion" || field == "kind"
@@ -110,7 +117,7 @@ func replaceFields(to, from *unstructured.Unstructured, except string) {
 	}
 }
 
-// replaceStatus writes the status of an object into another.
+// replaceStatus replaces the status of an object by that of another.
 func replaceStatus(to, from *unstructured.Unstructured) {
 	if status, ok := from.Object["status"]; ok {
 		to.Object["status"] = runtime.DeepCopyJSONValue(status)
@@ -119,7 +126,8 @@ func replaceStatus(to, from *unstructured.Unstructured) {
 	delete(to.Object, "status")
 }
 
-// cleanTexts takes the super cluster's names out of all texts of a value that nobody else has.
+// cleanTexts replaces the super cluster's names in all strings of a value, in
+// place.
 func cleanTexts(v kinds.View, value any) any {
 	switch value := value.(type) {
 	case string:

@@ -6,8 +6,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// DeviceClass is shown to the tenants whose pods may claim its devices: which devices they are, and the name by which a
-// container asks for them as for a resource. What is told to the drivers stays in the super cluster.
+// DeviceClass is synced up to the tenants whose pods may claim its devices: the
+// selectors of the devices, and the extended resource name by which a container
+// can request them. The configuration of drivers stays in the super cluster.
 func DeviceClass() kinds.Flow {
 	return class("DeviceClass", &resourcev1.DeviceClass{}, &resourcev1.DeviceClassList{},
 		func(to, from *resourcev1.DeviceClass) {

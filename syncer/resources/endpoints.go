@@ -14,18 +14,22 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// endpoints are deprecated in favor of EndpointSlices, and old clients still write them.
+// endpoints are deprecated in favor of EndpointSlices, but old clients still
+// write them.
 type (
 	endpoints      = corev1.Endpoints      //nolint:staticcheck // see above
 	endpointsList  = corev1.EndpointsList  //nolint:staticcheck // see above
 	endpointSubset = corev1.EndpointSubset //nolint:staticcheck // see above
 )
 
-// endpointsManagedBy is the label of what the endpoints controller made, since Kubernetes 1.33.
+// endpointsManagedBy is the label of objects of the endpoints controller, since
+// Kubernetes 1.33.
 const endpointsManagedBy = "endpoints.kubernetes.io/managed-by"
 
-// Endpoints are synced down if the tenant wrote them, with the addresses that the tenant may lead to. The super cluster makes
-// EndpointSlices of them, as the tenant does, and by itself those of services that select pods.
+// Endpoints are synced down if the tenant wrote them, with the addresses that
+// the tenant may direct traffic to. The super cluster mirrors them to
+// EndpointSlices, as the tenant does, and creates those of services with
+// selectors itself.
 func Endpoints() kinds.Flow {
 	return kinds.Down[*endpoints]{
 		Name:     "Endpoints",
@@ -41,7 +45,8 @@ func Endpoints() kinds.Flow {
 			return err
 		},
 		References: func(tenant *endpoints) []kinds.Reference {
-			// Endpoints belong to the Service of their name, also to one that the platform made.
+			// Endpoints belong to the Service of their name, which the platform
+			// may have created.
 			return []kinds.Reference{{Kind: serviceKind, Name: tenant.Name}}
 		},
 		Skip:  skipEndpoints,
@@ -49,15 +54,16 @@ func Endpoints() kinds.Flow {
 	}
 }
 
-// skipEndpoints leaves alone what an endpoints controller made before Kubernetes 1.33, as far as that can be told: for a service
-// without pods, it wrote Endpoints without an address, which are of no use.
+// skipEndpoints skips objects of an endpoints controller before Kubernetes
+// 1.33, as far as these can be recognized: for a service without pods, it wrote
+// Endpoints without an address, which are useless.
 func skipEndpoints(_ kinds.View, tenant *endpoints) bool {
 	_, made := tenant.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	return made || len(tenant.Subsets) == 0
 }
 
 var errSelects = errors.New("the Service of this name selects pods, and its endpoints are found by that; " +
-	"take the selector away to write endpoints by hand, or write an EndpointSlice beside it")
+	"remove the selector to write endpoints manually, or add an EndpointSlice")
 
 func desiredEndpoints(v kinds.View, tenant *endpoints) (*endpoints, error) {
 	service, _ := v.Lookup(schema.GroupKind{Kind: serviceKind}, v.Tenant.SuperKey(client.ObjectKeyFromObject(tenant)), "").(*corev1.Service)
@@ -80,7 +86,8 @@ func admitEndpoints(v kinds.View, tenant *endpoints) error {
 	return nil
 }
 
-// allowedSubsets returns a copy of the subsets with the allowed addresses, and an error that names the others.
+// allowedSubsets returns a deep copy of the subsets with the allowed addresses,
+// and an error that names the others.
 func allowedSubsets(v kinds.View, tenant *endpoints) ([]endpointSubset, error) {
 	may := targets{view: v}
 	var kept []endpointSubset
@@ -117,15 +124,16 @@ func translateAddresses(t translate.Tenant, addresses []corev1.EndpointAddress) 
 	}
 }
 
-// madeByController says whether the super cluster's controller made Endpoints. Those of the time when a service selected pods stay,
-// and would be in the way of what the tenant writes afterwards.
+// madeByController reports whether the super cluster's controller created the
+// object. It does not delete its object when a service loses its selector,
+// which would block the object that the tenant writes afterwards.
 func madeByController(super *endpoints) bool {
 	_, now := super.Labels[endpointsManagedBy]
 	_, before := super.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	return now || before
 }
 
-// mergeEndpoints takes over what the super cluster's controller made before.
+// mergeEndpoints takes over an object of the super cluster's controller.
 func mergeEndpoints(super, desired *endpoints) {
 	super.Subsets = desired.Subsets
 	delete(super.Labels, endpointsManagedBy)

@@ -13,9 +13,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// EndpointSlice flows down if the tenant wrote it, with the addresses that the tenant may lead to. What controllers make of services and
-// of Endpoints, those of the super cluster make there of the copies, with all that the copies carry; so it is not looked at on either
-// side. One of names stays in the tenant like a Service that is a name for another.
+// EndpointSlice is synced down if the tenant wrote it, with the addresses that
+// the tenant may direct traffic to. Slices that controllers create for services
+// and Endpoints are ignored on both sides: the super cluster's controllers
+// create them for the copies, with all labels of these. A slice of names stays
+// in the tenant like a Service of type ExternalName.
 func EndpointSlice() kinds.Flow {
 	return kinds.Down[*discoveryv1.EndpointSlice]{
 		Name:   "EndpointSlice",
@@ -47,7 +49,7 @@ func EndpointSlice() kinds.Flow {
 	}
 }
 
-// without selects what does not have a label, or not with these values.
+// without selects objects without a label, or without these values of it.
 func without(label string, operator selection.Operator, values ...string) labels.Selector {
 	// Well-known labels and values are always a valid requirement.
 	r, _ := labels.NewRequirement(label, operator, values)
@@ -70,7 +72,8 @@ func admitEndpointSlice(v kinds.View, tenant *discoveryv1.EndpointSlice) error {
 	return nil
 }
 
-// allowedEndpoints returns copies of the endpoints with the allowed addresses, and an error that names the others.
+// allowedEndpoints returns deep copies of the endpoints with the allowed
+// addresses, and an error that names the others.
 func allowedEndpoints(v kinds.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
 	may := targets{view: v}
 	ports := make([]port, len(tenant.Ports))
@@ -95,7 +98,8 @@ func sliceTargets(tenant *discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-// translateTarget has a reference to a pod be one to its copy, of which the UID is not known.
+// translateTarget changes a reference to a pod to one to its copy, without the
+// UID, which is unknown.
 func translateTarget(t translate.Tenant, ref *corev1.ObjectReference) {
 	if ref == nil {
 		return

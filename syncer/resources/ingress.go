@@ -7,15 +7,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ingressClassAnnotation named the class of an ingress before there was a field for it. Controllers still read it (Kubernetes
-// documentation: Ingress, deprecated annotation).
+// ingressClassAnnotation named the class of an Ingress before the field
+// existed. Controllers still read it (Kubernetes documentation: Ingress,
+// deprecated annotation).
 const ingressClassAnnotation = "kubernetes.io/ingress.class"
 
 // ingressKind is the name of the kind.
 const ingressKind = "Ingress"
 
-// Ingress flows down with the certificates that it names, its addresses up. The class has to be one that the tenant is offered, and the
-// hosts the tenant's to serve.
+// Ingress is synced down with the certificates that it names, and its addresses
+// are synced up. The class has to be offered to the tenant, and the hosts have
+// to be allowed.
 func Ingress() kinds.Flow {
 	return kinds.Down[*networkingv1.Ingress]{
 		Name:       ingressKind,
@@ -42,9 +44,12 @@ func desiredIngress(v kinds.View, tenant *networkingv1.Ingress) (*networkingv1.I
 	return &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}, nil
 }
 
-// checkIngressClass returns why no controller of the super cluster may serve an ingress: a class that is not offered, or none. To a
-// copy without a class, the super cluster's admission would add its default class, offered or not, and controllers that serve ingresses
-// without a class, or with an empty annotation, would take it. Where the tenant is shown a default class, its own apiserver adds that.
+// checkIngressClass returns why no controller of the super cluster may serve an
+// ingress: a class that is not offered, or none. To a copy without a class, the
+// super cluster's admission would add its default class, offered or not, and
+// controllers that serve ingresses without a class, or with an empty
+// annotation, would accept it. If the default class is offered to the tenant,
+// its own apiserver adds it.
 func checkIngressClass(v kinds.View, tenant *networkingv1.Ingress) error {
 	const field = "spec.ingressClassName"
 	class, named := ptr.Deref(tenant.Spec.IngressClassName, ""), tenant.Spec.IngressClassName != nil
@@ -60,8 +65,9 @@ func checkIngressClass(v kinds.View, tenant *networkingv1.Ingress) error {
 
 func mergeIngress(super, desired *networkingv1.Ingress) { super.Spec = *desired.Spec.DeepCopy() }
 
-// ingressReferences are the secrets with the certificates, and the backends. Without a certificate an ingress does its work with another
-// one, or without.
+// ingressReferences returns the Secrets with certificates, and the backends.
+// They are not required: without its certificate, an ingress uses another one
+// or none.
 func ingressReferences(ingress *networkingv1.Ingress) []kinds.Reference {
 	var refs references
 	for _, tls := range ingress.Spec.TLS {

@@ -15,16 +15,19 @@ import (
 )
 
 const (
-	// everyHost is the host of an ingress that gets the requests which match no other. In a policy it allows all hosts.
+	// everyHost is the host of an ingress that gets the requests which match no
+	// other. In a policy it allows all hosts.
 	everyHost = "*"
-	// below is the prefix of the claim of an ingress that has a host below a domain.
+	// below is the prefix of the claim of an ingress with a host below a
+	// domain.
 	below = "below "
 	// maxClaims bounds the claims of one ingress, which are kept in memory.
 	maxClaims = 2000
 )
 
-// ingressHosts returns the hosts that an ingress serves or shows a certificate for. A * stands for any number of labels: the
-// specification says one, and some controllers match several.
+// ingressHosts returns the hosts that an ingress serves or has a certificate
+// for. A * matches any number of labels: one according to the specification,
+// but several in some controllers.
 func ingressHosts(spec *networkingv1.IngressSpec) []string {
 	var hosts []string
 	seen := sets.New[string]()
@@ -52,7 +55,8 @@ func ingressHosts(spec *networkingv1.IngressSpec) []string {
 	return hosts
 }
 
-// ingressClaims returns the claims by which an ingress is found: each host, and each domain that it is below.
+// ingressClaims returns the claims by which an ingress is found: each host, and
+// each domain above a host.
 func ingressClaims(ingress *networkingv1.Ingress) []string {
 	claims, domains := ingressHosts(&ingress.Spec), sets.New[string]()
 	for _, host := range claims {
@@ -66,8 +70,9 @@ func ingressClaims(ingress *networkingv1.Ingress) []string {
 	return claims
 }
 
-// overlapping returns claims of which every ingress with a host that overlaps this one has at least one. The host * overlaps
-// none, since every other host takes precedence over it.
+// overlapping returns claims such that every ingress with a host that overlaps
+// this one has at least one of them. The host * overlaps none, since every
+// other host takes precedence over it.
 func overlapping(host string) []string {
 	claims := []string{host}
 	domain, wildcard := strings.CutPrefix(host, everyHost+".")
@@ -84,14 +89,15 @@ func overlapping(host string) []string {
 	return claims
 }
 
-// parent returns the domain that a domain is in; empty for one without a dot.
+// parent returns the parent of a domain; empty for one without a dot.
 func parent(domain string) string {
 	_, rest, _ := strings.Cut(domain, ".")
 	return rest
 }
 
-// checkHosts rejects hosts that the tenant may not serve. It may serve those that its policy names or, if it names none, those
-// that no ingress of others has.
+// checkHosts rejects hosts that the tenant may not serve. It may serve those
+// that its policy names or, if it names none, those that no ingress of another
+// owner has.
 func checkHosts(v kinds.View, tenant *networkingv1.Ingress) error {
 	allowed := v.Tenant.Policy.IngressHosts
 	if len(ingressClaims(tenant)) > maxClaims {
@@ -114,10 +120,10 @@ func checkHosts(v kinds.View, tenant *networkingv1.Ingress) error {
 	return nil
 }
 
-var errManyHosts = errors.New("it has too many hosts; make several Ingresses of it")
+var errManyHosts = errors.New("it has too many hosts; split it into several Ingresses")
 
-var errEveryHost = errors.New("it would get the requests for all hosts, also those of others: " +
-	"name a host in each rule and in each entry of spec.tls, and leave spec.defaultBackend out")
+var errEveryHost = errors.New("it would get the requests for all hosts, including those of other owners: " +
+	"name a host in each rule and in each entry of spec.tls, and omit spec.defaultBackend")
 
 // coversHost reports whether a pattern of a policy covers a host.
 func coversHost(pattern, host string) bool {
@@ -128,8 +134,9 @@ func coversHost(pattern, host string) bool {
 	return wildcard && strings.HasSuffix(host, domain)
 }
 
-// checkRivals rejects a host that an ingress of others has. If two tenants took it at the same time, both have copies, and one of
-// the copies is evicted.
+// checkRivals rejects a host that an ingress of another owner has. If two
+// tenants claimed it at the same time, both have copies, and one of the copies
+// is evicted.
 func checkRivals(v kinds.View, tenant *networkingv1.Ingress, host string) error {
 	own, _ := v.Copy(ingressKind, tenant.Name).(*networkingv1.Ingress)
 	has := own != nil && slices.Contains(ingressHosts(&own.Spec), host)
@@ -147,8 +154,8 @@ func checkRivals(v kinds.View, tenant *networkingv1.Ingress, host string) error 
 	return nil
 }
 
-// precedes reports whether a copy may keep a host that a rival has as well. An ingress of the platform precedes all copies, and
-// an older copy a newer one.
+// precedes reports whether a copy may keep a host that a rival has as well. An
+// ingress of the platform precedes all copies, and an older copy a newer one.
 func precedes(own, rival *networkingv1.Ingress) bool {
 	switch {
 	case translate.OriginOf(rival).Cluster == "":

@@ -6,8 +6,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// IngressClass is shown to the tenants whose Ingresses may have it. Its parameters are objects of the super cluster, and not
-// named.
+// IngressClass is synced up to the tenants whose Ingresses may use it. Its
+// parameters are objects of the super cluster, and not synced up.
 func IngressClass() kinds.Flow {
 	return class("IngressClass", &networkingv1.IngressClass{}, &networkingv1.IngressClassList{},
 		func(to, from *networkingv1.IngressClass) {

@@ -14,13 +14,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// PodRanges are all addresses that the super cluster's pods have. What is in none of them is no pod. Of an IP family that has no range
-// here, every address may be a pod's.
+// PodRanges are all address ranges of the super cluster's pods. An address
+// outside of them is not a pod's. For an IP family without a range, every
+// address may be a pod's.
 type PodRanges []netip.Prefix
 
 type ingressRule = networkingv1.NetworkPolicyIngressRule
 
-// ParsePodRanges reads ranges.
+// ParsePodRanges parses address ranges.
 func ParsePodRanges(texts []string) (PodRanges, error) {
 	var ranges PodRanges
 	for _, text := range texts {
@@ -36,7 +37,9 @@ func ParsePodRanges(texts []string) (PodRanges, error) {
 	return ranges, nil
 }
 
-// isolation lets nobody in. Policies add to each other, so who comes in is whom another one names, and none names other tenants' pods.
+// isolation returns a policy that allows no ingress. Policies are additive, so
+// only peers of other policies are allowed, and none of these selects pods of
+// other tenants.
 func isolation(v kinds.View) *networkingv1.NetworkPolicy {
 	if v.Tenant.Policy.AllowTrafficFromTenants {
 		return nil
@@ -46,7 +49,9 @@ func isolation(v kinds.View) *networkingv1.NetworkPolicy {
 	}}
 }
 
-// byDefault lets in everybody but other tenants' pods, where the tenant's own policies say nothing: it would take their effect away.
+// byDefault returns a policy that allows ingress from all peers except pods of
+// other tenants, for pods that the tenant's own policies do not select for
+// ingress: it would defeat these.
 func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 	policy := isolation(v)
 	if policy == nil {
@@ -59,14 +64,15 @@ func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// policies are the copies of a tenant's NetworkPolicies in a namespace, as far as pods and other policies depend on them.
+// policies summarizes the copies of a tenant's NetworkPolicies in a namespace,
+// as far as pods and other policies depend on them.
 type policies struct {
 	count int
 	// ingress has the compiled pod selectors of policies for ingress.
 	ingress []labels.Selector
 }
 
-// digestPolicies digests the policies of a namespace.
+// digestPolicies returns the digest of the policies of a namespace.
 func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
 	digest := policies{count: len(copies)}
 	for _, policy := range copies {
@@ -80,19 +86,22 @@ func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
 	return digest
 }
 
-// policiesOf returns the digest of the policies of a namespace.
+// policiesOf returns the cached digest of the policies of a namespace.
 func policiesOf(v kinds.View) policies {
 	digest, _ := v.Digest(networkPolicyKind).(policies)
 	return digest
 }
 
-// saysWhoComesIn reports whether a copy of the tenant's policies limits ingress to a pod with these labels.
-func saysWhoComesIn(v kinds.View, pod map[string]string) bool {
+// limitsIngress reports whether a copy of the tenant's policies limits ingress
+// to a pod with these labels.
+func limitsIngress(v kinds.View, pod map[string]string) bool {
 	copied := labels.Set(v.Tenant.PodLabels(pod))
 	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })
 }
 
-// noTenants are all peers but other tenants' pods: the tenant's own, those of namespaces that are no tenant's, and what is no pod.
+// noTenants returns all peers except pods of other tenants: the tenant's own
+// pods, those of namespaces that belong to no tenant, and addresses that are
+// not a pod's.
 func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPeer {
 	peers := []networkingv1.NetworkPolicyPeer{
 		{NamespaceSelector: t.NamespaceSelector(&metav1.LabelSelector{})},
@@ -108,7 +117,8 @@ func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPee
 	return peers
 }
 
-// withoutTenants are a tenant's rules of whom to let in, without other tenants' pods.
+// withoutTenants returns a tenant's ingress rules without pods of other
+// tenants.
 func (r PodRanges) withoutTenants(t translate.Tenant, rules []ingressRule) []ingressRule {
 	if t.Policy.AllowTrafficFromTenants {
 		return rules
@@ -116,14 +126,15 @@ func (r PodRanges) withoutTenants(t translate.Tenant, rules []ingressRule) []ing
 	var narrowed []ingressRule
 	for _, rule := range rules {
 		rule.From = r.narrow(t, rule.From)
-		if len(rule.From) > 0 { // a rule for nobody would be one for everybody
+		if len(rule.From) > 0 { // a rule without peers would allow all
 			narrowed = append(narrowed, rule)
 		}
 	}
 	return narrowed
 }
 
-// narrow is a list of peers without other tenants' pods. No list is one of everybody.
+// narrow returns a list of peers without pods of other tenants. An empty list
+// means all peers.
 func (r PodRanges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
 	if len(peers) == 0 {
 		return r.noTenants(t)
@@ -140,7 +151,8 @@ func (r PodRanges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicy
 	return narrowed
 }
 
-// withoutPods is what of an address block is no pod's; nil if that is nothing, or if nobody knows.
+// withoutPods returns an address block without the ranges of pods; nil if it
+// would be empty, or if the ranges are unknown.
 func (r PodRanges) withoutPods(block networkingv1.IPBlock) *networkingv1.IPBlock {
 	all, err := netip.ParsePrefix(block.CIDR)
 	if err != nil {

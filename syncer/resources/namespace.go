@@ -13,13 +13,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// enforceLabel is the label of Pod Security admission that has pods refused (Kubernetes documentation: Pod Security Admission).
+// enforceLabel is the label by which Pod Security admission rejects pods
+// (Kubernetes documentation: Pod Security Admission).
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
-// Namespace flows down under a name that begins with the cluster key. The copy carries the VirtualCluster's UID, which the
-// guard checks, and belongs to the root namespace, so that it cannot outlive the tenant. Its pods have to meet a level of the Pod
-// Security Standards: by default the baseline, by which none is privileged, or sees the node's files, network or processes. The
-// standards are those of the super cluster's own version, since it is its nodes that they guard.
+// Namespace is synced down with a name that begins with the cluster key. The
+// copy has the VirtualCluster's UID, which the guard checks, and is owned by
+// the root namespace, so that it cannot outlive the tenant. Its pods have to
+// meet a level of the Pod Security Standards: by default baseline, which
+// forbids privileged pods, and access to the node's files, network or
+// processes. The standards are those of the super cluster's own version, since
+// they protect its nodes.
 func Namespace() kinds.Flow {
 	return kinds.Down[*corev1.Namespace]{
 		Name:   "Namespace",
@@ -51,12 +55,13 @@ func desiredNamespace(v kinds.View, _ *corev1.Namespace) (*corev1.Namespace, err
 	}}, nil
 }
 
-// podSecurity is the level that the tenant's pods have to meet.
+// podSecurity returns the level that the tenant's pods have to meet.
 func podSecurity(policy tenancyv1alpha1.TenantPolicy) tenancyv1alpha1.PodSecurityLevel {
 	return cmp.Or(policy.PodSecurity, tenancyv1alpha1.PodSecurityBaseline)
 }
 
-// servicePart is the tenant's part of the Service addresses, which the super cluster's policy reads of the namespace; empty if it has none.
+// servicePart returns the tenant's range of Service addresses, which the super
+// cluster's policy reads from the namespace; empty if it has none.
 func servicePart(t translate.Tenant) string {
 	if !t.ServiceCIDR.IsValid() {
 		return ""
@@ -71,7 +76,8 @@ func mergeNamespace(super, desired *corev1.Namespace) {
 	}
 }
 
-// enforcesCurrent reports whether the super cluster's admission finds in a namespace what the tenant's objects there are to be admitted by.
+// enforcesCurrent reports whether the super cluster's admission can find the
+// current policy of the tenant in a namespace.
 func enforcesCurrent(t translate.Tenant, super *corev1.Namespace) bool {
 	return super.Labels[enforceLabel] == string(podSecurity(t.Policy)) && super.Annotations[names.ServiceCIDR] == servicePart(t)
 }

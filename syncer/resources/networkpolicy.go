@@ -13,9 +13,11 @@ import (
 
 const networkPolicyKind = "NetworkPolicy"
 
-// NetworkPolicy flows down, narrowed to the tenant: what selects namespaces selects the tenant's own, by their names there, and
-// who is let in is never another tenant's pod. Each namespace has policies of the syncer's besides: they let in only the peers
-// that the tenant names and, where it names none, all but other tenants' pods.
+// NetworkPolicy is synced down, narrowed to the tenant: selectors of namespaces
+// select the tenant's own, by their names in the super cluster, and no peer is
+// a pod of another tenant. In addition, the syncer has policies of its own in
+// each namespace: they only allow the peers that the tenant names and, by
+// default, all except pods of other tenants.
 func NetworkPolicy(pods PodRanges) kinds.Flow {
 	return kinds.Down[*networkingv1.NetworkPolicy]{
 		Name:    networkPolicyKind,
@@ -32,19 +34,21 @@ func NetworkPolicy(pods PodRanges) kinds.Flow {
 	}
 }
 
-// maxNetworkPolicies is how many NetworkPolicies of a tenant a namespace of the super cluster has, about: those that are created at the
-// same time do not count each other. Each is compared with each pod, by the syncer and by what enforces it.
+// maxNetworkPolicies is the approximate maximum of a tenant's NetworkPolicies
+// in a namespace of the super cluster: those that are created concurrently do
+// not count each other. Each is compared with each pod, by the syncer and by
+// the component that enforces it.
 const maxNetworkPolicies = 200
 
-// admitNetworkPolicy rejects a policy beyond those that a namespace may have.
+// admitNetworkPolicy rejects a policy above the maximum of a namespace.
 func admitNetworkPolicy(v kinds.View, _ *networkingv1.NetworkPolicy) error {
 	if policiesOf(v).count < maxNetworkPolicies {
 		return nil
 	}
-	return fmt.Errorf("the super cluster takes no more than %d NetworkPolicies of a namespace; delete some, or merge them", maxNetworkPolicies)
+	return fmt.Errorf("the super cluster allows no more than %d NetworkPolicies in a namespace; delete or merge some", maxNetworkPolicies)
 }
 
-// networkPolicySelectors are the selectors of a policy.
+// networkPolicySelectors returns the selectors of a policy.
 func networkPolicySelectors(spec *networkingv1.NetworkPolicySpec) []*metav1.LabelSelector {
 	selectors := []*metav1.LabelSelector{&spec.PodSelector}
 	add := func(peers []networkingv1.NetworkPolicyPeer) {
@@ -84,7 +88,7 @@ func (r PodRanges) desiredNetworkPolicy(v kinds.View, tenant *networkingv1.Netwo
 	return &networkingv1.NetworkPolicy{Spec: *spec}, nil
 }
 
-// translatePeers has peers be what they are in the super cluster.
+// translatePeers translates the selectors of peers.
 func translatePeers(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) error {
 	for i := range peers {
 		p := &peers[i]
@@ -100,11 +104,11 @@ func translatePeers(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) 
 	return nil
 }
 
-// checkSelected rejects a selector that names labels which stay in the tenant: in the super cluster it would select too little, and with
-// NotIn too much.
+// checkSelected rejects a selector with labels that stay in the tenant: in the
+// super cluster it would select too little, and with NotIn too much.
 func checkSelected(field string, stay []string) error {
 	if len(stay) > 0 {
-		return fmt.Errorf("a %s selects by the label %s, which the super cluster does not get, so that it would not be enforced; "+
+		return fmt.Errorf("a %s selects by the label %s, which is not synced down, so that it would not be enforced; "+
 			"select by another label", field, stay[0])
 	}
 	return nil

@@ -10,15 +10,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Agent is where the kubelet API is answered in the place of the nodes; the zero value if nowhere.
+// Agent is the address of the kubelet API of virtual nodes; the zero value if
+// there is none.
 type Agent struct {
-	// Host is an IP address or a DNS name, as tenants' apiservers reach it.
+	// Host is an IP address or a DNS name that tenants' apiservers can reach.
 	Host string
 	Port int32
 }
 
-// Node is shown to the tenants that have pods on it, as a virtual node: what a pod's placement depends on, the address of the agent in the
-// place of the kubelet's, and the addresses that its pods show as well.
+// Node is synced up to the tenants with pods on it, as a virtual node: the
+// properties that placement depends on, the address of the agent in place of
+// the kubelet's, and the addresses that its pods show as their host's.
 func Node(agent Agent) kinds.Flow {
 	return kinds.Up[*corev1.Node]{
 		Name:    "Node",
@@ -51,7 +53,8 @@ func (a Agent) virtualNode(_ kinds.View, super *corev1.Node) *corev1.Node {
 				ContainerRuntimeVersion: status.NodeInfo.ContainerRuntimeVersion,
 				KubeletVersion:          status.NodeInfo.KubeletVersion,
 			},
-			// The tenant's apiserver asks for them before it lets a pod be changed.
+			// The tenant's apiserver checks them before it allows changes of a
+			// pod.
 			DeclaredFeatures: slices.Clone(status.DeclaredFeatures),
 			Addresses:        a.addresses(status.Addresses),
 			DaemonEndpoints:  corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: a.Port}},
@@ -65,8 +68,9 @@ func (a Agent) virtualNode(_ kinds.View, super *corev1.Node) *corev1.Node {
 	return node
 }
 
-// addresses are the agent's, in the type by which an apiserver connects first, and those at which the node's ports for services are
-// reached. Without an agent there are none: an apiserver would take any for a kubelet's.
+// addresses returns the agent's address, with the type that an apiserver
+// prefers, and the addresses of the node ports of services. Without an agent
+// there are none: an apiserver would connect to any of them as the kubelet's.
 func (a Agent) addresses(super []corev1.NodeAddress) []corev1.NodeAddress {
 	if a.Host == "" {
 		return nil
@@ -80,8 +84,9 @@ func (a Agent) addresses(super []corev1.NodeAddress) []corev1.NodeAddress {
 	return shown
 }
 
-// withoutHeartbeats returns conditions whose last heartbeat is their last transition, as in conditions that no kubelet writes. The
-// kubelet's own heartbeats would cost a request to each tenant of the node every few minutes.
+// withoutHeartbeats returns conditions whose last heartbeat is their last
+// transition, as in conditions that no kubelet writes. The kubelet's own
+// heartbeats would cost a request to each tenant of the node every few minutes.
 func withoutHeartbeats(in []corev1.NodeCondition) []corev1.NodeCondition {
 	out := make([]corev1.NodeCondition, len(in))
 	for i, c := range in {
@@ -91,7 +96,7 @@ func withoutHeartbeats(in []corev1.NodeCondition) []corev1.NodeCondition {
 	return out
 }
 
-// nodeLabelShown says whether a label is one of the well-known ones by which pods are placed.
+// nodeLabelShown reports whether a label is a well-known one for placement.
 func nodeLabelShown(key string) bool {
 	switch key {
 	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelInstanceTypeStable:

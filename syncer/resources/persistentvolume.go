@@ -14,19 +14,25 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// provisionedBy is the annotation that says which driver made a volume and is going to delete it.
+// provisionedBy is the annotation with the driver that created a volume and
+// will delete it.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// otherDriver is shown as the driver of volumes that no CSI driver serves.
+// otherDriver is the driver of volumes without a CSI driver, as tenants see
+// them.
 const otherDriver = "super." + names.Domain
 
-// PersistentVolume is shown to the tenant whose claim it is bound to, until it is gone: also when the claim is deleted, since
-// what is in the volume then depends on its reclaim policy. The tenant may change it only if spec.policy allows that: a retained
-// volume takes the platform's storage, and the platform may want to retain one that the tenant would delete.
+// PersistentVolume is synced up to the tenant whose claim it is bound to, until
+// it is deleted: also after the deletion of the claim, since its reclaim policy
+// then decides about the data. The tenant may only change the policy if
+// spec.policy allows it: a retained volume takes the platform's storage, and
+// the platform may want to retain one that the tenant would delete.
 //
-// A volume has to have a source, which says where the super cluster keeps it and with which secrets. The tenant sees that of
-// a CSI driver with the driver's name, and the volume's own name as the handle. Mount options, which can hold passwords, and the
-// labels of the super cluster are not shown, except for where in the topology it is.
+// A volume must have a source, which describes its place in the super cluster's
+// storage, with secrets. The tenant sees a CSI source with the driver's name,
+// and the volume's own name as the handle. Mount options, which can contain
+// passwords, and labels of the super cluster other than those of its topology
+// are not synced up.
 func PersistentVolume() kinds.Flow {
 	return kinds.Up[*corev1.PersistentVolume]{
 		Name:      "PersistentVolume",
@@ -46,15 +52,16 @@ func PersistentVolume() kinds.Flow {
 		Back: func(v kinds.View, super, tenant *corev1.PersistentVolume) {
 			policy := tenant.Spec.PersistentVolumeReclaimPolicy
 			allowed := slices.Contains(v.Tenant.Policy.AllowReclaimPolicies, tenancyv1alpha1.ReclaimPolicy(policy))
-			if allowed && policy != reclaimPolicy(super) { // Recycle reads Retain
+			if allowed && policy != reclaimPolicy(super) { // Recycle is shown as Retain
 				super.Spec.PersistentVolumeReclaimPolicy = policy
 			}
 		},
 	}
 }
 
-// claimNamespace is the namespace of the claim that a volume is or was bound to. A volume that only waits for a claim of some
-// name has no UID in its reference yet, and is not anybody's.
+// claimNamespace returns the namespace of the claim that a volume is or was
+// bound to. A volume that is reserved for a claim by name has no UID in its
+// reference yet, and belongs to no tenant.
 func claimNamespace(super *corev1.PersistentVolume) string {
 	if ref := super.Spec.ClaimRef; ref != nil && ref.UID != "" && super.Status.Phase != corev1.VolumePending {
 		return ref.Namespace
@@ -82,19 +89,21 @@ func tenantVolume(v kinds.View, super *corev1.PersistentVolume) *corev1.Persiste
 			Message: v.Tenant.Text(super.Status.Message, v.Namespace),
 		},
 	}
-	// A binder in the tenant leaves it to the driver of this name to delete the volume.
+	// A binder in the tenant leaves deletion of the volume to the driver with
+	// this name.
 	if by := super.Annotations[provisionedBy]; by != "" && !strings.HasPrefix(by, "kubernetes.io/") {
 		volume.Annotations = map[string]string{provisionedBy: by}
 	}
 	var bound bool
 	if volume.Spec.ClaimRef, bound = tenantClaim(v, super.Spec.ClaimRef); !bound && volume.Status.Phase == corev1.VolumeBound {
-		volume.Status.Phase = corev1.VolumeReleased // the tenant's claim is gone before its copy
+		volume.Status.Phase = corev1.VolumeReleased // the tenant's claim was deleted before its copy
 	}
 	return volume
 }
 
-// tenantClaim refers to the tenant's claim of a volume, and says whether there is one. The UID of a claim that is gone is nobody's
-// in the tenant either, so that no other claim of its name takes the volume.
+// tenantClaim returns a reference to the tenant's claim of a volume, and
+// reports whether it exists. For a deleted claim, the UID matches no claim in
+// the tenant, so that no other claim with its name gets the volume.
 func tenantClaim(v kinds.View, super *corev1.ObjectReference) (ref *corev1.ObjectReference, bound bool) {
 	ref = &corev1.ObjectReference{
 		APIVersion: "v1", Kind: claimKind.Kind, Namespace: v.Namespace, Name: super.Name, UID: super.UID,
@@ -107,14 +116,14 @@ func tenantClaim(v kinds.View, super *corev1.ObjectReference) (ref *corev1.Objec
 	return ref, true
 }
 
-// topology are the labels that say where a volume is.
+// topology returns the labels with the topology of a volume.
 func topology(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	maps.DeleteFunc(out, func(key, _ string) bool { return !strings.HasPrefix(key, "topology.kubernetes.io/") })
 	return out
 }
 
-// shownSource is the source that tenants see.
+// shownSource returns the source for tenants.
 func shownSource(super *corev1.PersistentVolume) corev1.PersistentVolumeSource {
 	shown := &corev1.CSIPersistentVolumeSource{Driver: otherDriver, VolumeHandle: super.Name}
 	if csi := super.Spec.CSI; csi != nil {
@@ -123,8 +132,9 @@ func shownSource(super *corev1.PersistentVolume) corev1.PersistentVolumeSource {
 	return corev1.PersistentVolumeSource{CSI: shown}
 }
 
-// reclaimPolicy is the policy that tenants see. Recycle, which is deprecated, would have a binder in the tenant try to clean the
-// volume: it reads Retain, since the tenant keeps it.
+// reclaimPolicy returns the policy for tenants. With Recycle, which is
+// deprecated, a binder in the tenant would try to clean the volume; Retain
+// describes that the tenant keeps it.
 func reclaimPolicy(super *corev1.PersistentVolume) corev1.PersistentVolumeReclaimPolicy {
 	if super.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return corev1.PersistentVolumeReclaimRetain
@@ -132,7 +142,8 @@ func reclaimPolicy(super *corev1.PersistentVolume) corev1.PersistentVolumeReclai
 	return super.Spec.PersistentVolumeReclaimPolicy
 }
 
-// mergeVolume takes what can be changed in a volume that exists, and leaves alone what controllers in the tenant note on it.
+// mergeVolume merges the mutable fields of a volume, and keeps annotations of
+// controllers in the tenant.
 func mergeVolume(tenant, desired *corev1.PersistentVolume) {
 	tenant.Labels = desired.Labels
 	takeAnnotations(tenant, desired, []string{provisionedBy})

@@ -8,13 +8,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// claimKind is the kind of claims, by which other kinds find them.
+// claimKind is the kind of claims, for lookups of other kinds.
 var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 
-// PersistentVolumeClaim flows down, to be bound in the super cluster to a volume of one of the classes that it offers. Which
-// volume that is comes back, so that the claim is bound in tenants without a controller that binds, and the same in those with
-// one. A volume that the claim names goes down when the copy is made: a copy that is lost and made again must not get an empty
-// volume in the place of the one that holds the data. It gives no choice that the class does not.
+// PersistentVolumeClaim is synced down, to be bound in the super cluster to a
+// volume of an offered class. The name of the volume is synced up, so that the
+// claim is bound in tenants without a binding controller, and to the same
+// volume in those with one. The copy is created with the volume that the claim
+// names: if it has to be recreated, it must get the volume with the data, and
+// not an empty one. The tenant cannot choose a volume that the class does not
+// allow.
 func PersistentVolumeClaim() kinds.Flow {
 	return kinds.Down[*corev1.PersistentVolumeClaim]{
 		Name:       claimKind.Kind,
@@ -32,8 +35,8 @@ func PersistentVolumeClaim() kinds.Flow {
 	}
 }
 
-// admitVolumeClaim refuses a claim for volumes of a class that the super cluster does not offer. One that has a copy keeps its class,
-// as it would if the class were deleted.
+// admitVolumeClaim rejects a claim whose class is not offered. An existing copy
+// keeps its class, as if the class were deleted.
 func admitVolumeClaim(v kinds.View, tenant *corev1.PersistentVolumeClaim) error {
 	if class := ptr.Deref(volumeClaimClass(tenant), ""); !v.Offers("StorageClass", class) {
 		return notOffered("spec.storageClassName", "storageclasses", class)
@@ -41,7 +44,8 @@ func admitVolumeClaim(v kinds.View, tenant *corev1.PersistentVolumeClaim) error 
 	return nil
 }
 
-// volumeClaimClass is the storage class of a claim. The annotation is older than the field, and where both are set it counts.
+// volumeClaimClass returns the storage class of a claim. The annotation is
+// older than the field, and takes precedence.
 func volumeClaimClass(claim *corev1.PersistentVolumeClaim) *string {
 	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return &class
@@ -63,8 +67,9 @@ func desiredVolumeClaim(v kinds.View, tenant *corev1.PersistentVolumeClaim) (*co
 	return &corev1.PersistentVolumeClaim{Spec: spec}, nil
 }
 
-// volumeClaimReferences is what a volume is filled with: a claim, a snapshot, or an object of a populator's. Both fields name the same,
-// unless one of them is not known to the tenant's apiserver.
+// volumeClaimReferences returns the source of a volume's content: a claim, a
+// snapshot, or an object of a populator. Both fields name the same object,
+// unless the tenant's apiserver does not know one of them.
 func volumeClaimReferences(claim *corev1.PersistentVolumeClaim) []kinds.Reference {
 	var refs references
 	if from := claim.Spec.DataSource; from != nil {
@@ -76,21 +81,24 @@ func volumeClaimReferences(claim *corev1.PersistentVolumeClaim) []kinds.Referenc
 	return refs
 }
 
-// mergeVolumeClaim takes what can be changed in a claim that exists (PersistentVolumeClaim update validation).
+// mergeVolumeClaim merges the mutable fields of a claim (PersistentVolumeClaim
+// update validation).
 func mergeVolumeClaim(super, desired *corev1.PersistentVolumeClaim) {
 	super.Spec.Resources.Requests = desired.Spec.Resources.Requests
 	super.Spec.VolumeAttributesClassName = desired.Spec.VolumeAttributesClassName
 }
 
-// boundVolume names the volume that the copy is bound to. A claim can be bound once.
+// boundVolume sets the volume that the copy is bound to. A claim can only be
+// bound once.
 func boundVolume(_ kinds.View, tenant, super *corev1.PersistentVolumeClaim) {
 	if tenant.Spec.VolumeName == "" {
 		tenant.Spec.VolumeName = super.Spec.VolumeName
 	}
 }
 
-// volumeClaimStatus brings up the status, but for that of a copy that waits for a volume while the tenant's claim has one: then this
-// is not the claim's beginning, and a controller that binds in the tenant knows better what became of it.
+// volumeClaimStatus copies the status, except that of a pending copy of a claim
+// that already has a volume: the copy was recreated, and a binding controller
+// in the tenant knows the current state.
 func volumeClaimStatus(v kinds.View, tenant, super *corev1.PersistentVolumeClaim) {
 	if super.Status.Phase == corev1.ClaimPending && tenant.Spec.VolumeName != "" {
 		return

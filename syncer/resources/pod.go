@@ -11,9 +11,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Pod flows down when it is made and up while it runs: its node, its status, and its end. What of a pod changes while it runs
-// and is not for everybody to change goes down by ways of its own: containers to look around with, resources, and conditions
-// that the tenant's controllers set as gates of readiness.
+// Pod is synced down on creation; its node, status and deletion are synced up.
+// Later changes are synced down by subresources: ephemeral containers,
+// resources, and conditions that the tenant's controllers set as readiness
+// gates.
 func Pod() kinds.Flow {
 	return kinds.Down[*corev1.Pod]{
 		Name:       podKind.Kind,
@@ -43,13 +44,14 @@ func Pod() kinds.Flow {
 	}
 }
 
-// podEnded says whether a pod has run and will not run again.
+// podEnded reports whether a pod has run to completion.
 func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podAddresses are the addresses that a pod has to itself: a pod in the network of its node shares the node's, and the addresses
-// of a pod that has ended may be reused.
+// podAddresses returns the addresses that only this pod has: a pod in the host
+// network shares the node's, and the addresses of a completed pod may be
+// reused.
 func podAddresses(super *corev1.Pod) []string {
 	if super.Spec.HostNetwork || podEnded(super) {
 		return nil
@@ -66,19 +68,20 @@ func podAddresses(super *corev1.Pod) []string {
 	return all
 }
 
-// started says whether a pod is on a node because its copy is: it was bound to it or, if it named the node by itself, the node
-// has said that it has it.
+// started reports whether a pod is on a node because its copy is: it was bound
+// to the node or, if its spec named the node, has a start time.
 func started(tenant *corev1.Pod) bool {
 	return tenant.Spec.NodeName != "" && (scheduled(tenant) || tenant.Status.StartTime != nil)
 }
 
-// scheduled says whether a pod was bound to its node by a binding, and did not name the node by itself.
+// scheduled reports whether a pod was bound to its node by a binding, and not
+// by its spec.
 func scheduled(pod *corev1.Pod) bool {
 	c := findCondition(pod.Status.Conditions, corev1.PodScheduled)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// boundPod is a pod as the apiserver leaves it after a binding.
+// boundPod returns a pod in the state after its binding.
 func boundPod(pod *corev1.Pod, node string) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.NodeName = node
@@ -92,8 +95,8 @@ func boundPod(pod *corev1.Pod, node string) *corev1.Pod {
 	return pod
 }
 
-// containersOf returns all containers of a pod: those that start first, those that it is made for, and those that were added to
-// look around with.
+// containersOf returns all containers of a pod: init containers, containers and
+// ephemeral containers.
 func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
 	return func(yield func(*corev1.Container) bool) {
 		for _, c := range containersAt(spec) {
@@ -104,7 +107,7 @@ func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
 	}
 }
 
-// containersAt returns all containers of a pod with the path of each.
+// containersAt returns all containers of a pod with their paths.
 func containersAt(spec *corev1.PodSpec) iter.Seq2[*field.Path, *corev1.Container] {
 	return func(yield func(*field.Path, *corev1.Container) bool) {
 		for _, group := range []struct {
@@ -125,5 +128,5 @@ func containersAt(spec *corev1.PodSpec) iter.Seq2[*field.Path, *corev1.Container
 	}
 }
 
-// ephemeralPath returns the path of one of the containers that were added to a pod.
+// ephemeralPath returns the path of an ephemeral container.
 func ephemeralPath(i int) *field.Path { return specPath.Child("ephemeralContainers").Index(i) }

@@ -9,8 +9,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// translateAffinity has a pod look for others in the tenant's namespaces alone, by the names that these have in the super
-// cluster. A term that names none means the pod's own, on both sides.
+// translateAffinity restricts pod affinity to the tenant's namespaces, with
+// their names in the super cluster. A term without namespaces selects the pod's
+// own, on both sides.
 func translateAffinity(t translate.Tenant, affinity *corev1.Affinity, labels map[string]string) {
 	if affinity == nil {
 		return
@@ -27,7 +28,7 @@ func translateAffinity(t translate.Tenant, affinity *corev1.Affinity, labels map
 	}
 }
 
-// affinityTerms are the terms of an affinity that are about other pods.
+// affinityTerms returns the terms of an affinity that select pods.
 func affinityTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
 	var terms []*corev1.PodAffinityTerm
 	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
@@ -47,7 +48,7 @@ func affinityTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
 	return terms
 }
 
-// translateSpread has constraints say by themselves which pods they count.
+// translateSpread replaces the label keys of constraints by explicit selectors.
 func translateSpread(t translate.Tenant, constraints []corev1.TopologySpreadConstraint, labels map[string]string) {
 	for i := range constraints {
 		resolveKeys(constraints[i].LabelSelector, constraints[i].MatchLabelKeys, metav1.LabelSelectorOpIn, labels)
@@ -56,8 +57,10 @@ func translateSpread(t translate.Tenant, constraints []corev1.TopologySpreadCons
 	}
 }
 
-// resolveKeys has a selector say what keys say that refer to the pod's own labels. An apiserver does so when a pod is made, and
-// refuses a pod for which another one has done it already, as most tenants' have; so the copy comes without the keys.
+// resolveKeys adds the values of the pod's own labels to a selector. An
+// apiserver does so when a pod is created, and rejects a pod that another
+// apiserver has already resolved, such as those of most tenants; so the copy
+// has no keys.
 func resolveKeys(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator, labels map[string]string) {
 	if selector == nil {
 		return

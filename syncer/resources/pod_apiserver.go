@@ -12,11 +12,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// apiserverPort is the port of the service of an apiserver, whichever port that listens at itself.
+// apiserverPort is the port of an apiserver's Service, whichever port the
+// apiserver listens on.
 const apiserverPort = "443"
 
-// apiserverEnvironment are the variables by which clients in a pod find the apiserver, as kubelets name them. A kubelet of the super
-// cluster would fill in the super cluster's own, unless they are set.
+// apiserverEnvironment returns the variables by which clients in a pod find the
+// apiserver, as kubelets name them. A kubelet of the super cluster would set
+// them to the super cluster's apiserver otherwise.
 func apiserverEnvironment(t translate.Tenant) []corev1.EnvVar {
 	host, port := apiserverAddress(t)
 	if host == "" {
@@ -35,8 +37,8 @@ func apiserverEnvironment(t translate.Tenant) []corev1.EnvVar {
 	}
 }
 
-// apiserverAddress is where pods reach the tenant's apiserver: at its service or, if that has no address in the super cluster, where
-// everybody else does.
+// apiserverAddress returns the address of the tenant's apiserver for pods: that
+// of its Service or, if it has none in the super cluster, that of its endpoint.
 func apiserverAddress(t translate.Tenant) (host, port string) {
 	if service := t.ServiceAddress(addresses.Apiserver); service.IsValid() {
 		return service.String(), apiserverPort
@@ -48,7 +50,8 @@ func apiserverAddress(t translate.Tenant) (host, port string) {
 	return endpoint.Hostname(), cmp.Or(endpoint.Port(), apiserverPort)
 }
 
-// addEnvironment sets the variables that a container does not set itself. They come first, for its own may be made of them.
+// addEnvironment adds the variables that a container does not set itself. They
+// come first, since the container's own may refer to them.
 func addEnvironment(c *corev1.Container, variables []corev1.EnvVar) {
 	own := func(v corev1.EnvVar) bool {
 		return slices.ContainsFunc(c.Env, func(have corev1.EnvVar) bool { return have.Name == v.Name })

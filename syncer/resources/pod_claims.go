@@ -4,8 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// claimName is the claim that a volume of a pod is; empty if it is none. The claim of an ephemeral volume is made, owned and
-// deleted by a controller in the tenant, which gives it this name (Kubernetes documentation: Ephemeral Volumes).
+// claimName returns the name of the claim of a pod's volume; empty if it has
+// none. The claim of an ephemeral volume is created, owned and deleted by a
+// controller in the tenant, with this name (Kubernetes documentation: Ephemeral
+// Volumes).
 func claimName(pod string, v *corev1.Volume) string {
 	switch {
 	case v.PersistentVolumeClaim != nil:
@@ -16,8 +18,9 @@ func claimName(pod string, v *corev1.Volume) string {
 	return ""
 }
 
-// useClaims has ephemeral volumes be the claims that are made for them in the tenant, and go down like others: the super cluster
-// must not make claims of its own.
+// useClaims replaces ephemeral volumes by the claims that exist for them in the
+// tenant, and that are synced down like others: the super cluster must not
+// create claims of its own.
 func useClaims(pod string, volumes []corev1.Volume) {
 	for i := range volumes {
 		if v := &volumes[i]; v.Ephemeral != nil {

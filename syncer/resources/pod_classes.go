@@ -9,11 +9,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// systemPriorities are the priority classes that every cluster has, for what it cannot do without.
+// systemPriorities are the built-in priority classes of critical system pods.
 var systemPriorities = []string{"system-cluster-critical", "system-node-critical"}
 
-// priorityClass is the class of the super cluster that a pod gets: the one that it names, if the tenant may have it, and none
-// otherwise. A class of the tenant's own ranks pods among the tenant's alone, which the super cluster does not do.
+// priorityClass returns the super cluster's priority class of a pod: the one
+// that it names, if the tenant may use it, and none otherwise. A class of the
+// tenant only ranks pods of the tenant, which the super cluster does not
+// support.
 func priorityClass(v kinds.View, name string) string {
 	may := v.Tenant.Policy.AllowSystemPriority
 	if !slices.Contains(systemPriorities, name) {
@@ -25,8 +27,8 @@ func priorityClass(v kinds.View, name string) string {
 	return name
 }
 
-// admitRuntimeClass makes sure that the super cluster offers the runtime that a pod names: with another one it would not be
-// what it says it is.
+// admitRuntimeClass rejects a runtime class that the super cluster does not
+// offer: with another one, the pod would not run as specified.
 func admitRuntimeClass(v kinds.View, spec *corev1.PodSpec) error {
 	class := ptr.Deref(spec.RuntimeClassName, "")
 	if class == "" || v.Offers("RuntimeClass", class) {

@@ -9,7 +9,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// kubeletConditions are what the node says about a pod, also by taking a condition away.
+// kubeletConditions are the conditions that the kubelet sets and removes.
 var kubeletConditions = []corev1.PodConditionType{
 	corev1.PodReady,
 	corev1.PodInitialized,
@@ -20,7 +20,8 @@ var kubeletConditions = []corev1.PodConditionType{
 	corev1.AllContainersRestarting,
 }
 
-// findCondition returns the condition of a type, in its place; nil if there is none.
+// findCondition returns a pointer to the condition of a type; nil if there is
+// none.
 func findCondition(conditions []corev1.PodCondition, kind corev1.PodConditionType) *corev1.PodCondition {
 	i := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 	if i < 0 {
@@ -29,7 +30,8 @@ func findCondition(conditions []corev1.PodCondition, kind corev1.PodConditionTyp
 	return &conditions[i]
 }
 
-// podHeld says in a pod that it waits, and not for a node.
+// podHeld sets the condition that a pod is not scheduled, with the reason why
+// it has no copy.
 func podHeld(pod *corev1.Pod, reason, message string) {
 	held := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
@@ -45,8 +47,8 @@ func podHeld(pod *corev1.Pod, reason, message string) {
 	*c = held
 }
 
-// isGate says whether a condition is one that the pod waits for before it is ready, and that somebody sets who is not the
-// cluster itself.
+// isGate reports whether a condition is a readiness gate of the pod that
+// neither the kubelet nor the control plane sets.
 func isGate(spec *corev1.PodSpec, kind corev1.PodConditionType) bool {
 	if slices.Contains(kubeletConditions, kind) || kind == corev1.PodScheduled || kind == corev1.DisruptionTarget {
 		return false
@@ -54,9 +56,11 @@ func isGate(spec *corev1.PodSpec, kind corev1.PodConditionType) bool {
 	return slices.Contains(spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: kind})
 }
 
-// shownConditions are the conditions that the tenant sees, and what of its own stays. The copy's come up. Of a gate that both
-// have, the one that holds does. What only the tenant has was set by a controller of its own, and stays, unless it is something
-// that the node once said and has taken back. None speaks of a generation that the status does not.
+// shownConditions returns the conditions for the tenant's pod: those of the
+// copy, and those that only the tenant's pod has and that were set by a
+// controller in the tenant, unless the kubelet has removed them. Of a gate that
+// both have, the one that prevails is used. No condition has a later observed
+// generation than the status.
 func shownConditions(v kinds.View, tenant, super *corev1.Pod, observed int64) []corev1.PodCondition {
 	shown := make([]corev1.PodCondition, 0, len(super.Status.Conditions))
 	for _, c := range super.Status.Conditions {
@@ -76,7 +80,8 @@ func shownConditions(v kinds.View, tenant, super *corev1.Pod, observed int64) []
 	return shown
 }
 
-// mergeGateConditions brings the gates that the tenant's controllers set to the copy, where the node reads them.
+// mergeGateConditions copies the gates that the tenant's controllers set to the
+// copy, where the kubelet reads them.
 func mergeGateConditions(v kinds.View, super, tenant *corev1.Pod) {
 	for _, own := range tenant.Status.Conditions {
 		if !isGate(&tenant.Spec, own.Type) {
@@ -90,7 +95,7 @@ func mergeGateConditions(v kinds.View, super, tenant *corev1.Pod) {
 		}
 		shown := *there
 		shown.Message = v.Tenant.Text(shown.Message, v.Namespace)
-		if sayTheSame(shown, own) || overrules(shown, own) {
+		if sameCondition(shown, own) || overrules(shown, own) {
 			continue
 		}
 		own.ObservedGeneration = there.ObservedGeneration
@@ -98,14 +103,16 @@ func mergeGateConditions(v kinds.View, super, tenant *corev1.Pod) {
 	}
 }
 
-// overrules says whether the copy's condition, as it is shown, holds against the tenant's: it says something else, and has
-// changed later. Where one of them does not tell when it changed, the tenant's holds. Whichever holds is written to the other
-// side as it is, time and all, so that both are at rest then.
+// overrules reports whether the copy's condition, as it is shown, prevails over
+// the tenant's: it differs, and has changed later. If one of them has no
+// transition time, the tenant's prevails. The one that prevails is written to
+// the other side unchanged, including its time, so that both sides are stable
+// then.
 func overrules(shown, own corev1.PodCondition) bool {
-	return !sayTheSame(shown, own) && !own.LastTransitionTime.IsZero() && shown.LastTransitionTime.After(own.LastTransitionTime.Time)
+	return !sameCondition(shown, own) && !own.LastTransitionTime.IsZero() && shown.LastTransitionTime.After(own.LastTransitionTime.Time)
 }
 
-// sayTheSame says whether conditions differ in nothing but when they were written.
-func sayTheSame(a, b corev1.PodCondition) bool {
+// sameCondition reports whether conditions are equal except for their times.
+func sameCondition(a, b corev1.PodCondition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }

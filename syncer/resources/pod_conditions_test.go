@@ -193,7 +193,7 @@ func TestGatesComeToRest(t *testing.T) {
 		}
 		for _, own := range tenant.Status.Conditions {
 			there := findCondition(super.Status.Conditions, own.Type)
-			if there == nil || !sayTheSame(shownCondition(*there), shownCondition(own)) {
+			if there == nil || !sameCondition(shownCondition(*there), shownCondition(own)) {
 				t.Fatalf("seed %d: the tenant says %v, the copy %v", seed, own, there)
 			}
 		}

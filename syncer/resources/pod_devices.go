@@ -11,8 +11,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// admitDeviceResources makes sure that the super cluster offers the class of a device that a container asks for as for a resource,
-// which every class can be asked for without a claim.
+// admitDeviceResources rejects a device class that the super cluster does not
+// offer in the resources of a container, by which every class can be requested
+// without a claim.
 func admitDeviceResources(v kinds.View, spec *corev1.PodSpec) error {
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, resource := range slices.Sorted(maps.Keys(c.Resources.Limits)) {

@@ -9,15 +9,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// What an apiserver takes in a pod's DNS configuration (Pod validation).
+// Limits of an apiserver for a pod's DNS configuration (Pod validation).
 const (
 	maxNameservers = 3
 	maxSearches    = 32
 )
 
-// translateDNS has a pod that wants its cluster's DNS ask that of the tenant, for names in the tenant's namespaces: a kubelet would
-// have it ask the super cluster's. It does what a kubelet does, which knows the super cluster's namespace alone. Without Service
-// addresses of its own, the tenant has no DNS that pods could ask.
+// translateDNS makes a pod with cluster DNS use that of the tenant, for names
+// in the tenant's namespaces: a kubelet would configure the super cluster's. It
+// replicates the kubelet, which only knows the namespace in the super cluster.
+// Without Service addresses of its own, the tenant has no DNS for pods.
 func translateDNS(v kinds.View, spec *corev1.PodSpec) {
 	server := v.Tenant.ServiceAddress(addresses.DNS)
 	if !server.IsValid() || !asksCluster(spec) {
@@ -34,13 +35,15 @@ func translateDNS(v kinds.View, spec *corev1.PodSpec) {
 		config.Searches = appendMissing(config.Searches, own.Searches)
 		config.Options = mergeDNSOptions(config.Options, own.Options)
 	}
-	// A kubelet leaves out what is too much; of a pod that says all by itself, an apiserver would refuse it.
+	// A kubelet truncates the lists; an apiserver would reject a pod with
+	// DNSNone that exceeds the limits.
 	config.Nameservers = config.Nameservers[:min(len(config.Nameservers), maxNameservers)]
 	config.Searches = config.Searches[:min(len(config.Searches), maxSearches)]
 	spec.DNSPolicy, spec.DNSConfig = corev1.DNSNone, config
 }
 
-// asksCluster says whether a kubelet would have a pod ask the cluster's DNS. One in the network of its node has to say so.
+// asksCluster reports whether a kubelet would configure the cluster's DNS for a
+// pod. A pod in the host network has to request it.
 func asksCluster(spec *corev1.PodSpec) bool {
 	switch spec.DNSPolicy {
 	case corev1.DNSClusterFirstWithHostNet:
@@ -52,7 +55,7 @@ func asksCluster(spec *corev1.PodSpec) bool {
 	return false
 }
 
-// appendMissing appends what is not there yet.
+// appendMissing appends the values that are not in the list yet.
 func appendMissing(have, more []string) []string {
 	for _, one := range more {
 		if !slices.Contains(have, one) {
@@ -62,7 +65,7 @@ func appendMissing(have, more []string) []string {
 	return have
 }
 
-// mergeDNSOptions are the options with those of the pod, which win.
+// mergeDNSOptions returns the options, overridden by those of the pod.
 func mergeDNSOptions(options, own []corev1.PodDNSConfigOption) []corev1.PodDNSConfigOption {
 	overridden := func(o corev1.PodDNSConfigOption) bool {
 		return slices.ContainsFunc(own, func(p corev1.PodDNSConfigOption) bool { return p.Name == o.Name })

@@ -17,7 +17,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// Fields of a pod that its containers can read and that are other ones on the copy.
+// Fields of a pod that its containers can read and that differ in the copy.
 const (
 	fieldNamespace   = "metadata.namespace"
 	fieldUID         = "metadata.uid"
@@ -25,28 +25,30 @@ const (
 	fieldAnnotations = "metadata.annotations"
 )
 
-// podFields has containers read the fields of their pod as the tenant knows them. Where the copy's field is another one, the
-// tenant's is kept in an annotation of the copy, and read from there. Kubelets follow changes of annotations in files.
+// podFields makes containers read the fields of the tenant's pod. If the copy's
+// field differs, the tenant's value is stored in an annotation of the copy, and
+// read from there. Kubelets update files when annotations change.
 type podFields struct {
 	who    translate.Tenant
 	tenant *corev1.Pod
-	// notes are the annotations.
+	// notes are these annotations.
 	notes map[string]string
 }
 
-// fieldsFor reads the fields of a tenant's pod.
+// fieldsFor returns the fields of a tenant's pod.
 func fieldsFor(who translate.Tenant, tenant *corev1.Pod) *podFields {
 	return &podFields{who: who, tenant: tenant, notes: map[string]string{}}
 }
 
-// translateFiles translates what files of a volume hold.
+// translateFiles translates the field references of a volume's files.
 func (f *podFields) translateFiles(files []corev1.DownwardAPIVolumeFile) {
 	for i := range files {
 		f.translate(files[i].FieldRef)
 	}
 }
 
-// translate has a reference to a field lead to where the copy keeps the tenant's.
+// translate changes a field reference to the annotation with the tenant's
+// value.
 func (f *podFields) translate(ref *corev1.ObjectFieldSelector) {
 	if ref == nil {
 		return
@@ -56,7 +58,8 @@ func (f *podFields) translate(ref *corev1.ObjectFieldSelector) {
 	}
 }
 
-// annotation is the one that a field of the tenant's is kept in; none if the copy has the same field.
+// annotation returns the key of the annotation for a field of the tenant's pod;
+// empty if the copy has the same value.
 func (f *podFields) annotation(path string) string {
 	switch path {
 	case fieldNamespace:
@@ -72,8 +75,8 @@ func (f *podFields) annotation(path string) string {
 	return names.Field(path)
 }
 
-// value is what the tenant's pod has in a field, if the copy does not have the same: all labels or annotations, of which the
-// copy has others, and single ones that stay in the tenant.
+// value returns the value of a field of the tenant's pod, if the copy's
+// differs: all labels or annotations, and single ones that stay in the tenant.
 func (f *podFields) value(path string) (value string, differs bool) {
 	of, key := splitKey(path)
 	switch {
@@ -89,7 +92,8 @@ func (f *podFields) value(path string) (value string, differs bool) {
 	return "", false
 }
 
-// splitKey splits a path such as metadata.labels['app'] into the map and the key.
+// splitKey splits a path such as metadata.labels['app'] into the map and the
+// key.
 func splitKey(path string) (of, key string) {
 	rest, quoted := strings.CutSuffix(path, "']")
 	of, key, keyed := strings.Cut(rest, "['")
@@ -99,7 +103,8 @@ func splitKey(path string) (of, key string) {
 	return of, key
 }
 
-// fileOf is the text of a file that shows a map, as kubelets write it: a line for each key, in order, with the value quoted.
+// fileOf returns the content of a file with a map, in the format of kubelets: a
+// line for each key, in order, with the value quoted.
 func fileOf(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -108,7 +113,8 @@ func fileOf(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// fit says whether the copy can have all annotations that the tenant's pod has and the fields are read from.
+// fit reports whether the copy can have all annotations that fields are read
+// from.
 func (f *podFields) fit() bool {
 	if _, all := f.notes[names.Field(fieldAnnotations)]; !all {
 		return true
@@ -122,8 +128,8 @@ func (f *podFields) fit() bool {
 	return size <= apivalidation.TotalAnnotationSizeLimitB
 }
 
-// thatFit are the annotations, without the one that holds all of the tenant's if it has become too long: the file then stays
-// what it was.
+// thatFit returns the annotations, except the one with all of the tenant's
+// annotations if it has become too long: the file then remains unchanged.
 func (f *podFields) thatFit() map[string]string {
 	if !f.fit() {
 		delete(f.notes, names.Field(fieldAnnotations))
@@ -131,7 +137,8 @@ func (f *podFields) thatFit() map[string]string {
 	return f.notes
 }
 
-// admitFields makes sure that a file can hold all annotations where a volume of the pod has one.
+// admitFields rejects a pod whose annotations are too long for a volume that
+// contains all of them.
 func admitFields(v kinds.View, tenant *corev1.Pod) error {
 	fields := fieldsFor(v.Tenant, tenant)
 	spec := corev1.PodSpec{Volumes: tenant.Spec.Volumes}
@@ -140,5 +147,5 @@ func admitFields(v kinds.View, tenant *corev1.Pod) error {
 		return nil
 	}
 	return field.Forbidden(field.NewPath("metadata", "annotations"), fmt.Sprintf(
-		"a volume shows them in a file, so they and their text may have %d bytes together", apivalidation.TotalAnnotationSizeLimitB))
+		"a volume has them in a file, so the annotations and the text of the file may have at most %d bytes in total", apivalidation.TotalAnnotationSizeLimitB))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// mergeEphemeralContainers adds the containers that were added to a tenant's pod to look around with. Those that are there
-// cannot be changed or taken away (Pod validation).
+// mergeEphemeralContainers adds new ephemeral containers of a tenant's pod.
+// Existing ones cannot be changed or removed (Pod validation).
 func mergeEphemeralContainers(v kinds.View, super, tenant *corev1.Pod) {
 	fields := fieldsFor(v.Tenant, tenant)
 	for i := range newEphemeralContainers(super, tenant) {
@@ -23,7 +23,8 @@ func mergeEphemeralContainers(v kinds.View, super, tenant *corev1.Pod) {
 	}
 }
 
-// newEphemeralContainers returns the indexes of the containers that were added to a tenant's pod and are not in its copy.
+// newEphemeralContainers returns the indexes of ephemeral containers of a
+// tenant's pod that are not in its copy.
 func newEphemeralContainers(super, tenant *corev1.Pod) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range tenant.Spec.EphemeralContainers {
@@ -35,7 +36,8 @@ func newEphemeralContainers(super, tenant *corev1.Pod) iter.Seq[int] {
 	}
 }
 
-// admitEphemeralContainers rejects added containers that a new pod could not have either. Others go down.
+// admitEphemeralContainers rejects ephemeral containers that a new pod could
+// not have. Others are synced down.
 func admitEphemeralContainers(v kinds.View, super, tenant *corev1.Pod) error {
 	for i := range newEphemeralContainers(super, tenant) {
 		if why := admitEphemeralContainer(v, tenant, i); why != nil {
@@ -52,8 +54,9 @@ func admitEphemeralContainer(v kinds.View, tenant *corev1.Pod, i int) error {
 	return admitContainerProfiles(ephemeralPath(i), (*corev1.Container)(&tenant.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 }
 
-// eachEphemeralContainer are copies of a pod with one each of the containers that were added to it. A rejected one stays in the
-// tenant's pod for good, since it cannot be removed there, and must not keep out those that come after it.
+// eachEphemeralContainer returns deep copies of a pod with one of the new
+// ephemeral containers each. A rejected one stays in the tenant's pod for ever,
+// since it cannot be removed there, and must not block later ones.
 func eachEphemeralContainer(super, merged *corev1.Pod) []*corev1.Pod {
 	var each []*corev1.Pod
 	for i := len(super.Spec.EphemeralContainers); i < len(merged.Spec.EphemeralContainers); i++ {

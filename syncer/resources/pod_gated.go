@@ -10,7 +10,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// joinGates lists the gates that came from the tenant in an annotation.
+// joinGates returns the value of the annotation that lists the tenant's gates.
 func joinGates(gates []corev1.PodSchedulingGate) string {
 	listed := make([]string, len(gates))
 	for i, g := range gates {
@@ -19,9 +19,10 @@ func joinGates(gates []corev1.PodSchedulingGate) string {
 	return strings.Join(listed, ",")
 }
 
-// mergeGated takes what can be changed in a pod that waits for its gates. Gates that the tenant's pod had are taken away with
-// its own; those of the super cluster's own stay. The choice of nodes can only grow narrower, and what the super cluster's
-// admission added to it stays.
+// mergeGated merges the mutable fields of a pod with scheduling gates. Gates
+// that the tenant removed are removed; those of the super cluster stay. Node
+// selection can only become narrower, and what the super cluster's admission
+// added to it stays.
 func mergeGated(super, desired *corev1.Pod) {
 	had := strings.Split(super.Annotations[names.Values], ",")
 	super.Spec.SchedulingGates = slices.DeleteFunc(super.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
@@ -40,7 +41,8 @@ func mergeGated(super, desired *corev1.Pod) {
 	super.Spec.Affinity.NodeAffinity = narrowed(super.Spec.Affinity.NodeAffinity, desired.Spec.Affinity.NodeAffinity.DeepCopy())
 }
 
-// narrowed is the copy's choice of nodes with what is new in the desired one, which becomes part of it.
+// narrowed returns the node affinity of the copy with the additions of the
+// desired one, which is modified.
 func narrowed(super, desired *corev1.NodeAffinity) *corev1.NodeAffinity {
 	if super == nil {
 		return desired
@@ -62,7 +64,7 @@ func narrowed(super, desired *corev1.NodeAffinity) *corev1.NodeAffinity {
 	return super
 }
 
-// appendNew appends the items that are not there.
+// appendNew appends the items that are not in the list yet.
 func appendNew[T any](to, items []T) []T {
 	for _, item := range items {
 		if !slices.ContainsFunc(to, func(have T) bool { return semanticEqual(have, item) }) {

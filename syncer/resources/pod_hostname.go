@@ -9,12 +9,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// maxHostname is the longest host name that a kubelet does not cut off.
+// maxHostname is the length above which a kubelet truncates a host name.
 const maxHostname = 63
 
-// translateHostname has a pod that wants its full name as its host name get the one that the tenant's DNS knows. A kubelet would make it
-// of the super cluster's namespace, and start nothing where that makes it too long. What is too long in the tenant, too, is left to the
-// kubelet to complain of.
+// translateHostname sets the host name of a pod with setHostnameAsFQDN to its
+// name in the tenant's DNS. A kubelet would use the namespace in the super
+// cluster, and would not start the pod if the name is too long. A name that is
+// too long in the tenant as well is left to the kubelet, which reports it.
 func translateHostname(v kinds.View, pod string, spec *corev1.PodSpec) {
 	if !ptr.Deref(spec.SetHostnameAsFQDN, false) || spec.Subdomain == "" || spec.HostNetwork {
 		return

@@ -8,9 +8,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// mergePod takes what can be changed in a pod that exists (Pod update validation): images, a deadline that is nearer, tolerations
-// that are added or last longer, whether the tenant's policies say who comes in, and, while gates keep it from being scheduled, fewer
-// gates and a narrower choice of nodes.
+// mergePod merges the mutable fields of a pod (Pod update validation): images,
+// an earlier deadline, tolerations that are added or extended, the label for
+// pods that the tenant's policies select for ingress, and, while the pod has
+// scheduling gates, fewer gates and a narrower node selection.
 func mergePod(super, desired *corev1.Pod) {
 	if _, wanted := desired.Labels[names.OwnIngress]; !wanted {
 		delete(super.Labels, names.OwnIngress)
@@ -26,7 +27,7 @@ func mergePod(super, desired *corev1.Pod) {
 	}
 }
 
-// mergeDeadline takes a deadline that is nearer than the one there is.
+// mergeDeadline applies a deadline that is earlier than the current one.
 func mergeDeadline(super, desired *corev1.PodSpec) {
 	have, want := super.ActiveDeadlineSeconds, desired.ActiveDeadlineSeconds
 	if want != nil && (have == nil || *want < *have) {
@@ -46,7 +47,8 @@ func mergeImages(super, desired []corev1.Container) {
 	}
 }
 
-// mergeToleration adds a toleration, or changes how long one that is there lasts.
+// mergeToleration adds a toleration, or changes the duration of an existing
+// one.
 func mergeToleration(super *corev1.PodSpec, t corev1.Toleration) {
 	same := func(have corev1.Toleration) bool { return semanticEqual(have, t) }
 	if slices.ContainsFunc(super.Tolerations, same) {

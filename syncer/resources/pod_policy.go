@@ -13,12 +13,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// specPath is where the fields of a pod are that it may be refused for.
+// specPath is the parent of the fields of a pod that may be rejected.
 var specPath = field.NewPath("spec")
 
-// admitPod says why the super cluster does not run a pod: it asks for something of its node that the policy of the tenant does
-// not allow, or for something that the super cluster does not have for it. What the Pod Security level refuses beside that, the
-// super cluster says.
+// admitPod returns why the super cluster does not run a pod: it requests access
+// to its node that the tenant's policy does not allow, or a feature that does
+// not exist in the super cluster. Violations of the Pod Security level are
+// rejected by the super cluster itself.
 func admitPod(v kinds.View, tenant *corev1.Pod) error {
 	policy, spec := v.Tenant.Policy, &tenant.Spec
 	for _, why := range []error{
@@ -65,8 +66,8 @@ func admitHostNamespaces(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSp
 	return nil
 }
 
-// admitHostPorts leaves pods alone that are in the network of their node: they can take any port without saying so. Containers
-// that are added later have no ports.
+// admitHostPorts does not check pods in the host network: they can use any port
+// without declaring it. Ephemeral containers have no ports.
 func admitHostPorts(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if spec.HostNetwork {
 		return nil
@@ -89,12 +90,12 @@ func admitPorts(may []tenancyv1alpha1.PortRange, path *field.Path, containers []
 	return nil
 }
 
-// inRanges says whether one of the ranges has a port.
+// inRanges reports whether a port is in one of the ranges.
 func inRanges(ranges []tenancyv1alpha1.PortRange, port int32) bool {
 	return slices.ContainsFunc(ranges, func(r tenancyv1alpha1.PortRange) bool { return r.Min <= port && port <= r.Max })
 }
 
-// hostPorts says which ports of a node may be taken.
+// hostPorts describes the allowed host ports.
 func hostPorts(ranges []tenancyv1alpha1.PortRange) string {
 	if len(ranges) == 0 {
 		return "no port of their node"
@@ -106,7 +107,8 @@ func hostPorts(ranges []tenancyv1alpha1.PortRange) string {
 	return "these ports of their node: " + strings.Join(texts, ", ")
 }
 
-// admitSources refuses what a kubelet asks its own apiserver for, where the tenant's signers and bundles are not known.
+// admitSources rejects sources that a kubelet requests from its own apiserver,
+// which does not know the tenant's signers and bundles.
 func admitSources(spec *corev1.PodSpec) error {
 	for i, v := range spec.Volumes {
 		if v.Projected == nil {
@@ -116,20 +118,21 @@ func admitSources(spec *corev1.PodSpec) error {
 			path := specPath.Child("volumes").Index(i).Child("projected", "sources").Index(j)
 			switch bundle := s.ClusterTrustBundle; {
 			case s.PodCertificate != nil:
-				return field.Forbidden(path.Child("podCertificate"), "pods are not given certificates here; use a Secret")
+				return field.Forbidden(path.Child("podCertificate"), "certificates for pods are not supported; use a Secret")
 			case bundle != nil && !ptr.Deref(bundle.Optional, false):
-				return field.Forbidden(path.Child("clusterTrustBundle"), "pods do not find bundles here; use a ConfigMap, or make it optional")
+				return field.Forbidden(path.Child("clusterTrustBundle"), "trust bundles are not supported; use a ConfigMap, or make it optional")
 			}
 		}
 	}
 	return nil
 }
 
-// admitSchedulingGroup refuses pods that are to be scheduled all or none: groups are not carried, and one by one is not what
-// was asked for.
+// admitSchedulingGroup rejects pods that have to be scheduled all or none:
+// groups are not synced, and scheduling the pods separately would violate the
+// request.
 func admitSchedulingGroup(spec *corev1.PodSpec) error {
 	if spec.SchedulingGroup == nil {
 		return nil
 	}
-	return field.Forbidden(specPath.Child("schedulingGroup"), "pods are scheduled one by one here")
+	return field.Forbidden(specPath.Child("schedulingGroup"), "scheduling groups are not supported")
 }

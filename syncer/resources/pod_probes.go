@@ -7,8 +7,10 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// admitProbes rejects probes and lifecycle hooks that name a host: the kubelet connects to it in the network of its node, past all
-// policies for pods, and says in events what it got. Containers that are added later have neither (Pod validation).
+// admitProbes rejects probes and lifecycle hooks with a host: the kubelet
+// connects to it from the network of its node, outside of all policies for
+// pods, and reports the answer in events. Ephemeral containers have neither
+// (Pod validation).
 func admitProbes(policy tenancyv1alpha1.TenantPolicy, spec *corev1.PodSpec) error {
 	if policy.AllowProbeHosts {
 		return nil
@@ -51,7 +53,7 @@ func admitContainerProbes(path *field.Path, c *corev1.Container) error {
 }
 
 func admitProbeHost(path *field.Path, http *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) error {
-	const why = "the kubelet may connect to the pod alone; leave the host out"
+	const why = "the kubelet may only connect to the pod; omit the host"
 	switch {
 	case http != nil && http.Host != "":
 		return field.Forbidden(path.Child("httpGet", "host"), why)

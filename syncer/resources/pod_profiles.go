@@ -7,8 +7,9 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// admitProfiles rejects pods that choose profiles which an admin has installed on the nodes, perhaps for the platform's own pods.
-// The Pod Security level baseline lets such profiles pass.
+// admitProfiles rejects pods with profiles that an admin has installed on the
+// nodes, perhaps for the platform's own pods. The Pod Security level baseline
+// allows such profiles.
 func admitProfiles(policy tenancyv1alpha1.TenantPolicy, pod *corev1.Pod) error {
 	if mayUseNodeProfiles(policy) {
 		return nil
@@ -27,7 +28,8 @@ func admitProfiles(policy tenancyv1alpha1.TenantPolicy, pod *corev1.Pod) error {
 	return nil
 }
 
-// mayUseNodeProfiles reports whether pods may choose profiles of their node. Privileged pods can do without any profile.
+// mayUseNodeProfiles reports whether pods may use profiles of their node.
+// Privileged pods do not need a profile at all.
 func mayUseNodeProfiles(policy tenancyv1alpha1.TenantPolicy) bool {
 	return policy.AllowNodeProfiles || policy.PodSecurity == tenancyv1alpha1.PodSecurityPrivileged
 }
@@ -50,9 +52,9 @@ func admitProfile(
 	case appArmor != nil && appArmor.Type == corev1.AppArmorProfileTypeLocalhost:
 		return field.Forbidden(path.Child("appArmorProfile", "type"), why)
 	case windows != nil && windows.GMSACredentialSpecName != nil:
-		return field.Forbidden(path.Child("windowsOptions", "gmsaCredentialSpecName"), "pods may not act as an account of their node's domain")
+		return field.Forbidden(path.Child("windowsOptions", "gmsaCredentialSpecName"), "pods may not use an account of their node's domain")
 	case windows != nil && windows.GMSACredentialSpec != nil:
-		return field.Forbidden(path.Child("windowsOptions", "gmsaCredentialSpec"), "pods may not act as an account of their node's domain")
+		return field.Forbidden(path.Child("windowsOptions", "gmsaCredentialSpec"), "pods may not use an account of their node's domain")
 	}
 	return nil
 }

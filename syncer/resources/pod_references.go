@@ -10,8 +10,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// podReferences are the objects that a pod's containers need. Without its service account it would be refused; for the others
-// it waits on its node, as any pod does.
+// podReferences returns the objects that a pod refers to. Without its service
+// account it would be rejected; for the others it waits on its node, like any
+// pod.
 func podReferences(pod *corev1.Pod) []kinds.Reference {
 	var refs references
 	refs.add("ServiceAccount", pod.Spec.ServiceAccountName)
@@ -33,12 +34,13 @@ func podReferences(pod *corev1.Pod) []kinds.Reference {
 	return refs
 }
 
-// references collects references, each once.
+// references collects references without duplicates.
 type references []kinds.Reference
 
 func (r *references) add(kind, name string) { r.addIn("", kind, name) }
 
-// addIn adds a reference to an object of a namespace; empty is that of the object that refers.
+// addIn adds a reference to an object in a namespace; empty for the namespace
+// of the object that refers to it.
 func (r *references) addIn(namespace, kind, name string) {
 	ref := kinds.Reference{Kind: kind, Name: name, Namespace: namespace}
 	if name != "" && !slices.Contains(*r, ref) {
@@ -46,12 +48,13 @@ func (r *references) addIn(namespace, kind, name string) {
 	}
 }
 
-// kindName returns the name by which the engine knows a kind: of a custom resource, it has the group.
+// kindName returns the name of a kind for references; that of a custom resource
+// includes its group.
 func kindName(group *string, kind string) string {
 	return schema.GroupKind{Group: ptr.Deref(group, ""), Kind: kind}.String()
 }
 
-// required marks what was added so far.
+// required marks all references so far as required.
 func (r *references) required() {
 	for i := range *r {
 		(*r)[i].Required = true
@@ -79,7 +82,7 @@ func (r *references) addVolume(v *corev1.Volume) {
 	}
 }
 
-// addDriver adds the object by which the driver of a volume gets at it.
+// addDriver adds the object that the driver of a volume needs.
 func (r *references) addDriver(v *corev1.Volume) {
 	switch {
 	case v.CSI != nil && v.CSI.NodePublishSecretRef != nil:

@@ -6,11 +6,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// resizable are the resources that can be changed while a pod runs (Pod validation).
+// resizable are the resources that can be changed in a running pod (Pod
+// validation).
 var resizable = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// mergeResources takes over the resources that a tenant's pod states, if its spec has been changed since it was made. Before
-// that, and where it states none, what the super cluster's admission made of them stands.
+// mergeResources merges the resources of a tenant's pod, if its spec has
+// changed since its creation. Until then, and for resources that it does not
+// declare, the values of the super cluster's admission stay.
 func mergeResources(_ kinds.View, super, tenant *corev1.Pod) {
 	if tenant.Generation <= 1 {
 		return
@@ -20,7 +22,7 @@ func mergeResources(_ kinds.View, super, tenant *corev1.Pod) {
 	resizePod(&super.Spec, &tenant.Spec)
 }
 
-// resizePod takes over what a pod states as a whole.
+// resizePod merges the resources at pod level.
 func resizePod(super, tenant *corev1.PodSpec) {
 	if tenant.Resources == nil || len(tenant.Resources.Requests)+len(tenant.Resources.Limits) == 0 {
 		return
@@ -48,7 +50,8 @@ func resize(super, tenant *corev1.ResourceRequirements) {
 	super.Limits = resized(super.Limits, tenant.Limits)
 }
 
-// resized is the copy's list with what of the tenant's can be changed. Equal amounts are left as they are written.
+// resized returns the copy's list with the tenant's resizable resources. Equal
+// quantities keep their format.
 func resized(super, tenant corev1.ResourceList) corev1.ResourceList {
 	for _, name := range resizable {
 		want, stated := tenant[name]

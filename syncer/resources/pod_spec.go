@@ -9,7 +9,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// desiredPod is the pod that the super cluster runs for a tenant's.
+// desiredPod returns the copy of a tenant's pod.
 func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	if err := checkSize(podSize(&tenant.Spec)); err != nil {
 		return nil, err
@@ -18,11 +18,11 @@ func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	if !v.Tenant.Policy.AllowNodeName || scheduled(tenant) {
 		spec.NodeName = ""
 	}
-	// A tenant's pod has no business with the super cluster's apiserver.
+	// A tenant's pod must not access the super cluster's apiserver.
 	spec.AutomountServiceAccountToken = new(false)
 	spec.DeprecatedServiceAccount = ""
 	spec.PriorityClassName = priorityClass(v, spec.PriorityClassName)
-	// What follows from a class is the super cluster's to say.
+	// The super cluster sets the fields that follow from a class.
 	spec.Priority, spec.PreemptionPolicy, spec.Overhead = nil, nil, nil
 	spec.TerminationGracePeriodSeconds = v.Tenant.GracePeriod(spec.TerminationGracePeriodSeconds)
 	spec.Tolerations = tolerations(v.Tenant.Policy, spec.Tolerations)
@@ -40,12 +40,13 @@ func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	}
 	translateDNS(v, spec)
 	translateHostname(v, tenant.Name, spec)
-	// They can only be added to a pod that exists. What they read is on the copy when they are.
+	// They can only be added to an existing pod. The copy already has the
+	// annotations that they read.
 	spec.EphemeralContainers = nil
 
 	labels := networkLabels()
 	labels[names.Cluster] = v.Tenant.Key
-	if saysWhoComesIn(v, tenant.Labels) {
+	if limitsIngress(v, tenant.Labels) {
 		labels[names.OwnIngress] = "true"
 	}
 	return &corev1.Pod{
@@ -54,7 +55,7 @@ func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	}, nil
 }
 
-// boundProbes bounds the grace periods of a container whose probe has failed.
+// boundProbes bounds the grace periods of a container's probes.
 func boundProbes(t translate.Tenant, c *corev1.Container) {
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		if probe != nil {
@@ -63,7 +64,8 @@ func boundProbes(t translate.Tenant, c *corev1.Container) {
 	}
 }
 
-// podNotes are annotations by which the copy is changed later, and that its fields are read from.
+// podNotes returns the annotations for later changes of the copy, and for the
+// fields that containers read.
 func podNotes(tenant *corev1.Pod, fields *podFields) map[string]string {
 	notes := fields.thatFit()
 	if len(tenant.Spec.SchedulingGates) > 0 {
@@ -72,7 +74,8 @@ func podNotes(tenant *corev1.Pod, fields *podFields) map[string]string {
 	return notes
 }
 
-// translateVolumes has volumes show what the tenant knows: its root CA, its own names, and tokens of its own apiserver.
+// translateVolumes changes volumes to the content for the tenant: its root CA,
+// its own names, and tokens of its own apiserver.
 func translateVolumes(volumes []corev1.Volume, fields *podFields) {
 	for i := range volumes {
 		v := &volumes[i]

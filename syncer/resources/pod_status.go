@@ -12,8 +12,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// podStatus shows the tenant the status of the copy, without the super cluster's names. The generation that the status
-// speaks of is the copy's own and is told in the tenant's count only when the copy has caught up.
+// podStatus copies the status of the copy, without the super cluster's names.
+// The observed generation is that of the copy, and becomes the tenant's when
+// the copy is up to date.
 func podStatus(v kinds.View, tenant, super *corev1.Pod) {
 	observed := tenant.Status.ObservedGeneration
 	if super.Status.ObservedGeneration == super.Generation {
@@ -31,19 +32,20 @@ func podStatus(v kinds.View, tenant, super *corev1.Pod) {
 	tenant.Status = *status
 }
 
-// keepOwnStatus keeps what the tenant's cluster says of a pod by itself.
+// keepOwnStatus keeps the fields that the tenant's cluster decides.
 func keepOwnStatus(status, own *corev1.PodStatus) {
-	// The super cluster's may be another one, if its admission gave the copy resources. It cannot be changed (Pod validation).
+	// It is immutable (Pod validation). The super cluster's differs if its
+	// admission added resources to the copy.
 	status.QOSClass = cmp.Or(own.QOSClass, status.QOSClass)
-	// A node that is not decided on yet is the super cluster's own affair.
+	// A nominated node is not decided yet, and is of no concern to the tenant.
 	status.NominatedNodeName = ""
-	// Each side makes claims of templates by itself, under names of its own.
+	// Each side creates claims from templates itself, with different names.
 	status.ResourceClaimStatuses = own.ResourceClaimStatuses
 	status.ExtendedResourceClaimStatus = own.ExtendedResourceClaimStatus
 	status.NodeAllocatableResourceClaimStatuses = own.NodeAllocatableResourceClaimStatuses
 }
 
-// containerNames are the names of a pod's containers, of whichever sort.
+// containerNames returns the names of all containers of a pod.
 func containerNames(spec *corev1.PodSpec) sets.Set[string] {
 	all := sets.New[string]()
 	for c := range containersOf(spec) {
@@ -52,8 +54,9 @@ func containerNames(spec *corev1.PodSpec) sets.Set[string] {
 	return all
 }
 
-// shownContainers are the statuses of the containers that the tenant's pod has, and not of those that the super cluster's
-// admission added, without the super cluster's names. They are the slice that is given.
+// shownContainers returns the statuses of the containers of the tenant's pod,
+// without the super cluster's names, and without those of containers that its
+// admission added. It modifies statuses.
 func shownContainers(v kinds.View, own sets.Set[string], statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	statuses = slices.DeleteFunc(statuses, func(s corev1.ContainerStatus) bool { return !own.Has(s.Name) })
 	for i := range statuses {
@@ -69,13 +72,13 @@ func shownContainers(v kinds.View, own sets.Set[string], statuses []corev1.Conta
 	return statuses
 }
 
-// samePodStatus compares statuses as a reader would: when a condition of the same status last changed is not worth a request
-// of its own.
+// samePodStatus compares statuses except for the times of conditions, which
+// alone are not worth a request.
 func samePodStatus(a, b *corev1.Pod) bool {
 	return wire.Equal(timeless(a.Status), timeless(b.Status))
 }
 
-// timeless is a status without the times of its conditions.
+// timeless returns a status without the times of its conditions.
 func timeless(status corev1.PodStatus) *corev1.PodStatus {
 	conditions := make([]corev1.PodCondition, len(status.Conditions))
 	for i, c := range status.Conditions {

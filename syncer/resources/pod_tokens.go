@@ -10,9 +10,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// podTokens are the tokens that a pod's volumes show. A kubelet would ask the super cluster for them, which knows nothing of the tenant's
-// accounts; so they are issued by the tenant's apiserver, and the copy's volumes show them out of a Secret, which kubelets follow. They say
-// which node the pod is on, so that there are none before.
+// podTokens returns the tokens in a pod's volumes. A kubelet would request them
+// from the super cluster, which does not know the tenant's accounts; so they
+// are issued by the tenant's apiserver, and the copy's volumes contain them
+// from a Secret, which kubelets follow. They are bound to the pod's node, so
+// that there are none before it has one.
 func podTokens(tenant *corev1.Pod) kinds.Tokens {
 	tokens := kinds.Tokens{ServiceAccount: cmp.Or(tenant.Spec.ServiceAccountName, defaultAccount)}
 	if tenant.Spec.NodeName == "" {
@@ -35,10 +37,10 @@ func podTokens(tenant *corev1.Pod) kinds.Tokens {
 	return tokens
 }
 
-// tokenKey is the key in the Secret of the token that is one of a volume's sources.
+// tokenKey returns the key in the Secret of the token in a source of a volume.
 func tokenKey(volume string, source int) string { return fmt.Sprintf("%s.%d", volume, source) }
 
-// keptToken shows a token out of the Secret that it is kept in.
+// keptToken returns the projection of a token in the Secret.
 func keptToken(pod, volume string, source int, path string) *corev1.SecretProjection {
 	return &corev1.SecretProjection{
 		LocalObjectReference: corev1.LocalObjectReference{Name: names.TokenSecret(pod)},

@@ -9,14 +9,16 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// systemTaints begin the keys of taints by which a cluster keeps nodes for itself, or pods off nodes that are not in use.
+// systemTaints are prefixes of the keys of taints that reserve nodes for the
+// cluster, or that keep pods off unusable nodes.
 var systemTaints = []string{
 	"node-role.kubernetes.io/",
 	"node.cloudprovider.kubernetes.io/",
 	"node.kubernetes.io/",
 }
 
-// conditionTaints say how a node is. Kubernetes adds tolerations of them to pods by itself.
+// conditionTaints are taints for conditions of nodes. Kubernetes adds
+// tolerations of them to pods by itself.
 var conditionTaints = []string{
 	corev1.TaintNodeNotReady,
 	corev1.TaintNodeUnreachable,
@@ -25,8 +27,10 @@ var conditionTaints = []string{
 	corev1.TaintNodePIDPressure,
 }
 
-// tolerations returns those of a tenant's pod that go down, in the slice that is given. A taint reserves nodes, for example for
-// the super cluster or for another tenant, so the policy has to name it. A pod runs without its other tolerations.
+// tolerations returns the tolerations of a tenant's pod that are synced down,
+// and modifies its argument. A taint reserves nodes, for example for the super
+// cluster or for another tenant, so the policy has to name it. A pod runs
+// without its other tolerations.
 func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []corev1.Toleration {
 	if policy.AllowSystemTolerations {
 		return of
@@ -34,8 +38,8 @@ func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []
 	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return !mayTolerate(policy.AllowTolerations, t) })
 }
 
-// mayTolerate reports whether a toleration is of a node's condition or matches a pattern. A toleration without a key matches all
-// taints.
+// mayTolerate reports whether a toleration is for a node's condition or matches
+// a pattern. A toleration without a key matches all taints.
 func mayTolerate(patterns []string, t corev1.Toleration) bool {
 	switch {
 	case t.Key == "":
@@ -46,8 +50,9 @@ func mayTolerate(patterns []string, t corev1.Toleration) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return coversToleration(pattern, t) })
 }
 
-// coversToleration reports whether a pattern covers all taints that a toleration tolerates: key, key=value, or the beginning of keys and
-// an asterisk, which does not reach the super cluster's own.
+// coversToleration reports whether a pattern covers all taints that a
+// toleration tolerates: key, key=value, or a prefix of keys and an asterisk,
+// which does not match the super cluster's own.
 func coversToleration(pattern string, t corev1.Toleration) bool {
 	if key, value, valued := strings.Cut(pattern, "="); valued {
 		equal := t.Operator == "" || t.Operator == corev1.TolerationOpEqual
@@ -59,7 +64,7 @@ func coversToleration(pattern string, t corev1.Toleration) bool {
 	return pattern == t.Key
 }
 
-// systemTaint reports whether a taint is the super cluster's own.
+// systemTaint reports whether a taint is one of the super cluster's own.
 func systemTaint(key string) bool {
 	own := slices.ContainsFunc(systemTaints, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	return own && !slices.Contains(conditionTaints, key)

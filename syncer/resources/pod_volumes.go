@@ -12,8 +12,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// openVolumeTypes are the sources that every tenant's pods may mount: they hold data of the pod or of the tenant. All others,
-// those of later Kubernetes releases included, have to be allowed by the policy.
+// openVolumeTypes are the sources that all tenants' pods may mount: they
+// contain data of the pod or of the tenant. All others, including those of
+// later Kubernetes releases, have to be allowed by the policy.
 var openVolumeTypes = []string{
 	"configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
 }
@@ -24,8 +25,9 @@ func admitVolumes(v kinds.View, spec *corev1.PodSpec) error {
 		source, path := &spec.Volumes[i].VolumeSource, specPath.Child("volumes").Index(i)
 		types := volumeTypes(source)
 		if len(types) == 0 {
-			// An apiserver gives every volume a source, so this is one of a release that the syncer does not know.
-			return field.Forbidden(path, "the type of this volume is not known here")
+			// An apiserver sets a source for every volume, so this one is of a
+			// release that the syncer does not know.
+			return field.Forbidden(path, "the type of this volume is unknown")
 		}
 		for _, volumeType := range types {
 			if why := admitVolume(v, source, volumeType, path); why != nil {
@@ -56,7 +58,8 @@ func admitVolume(v kinds.View, source *corev1.VolumeSource, volumeType string, p
 	return field.Forbidden(path.Child(volumeType), "pods may not mount volumes of this type; use a PersistentVolumeClaim")
 }
 
-// volumeTypes returns the sources of a volume by the names of their fields: one, of a pod that an apiserver has validated.
+// volumeTypes returns the names of a volume's sources: one, for a pod that an
+// apiserver has validated.
 func volumeTypes(source *corev1.VolumeSource) []string {
 	var types []string
 	fields := reflect.ValueOf(source).Elem()

@@ -7,8 +7,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// PodDisruptionBudget flows down, so that the super cluster's drains respect it. Its status does not come up: the tenant's own
-// controller counts the tenant's pods and decides about evictions there, and two writers would fight.
+// PodDisruptionBudget is synced down, so that the super cluster's drains
+// respect it. Its status is not synced up: the tenant's own controller counts
+// the tenant's pods and decides about evictions there, and two writers would
+// conflict.
 func PodDisruptionBudget() kinds.Flow {
 	return kinds.Down[*policyv1.PodDisruptionBudget]{
 		Name:    "PodDisruptionBudget",
@@ -19,9 +21,12 @@ func PodDisruptionBudget() kinds.Flow {
 	}
 }
 
-// desiredBudget declares a number of pods. A percentage, or a number that may be missing, is of what the pods' owner wants, and
-// the owners are in the tenant: the super cluster would count none and allow no eviction, ever. The tenant's controller has
-// counted. Where it has not, or found no owner, the copy says what the tenant's object does, and nothing is evicted.
+// desiredBudget returns a budget with a number of pods. A percentage, or a
+// maximum of unavailable pods, is relative to the scale of the pods' owners,
+// which exist in the tenant: the super cluster would count none and never allow
+// an eviction. The tenant's controller has counted them. If it has not, or
+// found no owner, the copy has the spec of the tenant's object, and allows no
+// evictions.
 func desiredBudget(v kinds.View, tenant *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	if err := checkSize(sizeOf(tenant.Spec.Selector)); err != nil {
 		return nil, err

@@ -8,9 +8,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// PriorityClass is shown to the tenants whose pods may have it. It never comes up as the default one: the super cluster gives its
-// default to pods without a class anyway, and an apiserver takes only one, which may be the tenant's own. Those of the system
-// every cluster has by itself.
+// PriorityClass is synced up to the tenants whose pods may use it. It never
+// becomes the default in the tenant: the super cluster sets its default on pods
+// without a class anyway, and an apiserver accepts only one default, which may
+// be the tenant's own. Every cluster has the system's classes itself.
 func PriorityClass() kinds.Flow {
 	k := class("PriorityClass", &schedulingv1.PriorityClass{}, &schedulingv1.PriorityClassList{},
 		func(to, from *schedulingv1.PriorityClass) {

@@ -14,8 +14,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ResourceClaim flows down while a pod refers to it, and up flows which devices it got. A claim is never changed, only made anew.
-// Those that were made of a template stay on the side that made them.
+// ResourceClaim is synced down while a pod refers to it, and the allocated
+// devices are synced up. A claim is immutable, and is recreated if it differs.
+// Claims that were created from a template stay on the side that created them.
 func ResourceClaim() kinds.Flow {
 	return kinds.Down[*resourcev1.ResourceClaim]{
 		Name:     "ResourceClaim",
@@ -35,10 +36,11 @@ func ResourceClaim() kinds.Flow {
 	}
 }
 
-// podKind is the kind of those who use devices.
+// podKind is the kind of pods, which use devices.
 var podKind = schema.GroupKind{Kind: "Pod"}
 
-// ofTemplate says whether a claim was made for a pod (Kubernetes documentation: Dynamic Resource Allocation).
+// ofTemplate reports whether a claim was created from a template for a pod
+// (Kubernetes documentation: Dynamic Resource Allocation).
 func ofTemplate(_ kinds.View, claim *resourcev1.ResourceClaim) bool {
 	_, made := claim.Annotations["resource.kubernetes.io/pod-claim-name"]
 	return made && slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -46,7 +48,7 @@ func ofTemplate(_ kinds.View, claim *resourcev1.ResourceClaim) bool {
 	})
 }
 
-// admitDevices says why devices may not be asked for.
+// admitDevices returns why devices may not be requested.
 func admitDevices(v kinds.View, spec *resourcev1.ResourceClaimSpec) error {
 	for i := range spec.Devices.Requests {
 		if err := admitDeviceRequest(v, &spec.Devices.Requests[i]); err != nil {
@@ -73,7 +75,8 @@ func admitDeviceRequest(v kinds.View, r *resourcev1.DeviceRequest) error {
 	return nil
 }
 
-// admitDevice rejects a device of a class that is not offered, or with taints that the policy does not name.
+// admitDevice rejects a device of a class that is not offered, or a toleration
+// that the policy does not allow.
 func admitDevice(v kinds.View, request, class string, tolerations []resourcev1.DeviceToleration) error {
 	if !v.Offers("DeviceClass", class) {
 		return notOffered("the device class of request "+request, "deviceclasses", class)
@@ -81,8 +84,9 @@ func admitDevice(v kinds.View, request, class string, tolerations []resourcev1.D
 	return admitDeviceTolerations(v.Tenant.Policy, request, tolerations)
 }
 
-// claimStatus shows the tenant the devices, and which of its pods use them. An allocation cannot be changed, only taken away and
-// then given: where the copy has got other devices, the tenant's claim loses its own first.
+// claimStatus shows the tenant the devices, and which of its pods use them. An
+// allocation is immutable and has to be removed first: if the copy has other
+// devices, the tenant's claim loses its own first.
 func claimStatus(v kinds.View, tenant, super *resourcev1.ResourceClaim) {
 	was := tenant.Status
 	tenant.Status = resourcev1.ResourceClaimStatus{}
@@ -104,15 +108,17 @@ func claimStatus(v kinds.View, tenant, super *resourcev1.ResourceClaim) {
 	}
 }
 
-// sameDevices compares what allocations allocate. What else they tell, apiservers of different versions may not all know.
+// sameDevices compares the allocated devices. Apiservers of different versions
+// may not know all other fields of an allocation.
 func sameDevices(a, b *resourcev1.AllocationResult) bool {
 	return slices.EqualFunc(a.Devices.Results, b.Devices.Results, func(a, b resourcev1.DeviceRequestAllocationResult) bool {
 		return a.Request == b.Request && a.Driver == b.Driver && a.Pool == b.Pool && a.Device == b.Device
 	})
 }
 
-// shownAllocation is an allocation without what the super cluster's classes tell drivers, and without the nodes that it could be
-// used on, which a tenant need not know: it sees that of its pod.
+// shownAllocation returns an allocation without the configuration of the super
+// cluster's classes for drivers, and without the nodes that it can be used on,
+// which tenants need not know: they see the node of their pod.
 func shownAllocation(super *resourcev1.AllocationResult) *resourcev1.AllocationResult {
 	shown := super.DeepCopy()
 	shown.NodeSelector = nil
@@ -122,7 +128,8 @@ func shownAllocation(super *resourcev1.AllocationResult) *resourcev1.AllocationR
 	return shown
 }
 
-// consumers are the tenant's pods for which a claim is reserved. None can be added to a claim that is being deleted.
+// consumers returns the tenant's pods for which a claim is reserved. None can
+// be added to a claim that is being deleted.
 func consumers(
 	v kinds.View, tenant, super *resourcev1.ResourceClaim, was []resourcev1.ResourceClaimConsumerReference,
 ) []resourcev1.ResourceClaimConsumerReference {

@@ -10,7 +10,9 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// admitDeviceTolerations rejects a request for devices that a taint keeps for others, or out of use, unless the policy names the taint.
+// admitDeviceTolerations rejects a request with tolerations of taints that the
+// policy does not allow: taints reserve devices for others, or take them out of
+// use.
 func admitDeviceTolerations(policy tenancyv1alpha1.TenantPolicy, request string, of []resourcev1.DeviceToleration) error {
 	if policy.AllowSystemTolerations {
 		return nil

@@ -6,8 +6,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ResourceClaimTemplate flows down while a pod refers to it. The super cluster makes claims of it for the pods' copies. It is never
-// changed, only made anew.
+// ResourceClaimTemplate is synced down while a pod refers to it. The super
+// cluster creates claims from it for the copies of pods. It is immutable, and
+// is recreated if it differs.
 func ResourceClaimTemplate() kinds.Flow {
 	return kinds.Down[*resourcev1.ResourceClaimTemplate]{
 		Name:     "ResourceClaimTemplate",

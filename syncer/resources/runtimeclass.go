@@ -6,9 +6,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// RuntimeClass is shown to the tenants whose pods may have it. What it adds to pods, their overhead and the choice of nodes, is
-// not: the super cluster adds that to the copies, and refuses those to which the tenant's apiserver added anything else, such
-// as what the class said a moment ago.
+// RuntimeClass is synced up to the tenants whose pods may use it, without the
+// overhead and the scheduling constraints that it adds to pods: the super
+// cluster adds them to the copies, and rejects copies to which the tenant's
+// apiserver added others, such as those of an earlier state of the class.
 func RuntimeClass() kinds.Flow {
 	return class("RuntimeClass", &nodev1.RuntimeClass{}, &nodev1.RuntimeClassList{},
 		func(to, from *nodev1.RuntimeClass) {

@@ -9,14 +9,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// Secret flows down while a pod refers to it.
+// Secret is synced down while a pod refers to it.
 func Secret() kinds.Flow {
 	return kinds.Down[*corev1.Secret]{
 		Name:     "Secret",
 		Object:   &corev1.Secret{},
 		List:     &corev1.SecretList{},
 		OnDemand: true,
-		// The engine's own Secrets for pods are no copies.
+		// The syncer's own Secrets for pods are not copies.
 		Selector: without(names.Tokens, selection.DoesNotExist),
 		Reserved: names.IsTokenSecret,
 		Desired:  desiredSecret,
@@ -29,8 +29,9 @@ func Secret() kinds.Flow {
 	}
 }
 
-// desiredSecret copies the data. A service-account token of the tenant becomes opaque: under its own type the super cluster
-// would look for the service account by its UID, find another one, and delete the token.
+// desiredSecret copies the data. A service account token of the tenant becomes
+// opaque: with its own type, the super cluster would look up the service
+// account by its UID, find another one, and delete the token.
 func desiredSecret(_ kinds.View, tenant *corev1.Secret) (*corev1.Secret, error) {
 	kind := tenant.Type
 	if kind == corev1.SecretTypeServiceAccountToken {

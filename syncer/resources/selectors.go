@@ -7,20 +7,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxSelected bounds the labels and values that the selectors of one object name together. The super cluster's scheduler and
-// controllers, which all tenants share, compare each of them with each pod or node.
+// maxSelected bounds the number of labels and values in the selectors of one
+// object. The super cluster's scheduler and controllers, which all tenants
+// share, compare each of them with each pod or node.
 const maxSelected = 1000
 
-// checkSize rejects an object whose selectors name too much.
+// checkSize rejects an object whose selectors are too large.
 func checkSize(selected int) error {
 	if selected <= maxSelected {
 		return nil
 	}
-	return fmt.Errorf("its selectors name %d labels and values, and the super cluster takes no more than %d of one object; "+
-		"give what is selected a label of its own", selected, maxSelected)
+	return fmt.Errorf("its selectors have %d labels and values, and the super cluster allows no more than %d in one object; "+
+		"add one label to all selected objects", selected, maxSelected)
 }
 
-// sizeOf counts the labels and values that selectors name.
+// sizeOf counts the labels and values in selectors.
 func sizeOf(selectors ...*metav1.LabelSelector) int {
 	size := 0
 	for _, s := range selectors {
@@ -35,7 +36,7 @@ func sizeOf(selectors ...*metav1.LabelSelector) int {
 	return size
 }
 
-// podSize counts the labels and values that a pod's choice of nodes and of neighbours names.
+// podSize counts the labels and values in a pod's selectors of nodes and pods.
 func podSize(spec *corev1.PodSpec) int {
 	size := len(spec.NodeSelector)
 	for i := range spec.TopologySpreadConstraints {

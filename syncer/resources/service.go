@@ -8,14 +8,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// serviceKind is the kind of Services, by which other kinds refer to them.
+// serviceKind is the kind of Services, for references of other kinds.
 const serviceKind = "Service"
 
-// Service flows down, its load balancer's addresses and its conditions up. The copy has the cluster IP that the tenant sees, if the tenant
-// has a part of the super cluster's addresses, and else one of the super cluster's choice; so it has node ports to what is behind a load
-// balancer. A service of type NodePort gets the very ports that the tenant sees, or is refused. The service of the tenant's own
-// apiserver goes down like any other, since pods reach the apiserver by it. A name for another name stays in the tenant, whose DNS serves
-// it, unless the policy allows it: what resolves it in the super cluster would lead into the network of that.
+// Service is synced down, and its load balancer's addresses and conditions are
+// synced up. The copy has the cluster IP of the tenant's Service, if the tenant
+// has a range of the super cluster's addresses, and one that the super cluster
+// chooses otherwise. The super cluster also chooses the node ports of a load
+// balancer. A Service of type NodePort gets exactly the tenant's ports, or is
+// rejected. The Service of the tenant's own apiserver is synced down like any
+// other, since pods use it. A Service of type ExternalName stays in the tenant,
+// whose DNS serves it, unless the policy allows it: components of the super
+// cluster that resolve it could be directed into the super cluster's network.
 func Service() kinds.Flow {
 	return kinds.Down[*corev1.Service]{
 		Name:   serviceKind,
@@ -53,11 +57,12 @@ func desiredService(v kinds.View, tenant *corev1.Service) (*corev1.Service, erro
 		return nil, err
 	}
 	if ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicyRequireDualStack {
-		// The tenant's apiserver filled in what families its own addresses have; the super cluster's may have others.
+		// The tenant's apiserver set the families of its own addresses; the
+		// super cluster's may differ.
 		spec.IPFamilies = nil
 	}
 	if spec.Type != corev1.ServiceTypeExternalName {
-		spec.ExternalName = "" // an apiserver keeps it, and ignores it
+		spec.ExternalName = "" // an apiserver stores it, and ignores it
 	}
 	spec.HealthCheckNodePort = 0
 	if spec.Type != corev1.ServiceTypeNodePort {
@@ -68,7 +73,7 @@ func desiredService(v kinds.View, tenant *corev1.Service) (*corev1.Service, erro
 	return super, nil
 }
 
-// nodePortsOf returns how many ports of all nodes a service takes.
+// nodePortsOf returns the number of node ports of a service.
 func nodePortsOf(s *corev1.Service) int {
 	switch {
 	case s.Spec.Type == corev1.ServiceTypeNodePort,
@@ -85,19 +90,22 @@ func loadBalancersOf(s *corev1.Service) int {
 	return 0
 }
 
-// movedAway says whether the copy has another address than it should. It cannot be changed in place.
+// movedAway reports whether the copy has another cluster IP than it should,
+// which is immutable.
 func movedAway(super, desired *corev1.Service) bool {
 	was, now := super.Spec.ClusterIP, desired.Spec.ClusterIP
 	return was != "" && now != "" && was != now
 }
 
-// headless says whether a service has no cluster IP because the tenant wants none. It cannot be changed in place.
+// headless reports whether a service has no cluster IP because the tenant wants
+// none, which is immutable.
 func headless(s *corev1.Service) bool {
 	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// mergeService takes everything but what the super cluster allocated or chose. What does not fit a new type is cleared with it
-// by the apiserver, if it is left as it was.
+// mergeService merges everything except the fields that the super cluster
+// allocated or chose. The apiserver clears unchanged fields that do not apply
+// to a new type.
 func mergeService(super, desired *corev1.Service) {
 	was := super.Spec
 	super.Spec = *desired.Spec.DeepCopy()
@@ -119,7 +127,8 @@ func mergeService(super, desired *corev1.Service) {
 	}
 }
 
-// mergeLoadBalancer keeps the node ports that the super cluster gave, and the class that it chose for a load balancer without one.
+// mergeLoadBalancer keeps the node ports that the super cluster allocated, and
+// the class that it chose for a load balancer without one.
 func mergeLoadBalancer(spec, was *corev1.ServiceSpec) {
 	spec.HealthCheckNodePort = was.HealthCheckNodePort
 	if spec.LoadBalancerClass == nil {
@@ -133,7 +142,8 @@ func mergeLoadBalancer(spec, was *corev1.ServiceSpec) {
 	}
 }
 
-// nodePort is the node port that the super cluster gave to a port; 0 if it is new.
+// nodePort returns the node port that the super cluster allocated for a port; 0
+// if the port is new.
 func nodePort(ports []corev1.ServicePort, of corev1.ServicePort) int32 {
 	for _, p := range ports {
 		if p.Port == of.Port && p.Protocol == of.Protocol {
@@ -143,7 +153,8 @@ func nodePort(ports []corev1.ServicePort, of corev1.ServicePort) int32 {
 	return 0
 }
 
-// serviceStatus shows the tenant the status of the copy. Only a load balancer may have addresses.
+// serviceStatus copies the status of the copy. Only a load balancer may have
+// addresses.
 func serviceStatus(v kinds.View, tenant, super *corev1.Service) {
 	tenant.Status = corev1.ServiceStatus{Conditions: toldConditions(v, tenant, super, super.Status.Conditions)}
 	if tenant.Spec.Type == corev1.ServiceTypeLoadBalancer {

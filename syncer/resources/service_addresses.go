@@ -13,8 +13,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// setAddresses requests the addresses that the tenant sees. A tenant without a part of the super cluster's addresses gets others.
-// A tenant's apiserver may return anything, including fields that no apiserver would store.
+// setAddresses requests the addresses of the tenant's Service. A tenant without
+// a range of the super cluster's addresses gets others. A tenant's apiserver
+// may return anything, including fields that no apiserver would store.
 func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	switch {
 	case spec.Type == corev1.ServiceTypeExternalName:
@@ -29,7 +30,7 @@ func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	named := spec.ClusterIPs
 	switch {
 	case len(named) == 0 && spec.ClusterIP == "":
-		return fmt.Errorf("it has no address yet; it needs one of this cluster's, which are in %s", t.ServiceCIDR)
+		return fmt.Errorf("it has no address yet; it needs one of this cluster's range %s", t.ServiceCIDR)
 	case len(named) == 0:
 		named = []string{spec.ClusterIP}
 	case named[0] != spec.ClusterIP:
@@ -53,25 +54,27 @@ func checkHeadless(spec *corev1.ServiceSpec) error {
 	return nil
 }
 
-// ownAddresses returns addresses in canonical form if all are in the tenant's part. A ServiceCIDR that the tenant made itself can
-// contain any address, including another tenant's.
+// ownAddresses returns addresses in canonical form if all are in the tenant's
+// range. A ServiceCIDR that the tenant created itself can contain any address,
+// including another tenant's.
 func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
 	addresses := slices.Clone(texts)
 	for i, text := range texts {
 		ip, err := netip.ParseAddr(text)
 		if err != nil || !own.Contains(ip) {
-			return nil, fmt.Errorf("its address %s is not one of this cluster's, which are in %s; "+
-				"make the Service again with one of these, or without", text, own)
+			return nil, fmt.Errorf("its address %s is not in this cluster's range %s; "+
+				"recreate the Service with one of these, or without", text, own)
 		}
 		addresses[i] = ip.String()
 	}
 	return addresses, nil
 }
 
-// givenReserved reports whether the super cluster chose an address for a copy that its
-// policy keeps for others. A copy that names an address of the tenant's part meets this
-// only in the moment after its namespace was told of the part. A policy that failed,
-// instead of deciding, gives another reason than Forbidden.
+// givenReserved reports whether the super cluster chose an address for a copy
+// that its policy reserves for others. A copy with an address of the tenant's
+// range only gets this error right after its namespace was annotated with the
+// range. A policy that failed, instead of deciding, returns another reason than
+// Forbidden.
 func givenReserved(rejection error) bool {
 	const denied = "ValidatingAdmissionPolicy '" + names.ServiceAddressPolicy + "'"
 	return apierrors.IsForbidden(rejection) && strings.Contains(rejection.Error(), denied)

@@ -14,7 +14,8 @@ import (
 var errExternalIPs = errors.New("spec.externalIPs is not allowed, since it could draw the traffic of others; " +
 	"use a Service of type LoadBalancer")
 
-// checkService rejects a service that asks for what its tenant's policy does not allow.
+// checkService rejects a service with fields that its tenant's policy does not
+// allow.
 func checkService(policy tenancyv1alpha1.TenantPolicy, spec *corev1.ServiceSpec) error {
 	class := ptr.Deref(spec.LoadBalancerClass, "")
 	switch {
@@ -23,7 +24,7 @@ func checkService(policy tenancyv1alpha1.TenantPolicy, spec *corev1.ServiceSpec)
 	case spec.LoadBalancerIP != "" && !inCIDRs(policy.LoadBalancerCIDRs, spec.LoadBalancerIP):
 		return fmt.Errorf("spec.loadBalancerIP %q is not allowed; the load balancer chooses its address", spec.LoadBalancerIP)
 	case class != "" && !slices.Contains(policy.LoadBalancerClasses, class):
-		return fmt.Errorf("spec.loadBalancerClass %q is not offered; the default load balancer is taken without one", class)
+		return fmt.Errorf("spec.loadBalancerClass %q is not offered; omit it for the default load balancer", class)
 	}
 	return nil
 }

@@ -11,9 +11,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ServiceAccount flows down as a name that pods can run under, with the secrets for registries. It has no rights in the super
-// cluster and its token is never mounted: a tenant's pod talks to the tenant's apiserver, with tokens of that. The one that the
-// super cluster makes in every namespace is adopted. Any other existing account is the platform's, and may have rights.
+// ServiceAccount is synced down as a name that pods can run under, with its
+// image pull secrets. It has no permissions in the super cluster and its token
+// is never mounted: a tenant's pod uses the tenant's apiserver, with its
+// tokens. The account that the super cluster creates in every namespace is
+// adopted. Any other existing account is the platform's, and may have
+// permissions.
 func ServiceAccount() kinds.Flow {
 	return kinds.Down[*corev1.ServiceAccount]{
 		Name:       "ServiceAccount",
@@ -26,7 +29,8 @@ func ServiceAccount() kinds.Flow {
 	}
 }
 
-// defaultAccount is the service account that Kubernetes makes in each namespace, and that pods without one run under.
+// defaultAccount is the service account that Kubernetes creates in each
+// namespace, and the default for pods.
 const defaultAccount = "default"
 
 func desiredServiceAccount(_ kinds.View, tenant *corev1.ServiceAccount) (*corev1.ServiceAccount, error) {
@@ -40,7 +44,8 @@ func desiredServiceAccount(_ kinds.View, tenant *corev1.ServiceAccount) (*corev1
 	return super, nil
 }
 
-// secretNames is what a copy notes of the secrets that came from the tenant.
+// secretNames returns the value of the annotation that lists the tenant's
+// secrets.
 func secretNames(secrets []corev1.LocalObjectReference) string {
 	all := make([]string, len(secrets))
 	for i, s := range secrets {
@@ -49,7 +54,8 @@ func secretNames(secrets []corev1.LocalObjectReference) string {
 	return strings.Join(all, ",")
 }
 
-// mergeServiceAccount takes the tenant's secrets, and leaves alone those that the super cluster added to the account.
+// mergeServiceAccount merges the tenant's secrets, and keeps those that the
+// super cluster added to the account.
 func mergeServiceAccount(super, desired *corev1.ServiceAccount) {
 	super.AutomountServiceAccountToken = desired.AutomountServiceAccountToken
 	came := strings.Split(super.Annotations[names.Values], ",")
@@ -64,7 +70,8 @@ func mergeServiceAccount(super, desired *corev1.ServiceAccount) {
 	delete(super.Annotations, names.Values)
 }
 
-// serviceAccountReferences are the secrets for registries, without which images are pulled by anybody's right.
+// serviceAccountReferences returns the image pull secrets. They are not
+// required: without them, images are pulled anonymously.
 func serviceAccountReferences(account *corev1.ServiceAccount) []kinds.Reference {
 	var refs references
 	for _, s := range account.ImagePullSecrets {

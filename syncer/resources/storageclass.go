@@ -6,9 +6,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// StorageClass is shown to the tenants that may claim volumes of it: what becomes of a volume, when it is bound, whether it
-// can grow, and where it can be. Parameters and mount options stay in the super cluster, since drivers are told there which
-// secrets to use, and nobody in the tenant provisions.
+// StorageClass is synced up to the tenants that may claim volumes of it: the
+// reclaim policy, the binding mode, whether volumes can be expanded, and their
+// topology. Parameters and mount options are not synced up, since they can name
+// secrets, and tenants do not provision volumes.
 func StorageClass() kinds.Flow {
 	return class("StorageClass", &storagev1.StorageClass{}, &storagev1.StorageClassList{},
 		func(to, from *storagev1.StorageClass) {

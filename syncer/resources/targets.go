@@ -10,25 +10,28 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// maxNamedTargets is how many addresses a rejection names.
+// maxNamedTargets is the maximum number of addresses in a rejection.
 const maxNamedTargets = 5
 
-// targets decides to which addresses the endpoints that a tenant writes may lead: to the tenant's own pods, to its own apiserver,
-// and to the networks that its policy allows. Nodes, load balancers and Ingress controllers of the super cluster reach more than
-// that, which a tenant must not open to others (CVE-2021-25740).
+// targets decides to which addresses the endpoints of a tenant may direct
+// traffic: to the tenant's own pods, to its own apiserver, and to the networks
+// that its policy allows. Nodes, load balancers and Ingress controllers of the
+// super cluster can reach other addresses, which a tenant must not expose
+// (CVE-2021-25740).
 type targets struct {
 	view kinds.View
 	// omitted are the addresses that are not allowed.
 	omitted []string
 }
 
-// port is a port that endpoints lead to; number is nil for all ports.
+// port is a port of endpoints; number is nil for all ports.
 type port struct {
 	protocol corev1.Protocol
 	number   *int32
 }
 
-// allows reports whether endpoints with these ports may lead to an address, and records the address if not.
+// allows reports whether endpoints with these ports may have an address, and
+// records the address if not.
 func (t *targets) allows(address string, ports []port) bool {
 	if t.view.RunsAt(address) || inCIDRs(t.view.Tenant.Policy.EndpointCIDRs, address) || t.isApiserver(address, ports) {
 		return true
@@ -37,7 +40,8 @@ func (t *targets) allows(address string, ports []port) bool {
 	return false
 }
 
-// isApiserver reports whether ports of an address are the port of the tenant's own apiserver, and no other.
+// isApiserver reports whether ports of an address are the port of the tenant's
+// own apiserver, and no other.
 func (t *targets) isApiserver(address string, ports []port) bool {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || len(ports) == 0 {
@@ -52,7 +56,7 @@ func (t *targets) isApiserver(address string, ports []port) bool {
 	return true
 }
 
-// err returns an error that names the addresses which are not allowed; nil if all are.
+// err returns an error with the addresses that are not allowed; nil if all are.
 func (t *targets) err() error {
 	if len(t.omitted) == 0 {
 		return nil

@@ -6,8 +6,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// VolumeAttributesClass is shown to the tenants that may ask for it. Its parameters are what one chooses by, such as a
-// throughput, and name no secret.
+// VolumeAttributesClass is synced up to the tenants that may use it. Its
+// parameters are what users choose it for, such as a throughput, and contain no
+// secrets.
 func VolumeAttributesClass() kinds.Flow {
 	return class("VolumeAttributesClass", &storagev1.VolumeAttributesClass{}, &storagev1.VolumeAttributesClassList{},
 		func(to, from *storagev1.VolumeAttributesClass) {
