@@ -28,7 +28,7 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=tenant, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/security.md
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/security.md README.md docs/admins
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
@@ -93,7 +93,8 @@ conformance-suite: node ## Build Kubernetes' conformance suite and its images in
 		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the document of the metrics
+generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functions, CRDs, RBAC roles and the document of the metrics
+	go run ./hack/kinds .
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager

@@ -75,6 +75,9 @@ type Environment struct {
 	// permissions of the syncer's service account; a plugin that needs more has
 	// to bind a role of its own to that account.
 	Client client.Client
+	// Kinds are the built-in kinds that tenants declare. Their copies can be
+	// validated.
+	Kinds []Kind
 	// Retry requeues the rejected objects of a tenant, by its cluster key,
 	// after a change that may allow them. It returns at once.
 	Retry func(tenant string)
@@ -86,6 +89,16 @@ type Environment struct {
 	Logger logr.Logger
 	// Registerer registers the plugin's metrics.
 	Registerer prometheus.Registerer
+}
+
+// Kind is a built-in kind that tenants declare.
+type Kind struct {
+	schema.GroupVersionKind
+	// Resource is the resource of the kind.
+	Resource schema.GroupResource
+	// Object is an empty object of the type in the cache, which must not be
+	// changed: a PartialObjectMetadata if the cache has only metadata.
+	Object client.Object
 }
 
 // Tenant identifies the tenant of an object.

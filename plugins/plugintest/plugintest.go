@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -109,7 +112,8 @@ func (c Case) make() (plugins.Validator, error) {
 		return nil, fmt.Errorf("register the plugin: %w", err)
 	}
 	v, err := c.Registration.InitFn(plugins.Environment{
-		Cache: c.Cache, Client: c.Client, Logger: logr.Discard(), Registerer: prometheus.NewRegistry(),
+		Cache: c.Cache, Client: c.Client, Kinds: []plugins.Kind{KindOf(c.Kind, c.Object)},
+		Logger: logr.Discard(), Registerer: prometheus.NewRegistry(),
 		Retry: func(string) {}, Serves: func(string) bool { return true },
 	})
 	if err == nil && v == nil {
@@ -119,6 +123,17 @@ func (c Case) make() (plugins.Validator, error) {
 		return nil, fmt.Errorf("InitFn: %w", err)
 	}
 	return v, nil
+}
+
+// KindOf returns a kind as a syncer describes it to plugins. Its cache holds
+// objects of the type of obj.
+func KindOf(kind schema.GroupVersionKind, obj client.Object) plugins.Kind {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	empty := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	if metadata, ok := empty.(*metav1.PartialObjectMetadata); ok {
+		metadata.SetGroupVersionKind(kind)
+	}
+	return plugins.Kind{GroupVersionKind: kind, Resource: resource.GroupResource(), Object: empty}
 }
 
 // request returns a request for a new copy with that name; empty for the name

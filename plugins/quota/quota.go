@@ -16,9 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
@@ -76,12 +74,8 @@ func (q *Quota) Registration() plugins.Registration {
 
 func (q *Quota) init(env plugins.Environment) error {
 	q.env = env
-	for _, k := range kinds() {
-		gvk, err := apiutil.GVKForObject(k.object, clientgoscheme.Scheme)
-		if err != nil {
-			return fmt.Errorf("find the kind of %T: %w", k.object, err)
-		}
-		q.kinds[gvk.GroupKind()] = k
+	for _, k := range env.Kinds {
+		q.kinds[k.GroupKind()] = countedKind(k)
 	}
 	var err error
 	q.metrics, err = newMetrics(env.Registerer)
@@ -176,7 +170,7 @@ func (q *Quota) Usage(r plugins.Request) (used, hard corev1.ResourceList, err er
 	_, id := q.identify(r)
 	has, _, _ := q.ledger.without(r.Tenant.Key, id, "")
 	used = only(corev1.ResourceList{}, t.limits.hard)
-	for _, name := range plain() {
+	for _, name := range q.plain() {
 		used[name] = resource.Quantity{}
 	}
 	maps.Copy(used, has)

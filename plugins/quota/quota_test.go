@@ -222,7 +222,7 @@ func TestWhatIsAssumedIsReviewed(t *testing.T) {
 
 func TestBeforeAllIsCountedNothingIsAllowed(t *testing.T) {
 	q := New()
-	err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry()})
+	err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry(), Kinds: declared()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var red = plugins.Tenant{Key: "red", Name: "red", Namespace: "team", UID: "red-u
 func limited(t *testing.T, spec *tenancyv1alpha1.QuotaSpec) (*Quota, toolscache.ResourceEventHandler) {
 	t.Helper()
 	q := New()
-	if err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry(), Cache: classesOf()}); err != nil {
+	if err := q.init(plugins.Environment{Registerer: prometheus.NewRegistry(), Cache: classesOf(), Kinds: declared()}); err != nil {
 		t.Fatal(err)
 	}
 	q.know(virtualCluster(spec))

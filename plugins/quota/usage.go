@@ -5,55 +5,49 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
-// A kind is what of a tenant's is counted, and how.
+// kind is a counted kind.
 type kind struct {
 	object client.Object
 	// count is the name of the number of its objects.
 	count corev1.ResourceName
-	// usage is what one object takes beside that; nil for nothing.
+	// usage returns what one object uses beside that; nil for nothing.
 	usage func(obj client.Object, now time.Time) corev1.ResourceList
 }
 
-// kinds are all that are counted.
-func kinds() []kind {
-	return []kind{
-		{&corev1.Pod{}, "count/pods", podUsage},
-		{&corev1.PersistentVolumeClaim{}, "count/persistentvolumeclaims", claimUsage},
-		{&corev1.Service{}, "count/services", serviceUsage},
-		{metadataOf("ConfigMap"), "count/configmaps", always(corev1.ResourceConfigMaps)},
-		{metadataOf("Secret"), "count/secrets", always(corev1.ResourceSecrets)},
-		{&corev1.ServiceAccount{}, "count/serviceaccounts", nil},
-		{&corev1.Namespace{}, "count/namespaces", nil},
-		{&networkingv1.Ingress{}, "count/ingresses.networking.k8s.io", nil},
-		{&networkingv1.NetworkPolicy{}, "count/networkpolicies.networking.k8s.io", nil},
-		{&policyv1.PodDisruptionBudget{}, "count/poddisruptionbudgets.policy", nil},
-		{&corev1.Endpoints{}, "count/endpoints", nil}, //nolint:staticcheck // deprecated, and old clients still write them
-		{&discoveryv1.EndpointSlice{}, "count/endpointslices.discovery.k8s.io", nil},
-		{&resourcev1.ResourceClaim{}, "count/resourceclaims.resource.k8s.io", nil},
-		{&resourcev1.ResourceClaimTemplate{}, "count/resourceclaimtemplates.resource.k8s.io", nil},
+// countedKind returns how a kind is counted: by the number of its objects and,
+// for some core kinds, by what the objects use.
+func countedKind(k plugins.Kind) kind {
+	counted := kind{object: k.Object, count: corev1.ResourceName("count/" + k.Resource.String())}
+	if k.Group == corev1.GroupName {
+		counted.usage = usages()[k.Kind]
+	}
+	return counted
+}
+
+// usages returns what objects of core kinds use beside their number.
+func usages() map[string]func(client.Object, time.Time) corev1.ResourceList {
+	return map[string]func(client.Object, time.Time) corev1.ResourceList{
+		"Pod":                   podUsage,
+		"PersistentVolumeClaim": claimUsage,
+		"Service":               serviceUsage,
+		"ConfigMap":             always(corev1.ResourceConfigMaps),
+		"Secret":                always(corev1.ResourceSecrets),
 	}
 }
 
-// metadataOf returns an empty object of a core kind whose objects are counted by their metadata: the cache does not hold their contents.
-func metadataOf(kind string) client.Object {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: kind}}
-}
-
-// plain are the resources that are counted whatever classes and devices there are.
-func plain() []corev1.ResourceName {
-	counts := make([]corev1.ResourceName, 0, len(kinds()))
-	for _, k := range kinds() {
+// plain returns the resources that are counted whatever classes and devices
+// there are.
+func (q *Quota) plain() []corev1.ResourceName {
+	counts := make([]corev1.ResourceName, 0, len(q.kinds))
+	for _, k := range q.kinds {
 		counts = append(counts, k.count)
 	}
 	return append(counts,
@@ -65,7 +59,7 @@ func plain() []corev1.ResourceName {
 	)
 }
 
-// usageOf is all that one object takes.
+// usageOf returns all that one object uses.
 func (k kind) usageOf(obj client.Object, now time.Time) corev1.ResourceList {
 	used := corev1.ResourceList{}
 	if k.usage != nil {
@@ -81,8 +75,9 @@ func always(name corev1.ResourceName) func(client.Object, time.Time) corev1.Reso
 	return func(client.Object, time.Time) corev1.ResourceList { return corev1.ResourceList{name: one()} }
 }
 
-// podUsage is what a pod takes while it runs or may come to run: the most that its containers need at a time, with its overhead, and
-// while it is resized the more of what it has and what it is to have.
+// podUsage returns what a pod uses until it has ended: the most that its
+// containers need at a time, with its overhead. While it is resized, it uses the
+// larger of the current and the desired resources.
 func podUsage(obj client.Object, now time.Time) corev1.ResourceList {
 	pod := obj.(*corev1.Pod)
 	if !holdsResources(pod, now) {
@@ -107,12 +102,13 @@ func podUsage(obj client.Object, now time.Time) corev1.ResourceList {
 	return used
 }
 
-// isBasic says whether every node has a resource.
+// isBasic reports whether every node has a resource.
 func isBasic(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage
 }
 
-// holdsResources says whether a pod has not ended, and should not have.
+// holdsResources reports whether a pod has not ended and its grace period has
+// not expired.
 func holdsResources(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false
@@ -121,7 +117,8 @@ func holdsResources(pod *corev1.Pod, now time.Time) bool {
 	return end.IsZero() || !now.After(end)
 }
 
-// endOf is when an object that is being deleted holds nothing any more, even if its node does not answer; zero if it is not.
+// endOf returns the end of the grace period of an object that is being deleted,
+// after which it holds nothing even if its node does not respond; otherwise zero.
 func endOf(obj client.Object) time.Time {
 	deleted, grace := obj.GetDeletionTimestamp(), obj.GetDeletionGracePeriodSeconds()
 	if deleted == nil || grace == nil {
@@ -130,7 +127,8 @@ func endOf(obj client.Object) time.Time {
 	return deleted.Add(time.Duration(*grace) * time.Second)
 }
 
-// claimUsage is what a claim takes: what it asks for or, while it grows, what it has been promised.
+// claimUsage returns what a claim uses: its request or, while it is expanded, the
+// larger allocated size.
 func claimUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	claim := obj.(*corev1.PersistentVolumeClaim)
 	used := corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: one()}
@@ -147,7 +145,7 @@ func claimUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	return used
 }
 
-// serviceUsage counts a service, its load balancer, and the ports that it takes of every node.
+// serviceUsage counts a service, its load balancer, and its node ports.
 func serviceUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	service := obj.(*corev1.Service)
 	used := corev1.ResourceList{corev1.ResourceServices: one()}
@@ -160,7 +158,8 @@ func serviceUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	return used
 }
 
-// nodePorts is how many ports of every node a service takes: all of its own, unless it asks for none; then those that it names.
+// nodePorts returns the number of node ports of a service: one for each port or,
+// if it disables their allocation, those that it names.
 func nodePorts(spec *corev1.ServiceSpec) int64 {
 	switch {
 	case spec.Type != corev1.ServiceTypeNodePort && spec.Type != corev1.ServiceTypeLoadBalancer:
@@ -177,7 +176,7 @@ func nodePorts(spec *corev1.ServiceSpec) int64 {
 	return named
 }
 
-// classOf is the priority class of a pod; empty for what has none.
+// classOf returns the priority class of a pod; empty for other objects.
 func classOf(obj client.Object) string {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return pod.Spec.PriorityClassName

@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -38,11 +41,25 @@ func podOf(containers ...corev1.Container) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: containers}}
 }
 
+// declared returns kinds as the syncer describes them: of ConfigMaps and Secrets
+// it caches metadata.
+func declared() []plugins.Kind {
+	core := corev1.SchemeGroupVersion
+	return []plugins.Kind{
+		plugintest.KindOf(core.WithKind("Pod"), &corev1.Pod{}),
+		plugintest.KindOf(core.WithKind("PersistentVolumeClaim"), &corev1.PersistentVolumeClaim{}),
+		plugintest.KindOf(core.WithKind("Service"), &corev1.Service{}),
+		plugintest.KindOf(core.WithKind("ConfigMap"), &metav1.PartialObjectMetadata{}),
+		plugintest.KindOf(core.WithKind("Secret"), &metav1.PartialObjectMetadata{}),
+		plugintest.KindOf(core.WithKind("Namespace"), &corev1.Namespace{}),
+	}
+}
+
 func usageIn(t *testing.T, count corev1.ResourceName, obj client.Object) map[string]string {
 	t.Helper()
-	for _, k := range kinds() {
-		if k.count == count {
-			return texts(k.usageOf(obj, now))
+	for _, k := range declared() {
+		if counted := countedKind(k); counted.count == count {
+			return texts(counted.usageOf(obj, now))
 		}
 	}
 	t.Fatalf("%s is not counted", count)

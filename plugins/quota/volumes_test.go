@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
 // shelf is a cache of fixed objects.
@@ -58,7 +59,7 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	q := New()
 	q.env.Cache = &shelf{client: there}
 	q.know(virtualCluster(hard("requests.storage", "10Gi")))
-	claims := q.countingHandler(ctx, kind{&corev1.PersistentVolumeClaim{}, "count/persistentvolumeclaims", claimUsage})
+	claims := q.countingHandler(ctx, countedKind(plugintest.KindOf(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim)))
 	counts := func(when, want string) {
 		t.Helper()
 		used, _ := q.ledger.usedBy(red.Key, "")

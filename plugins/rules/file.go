@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
 // document is the content of a file of rules: the same list as in spec.quota.
@@ -19,7 +20,7 @@ type document struct {
 // read compiles the rules of a file; none if file is empty. No apiserver has
 // validated them, so it rejects everything that an apiserver would reject in a
 // VirtualCluster.
-func read(file string) (*set, error) {
+func read(file string, kinds []plugins.Kind) (*set, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -36,16 +37,15 @@ func read(file string) (*set, error) {
 	}
 	at := field.NewPath("rules")
 	compiled, wrong := compile(content.Rules, at)
-	if err := append(validate(content.Rules, at), wrong...).ToAggregate(); err != nil {
+	if err := append(validate(content.Rules, at, kinds), wrong...).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("file %s: %w", file, err)
 	}
 	return compiled, nil
 }
 
 // validate returns an error for each missing field and unknown kind.
-func validate(rules []tenancyv1alpha1.QuotaRule, at *field.Path) field.ErrorList {
+func validate(rules []tenancyv1alpha1.QuotaRule, at *field.Path, kinds []plugins.Kind) field.ErrorList {
 	var wrong field.ErrorList
-	known := kinds()
 	names := make([]string, 0, len(rules))
 	for i, r := range rules {
 		here := at.Index(i)
@@ -63,7 +63,7 @@ func validate(rules []tenancyv1alpha1.QuotaRule, at *field.Path) field.ErrorList
 			wrong = append(wrong, field.Required(here.Child("kinds"), "such as Pod"))
 		}
 		for _, kind := range r.Kinds {
-			if _, ok := known[kind]; !ok {
+			if !slices.ContainsFunc(kinds, func(k plugins.Kind) bool { return k.Kind == string(kind) }) {
 				wrong = append(wrong, field.Invalid(here.Child("kinds"), kind, "rules cannot be about this kind"))
 			}
 		}

@@ -5,6 +5,8 @@ package rules
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +36,9 @@ type Usage func(plugins.Request) (used, hard corev1.ResourceList, err error)
 type Rules struct {
 	env   plugins.Environment
 	usage Usage
+	// kinds are the kinds that rules can be about, by the names that rules have
+	// for them.
+	kinds map[schema.GroupKind]tenancyv1alpha1.QuotaKind
 	// common are the rules of all tenants.
 	common *set
 	locks  plugins.TenantLocks
@@ -57,7 +62,7 @@ type compiled struct {
 // apply to all tenants.
 func Registration(usage Usage, file string) plugins.Registration {
 	return plugins.Registration{ID: ID, InitFn: func(env plugins.Environment) (plugins.Validator, error) {
-		common, err := read(file)
+		common, err := read(file, env.Kinds)
 		if err != nil {
 			return nil, fmt.Errorf("read the rules of all tenants: %w", err)
 		}
@@ -66,9 +71,14 @@ func Registration(usage Usage, file string) plugins.Registration {
 }
 
 func newRules(env plugins.Environment, usage Usage, common *set) *Rules {
+	kinds := make(map[schema.GroupKind]tenancyv1alpha1.QuotaKind, len(env.Kinds))
+	for _, k := range env.Kinds {
+		kinds[k.GroupKind()] = tenancyv1alpha1.QuotaKind(k.Kind)
+	}
 	return &Rules{
 		env:    env,
 		usage:  usage,
+		kinds:  kinds,
 		common: common,
 		changed: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](retryFirst, retryMost)),
@@ -80,13 +90,7 @@ func newRules(env plugins.Environment, usage Usage, common *set) *Rules {
 func (*Rules) Name() string { return ID }
 
 // Kinds returns the kinds that rules can be about.
-func (*Rules) Kinds() []schema.GroupKind {
-	all := make([]schema.GroupKind, 0, len(kinds()))
-	for _, kind := range kinds() {
-		all = append(all, kind)
-	}
-	return all
-}
+func (r *Rules) Kinds() []schema.GroupKind { return slices.Collect(maps.Keys(r.kinds)) }
 
 // Locker returns the lock of a tenant.
 func (r *Rules) Locker(tenant string) plugins.Locker { return r.locks.Of(tenant) }
@@ -98,14 +102,14 @@ func (r *Rules) Validate(ctx context.Context, request plugins.Request) error {
 	if err != nil {
 		return err
 	}
-	own := r.ownOf(vc).set
-	if !r.common.concerns(request.Kind) && !own.concerns(request.Kind) {
+	own, kind := r.ownOf(vc).set, r.kinds[request.Kind.GroupKind()]
+	if !r.common.concerns(kind) && !own.concerns(kind) {
 		return nil
 	}
 	variables := r.variables(request, vc)
 	budget := &expression.Budget{}
 	for _, s := range []*set{r.common, own} {
-		if err := s.check(ctx, request.Kind, variables, budget); err != nil {
+		if err := s.check(ctx, kind, variables, budget); err != nil {
 			return err
 		}
 	}

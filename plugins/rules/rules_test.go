@@ -19,6 +19,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
 var red = plugins.Tenant{Key: "red", Name: "red", Namespace: "team", UID: "red-uid"}
@@ -60,9 +61,14 @@ func uncounted(plugins.Request) (used, hard corev1.ResourceList, err error) {
 	return nil, nil, errors.New("usage is not counted")
 }
 
+// pods returns the kinds that tenants declare in these tests.
+func pods() []plugins.Kind {
+	return []plugins.Kind{plugintest.KindOf(corev1.SchemeGroupVersion.WithKind("Pod"), &corev1.Pod{})}
+}
+
 func rulesFor(t *testing.T, usage Usage, common *set, rules ...tenancyv1alpha1.QuotaRule) *Rules {
 	t.Helper()
-	env := plugins.Environment{Client: clientOf(t, virtualCluster(rules...)), Logger: logr.Discard()}
+	env := plugins.Environment{Client: clientOf(t, virtualCluster(rules...)), Logger: logr.Discard(), Kinds: pods()}
 	return newRules(env, usage, common)
 }
 
@@ -152,7 +158,7 @@ func TestRulesForAllComeFirst(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	common, err := read(file)
+	common, err := read(file, pods())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +190,7 @@ func TestFile(t *testing.T) {
 			if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := read(file)
+			_, err := read(file, pods())
 			expect(t, err, tc.want)
 		})
 	}
@@ -238,7 +244,7 @@ func BenchmarkValidate(b *testing.B) {
 	request := podRequest()
 	s := r.ownOf(vc).set
 	for b.Loop() {
-		if err := s.check(b.Context(), request.Kind, r.variables(request, vc), &expression.Budget{}); err != nil {
+		if err := s.check(b.Context(), "Pod", r.variables(request, vc), &expression.Budget{}); err != nil {
 			b.Fatal(err)
 		}
 	}

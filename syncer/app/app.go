@@ -46,17 +46,13 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	agent, err := opts.agent()
+	flows, table, err := opts.kinds(scheme)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := opts.podRanges()
-	if err != nil {
-		return nil, err
-	}
-	flows := resources.All(agent, pods)
 	tenants := provider.New(scheme, provider.Options{
-		Objects: kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
+		ClusterScoped: clusterScoped(table),
+		Objects:       kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
 	})
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(flows), newCache
@@ -70,7 +66,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := clients.share(ctx, mgr.GetLocalManager(), tenants); err != nil {
 		return nil, err
 	}
-	gate, err := addValidation(mgr.GetLocalManager(), opts, metrics.gate)
+	gate, err := addValidation(mgr.GetLocalManager(), table, opts, metrics.gate)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +83,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	return mgr, clients.addReadiness(mgr.GetLocalManager(), opts, flows)
+	return mgr, clients.addReadiness(mgr.GetLocalManager(), opts, table)
 }
 
 // Run runs a syncer until ctx is done.

@@ -8,13 +8,28 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
+
+// Extensions are what a program adds to what the project has.
+type Extensions struct {
+	// Plugins are validators.
+	Plugins []plugins.Registration
+	// Kinds are built-in kinds of Kubernetes. Their names differ from those of the
+	// kinds that the project syncs.
+	Kinds []kinds.Flow
+}
 
 // NewCommand returns the vc-syncer command. A program with plugins of its own
 // calls it with their registrations.
 func NewCommand(own ...plugins.Registration) *cobra.Command {
+	return NewExtendedCommand(Extensions{Plugins: own})
+}
+
+// NewExtendedCommand returns the vc-syncer command with extensions.
+func NewExtendedCommand(own Extensions) *cobra.Command {
 	return newCommand(func(ctx context.Context, super *rest.Config, options Options) error {
-		options.Plugins = own
+		options.Extensions = own
 		return Run(ctx, super, options)
 	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/component"
-	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
@@ -70,8 +69,8 @@ type Options struct {
 	// Limits override [DefaultLimits] by resource. They apply to resources that
 	// a tenant's policy does not limit.
 	Limits map[string]int64
-	// Plugins are plugins of another program, in addition to the built-in ones.
-	Plugins []plugins.Registration
+	// Extensions are those of the program.
+	Extensions
 	// Registerer registers the syncer's metrics.
 	Registerer prometheus.Registerer
 }

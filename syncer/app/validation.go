@@ -8,13 +8,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
 // addValidation adds the gate of the validators to the manager, and the
 // condition that reports whether they enforce quotas.
-func addValidation(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
-	gate, err := newGate(mgr, opts, metrics)
+func addValidation(
+	mgr manager.Manager, table []*kinds.Kind, opts Options, metrics *validation.Metrics,
+) (*validation.Gate, error) {
+	gate, err := newGate(mgr, table, opts, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +26,9 @@ func addValidation(mgr manager.Manager, opts Options, metrics *validation.Metric
 
 // newGate returns the gate of the selected validators, and adds their runnables
 // to the manager; nil if validation is disabled.
-func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*validation.Gate, error) {
+func newGate(
+	mgr manager.Manager, table []*kinds.Kind, opts Options, metrics *validation.Metrics,
+) (*validation.Gate, error) {
 	if !opts.QuotaValidation {
 		return nil, nil
 	}
@@ -34,6 +39,7 @@ func newGate(mgr manager.Manager, opts Options, metrics *validation.Metrics) (*v
 	gate, err := validation.New(mgr.GetScheme(), chosen, plugins.Environment{
 		Cache:      mgr.GetCache(),
 		Client:     mgr.GetClient(),
+		Kinds:      validated(table),
 		Logger:     mgr.GetLogger().WithName("validation"),
 		Registerer: opts.Registerer,
 	}, validation.Options{

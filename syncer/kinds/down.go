@@ -15,6 +15,13 @@ type Down[T client.Object] struct {
 	// Object is an empty object, List an empty list.
 	Object T
 	List   client.ObjectList
+	// Summary says in a few words how objects of the kind are synced. It becomes
+	// the kind's row in README.md.
+	Summary string
+	// ClusterScoped is set for a kind without namespaces.
+	ClusterScoped bool
+	// Optional is set for a kind that spec.sync.kinds can turn off.
+	Optional bool
 	// Selector selects the objects to sync by labels, on both sides; nil
 	// selects all. An object that it does not select is neither an object of
 	// the tenant nor a copy.
@@ -115,6 +122,7 @@ type Down[T client.Object] struct {
 func (d Down[T]) Erase() *Kind {
 	return &Kind{
 		Name: d.Name, Object: d.Object, List: d.List, selector: d.Selector,
+		Summary: d.Summary, ClusterScoped: d.ClusterScoped, Optional: d.Optional,
 		metadataOnly: d.OnDemand && d.Skip == nil && d.References == nil && d.Back == nil && d.Status == nil && d.Mirror == nil,
 		Down: &Down[client.Object]{
 			Name: d.Name, Object: d.Object, List: d.List, Selector: d.Selector,

@@ -61,8 +61,12 @@ type Kind struct {
 	// Object is an empty object, List an empty list. They must not be changed.
 	Object client.Object
 	List   client.ObjectList
-	Down   *Down[client.Object]
-	Up     *Up[client.Object]
+	// Summary, ClusterScoped and Optional are those of the declaration.
+	Summary                 string
+	ClusterScoped, Optional bool
+
+	Down *Down[client.Object]
+	Up   *Up[client.Object]
 
 	// selector selects the objects to sync; nil selects all.
 	selector labels.Selector

@@ -11,6 +11,9 @@ type Up[T client.Object] struct {
 	// Object is an empty object, List an empty list.
 	Object T
 	List   client.ObjectList
+	// Summary, ClusterScoped and Optional are as for [Down].
+	Summary                 string
+	ClusterScoped, Optional bool
 
 	// Desired returns the desired object of the tenant: a new object with its
 	// name and namespace, or nil if the tenant should not have it.
@@ -45,6 +48,7 @@ type Up[T client.Object] struct {
 func (u Up[T]) Erase() *Kind {
 	return &Kind{
 		Name: u.Name, Object: u.Object, List: u.List,
+		Summary: u.Summary, ClusterScoped: u.ClusterScoped, Optional: u.Optional,
 		Up: &Up[client.Object]{
 			Name: u.Name, Object: u.Object, List: u.List,
 			Desired: func(v View, super client.Object) client.Object { return objectOrNil(u.Desired(v, super.(T))) },

@@ -3,23 +3,23 @@ package provider
 import (
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// clusterScoped are the built-in kinds without a namespace that tenants are asked for.
-var clusterScoped = sets.New("Namespace", "Node", "PersistentVolume", "StorageClass", "VolumeAttributesClass", "CSIDriver",
-	"PriorityClass", "IngressClass", "RuntimeClass", "DeviceClass", "CustomResourceDefinition")
-
-// staticMapper maps the built-in kinds without asking any server: a mapper that discovers would hang with a tenant that
-// hangs, and would keep the same table for each.
-func staticMapper(scheme *runtime.Scheme) meta.RESTMapper {
+// staticMapper maps the built-in kinds without asking any server: a mapper that
+// discovers would hang with a tenant that hangs, and would keep the same table
+// for each. All kinds but the given ones have namespaces.
+func staticMapper(scheme *runtime.Scheme, clusterScoped []schema.GroupKind) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
+	withoutNamespace := sets.New(clusterScoped...).Insert(
+		schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"})
 	for gvk := range scheme.AllKnownTypes() {
 		scope := meta.RESTScopeNamespace
-		if clusterScoped.Has(gvk.Kind) {
+		if withoutNamespace.Has(gvk.GroupKind()) {
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(gvk, scope)

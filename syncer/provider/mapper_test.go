@@ -3,20 +3,37 @@ package provider
 import (
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
-// builtinMapper maps what client-go knows.
+// builtinMapper maps the kinds that client-go knows, with the scopes of those
+// that are synced.
 func builtinMapper(t *testing.T) meta.RESTMapper {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := kinds.Table(resources.All(resources.Agent{}, nil), scheme)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return staticMapper(scheme)
+	var clusterScoped []schema.GroupKind
+	for _, k := range table {
+		if k.ClusterScoped {
+			clusterScoped = append(clusterScoped, k.GVK.GroupKind())
+		}
+	}
+	return staticMapper(scheme, clusterScoped)
 }
 
 // TestBuiltinKinds: the paths that the API documents (Kubernetes API reference), of the kinds whose plural or scope is not plain.
@@ -45,6 +62,7 @@ func TestBuiltinKinds(t *testing.T) {
 		{"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", meta.RESTScopeNameRoot},
 		{"resource.k8s.io", "v1", "DeviceClass", "deviceclasses", meta.RESTScopeNameRoot},
 		{"resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", meta.RESTScopeNameNamespace},
+		{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", meta.RESTScopeNameRoot},
 		{"resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", meta.RESTScopeNameNamespace},
 	} {
 		mapping, err := mapper.RESTMapping(schema.GroupKind{Group: tc.group, Kind: tc.kind}, tc.version)

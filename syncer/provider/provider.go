@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -67,6 +68,8 @@ type Provider struct {
 
 // Options configure a provider.
 type Options struct {
+	// ClusterScoped are the synced kinds without namespaces.
+	ClusterScoped []schema.GroupKind
 	// Objects are the cache options of kinds that are not cached completely.
 	Objects map[client.Object]cache.ByObject
 	// Prepare prepares the configuration of connections to tenants.
@@ -105,7 +108,7 @@ func New(scheme *runtime.Scheme, opts Options) *Provider {
 		memory:  opts.Memory,
 		objects: cachedObjects(opts.Objects),
 		metrics: opts.Metrics,
-		mapper:  staticMapper(scheme),
+		mapper:  staticMapper(scheme, opts.ClusterScoped),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		shared:  make(chan struct{}, 1),
 		started: make(chan struct{}),

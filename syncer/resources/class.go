@@ -24,7 +24,8 @@ func class[T client.Object](
 ) kinds.Up[T] {
 	return kinds.Up[T]{
 		Name: name, Object: object, List: list,
-		Class: true,
+		Summary:       "up, if they are [offered](docs/admins/sync.md#offer-classes)",
+		ClusterScoped: true, Optional: true, Class: true,
 		Desired: func(_ kinds.View, super T) T {
 			desired := object.DeepCopyObject().(T)
 			desired.SetName(super.GetName())

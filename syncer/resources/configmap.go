@@ -16,6 +16,7 @@ func ConfigMap() kinds.Flow {
 		Name:     "ConfigMap",
 		Object:   &corev1.ConfigMap{},
 		List:     &corev1.ConfigMapList{},
+		Summary:  "down, while a pod, an Ingress or a ServiceAccount refers to them",
 		OnDemand: true,
 		SuperKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 			key.Name = translate.SuperConfigMapName(key.Name)

@@ -35,6 +35,8 @@ func Endpoints() kinds.Flow {
 		Name:     "Endpoints",
 		Object:   &endpoints{},
 		List:     &endpointsList{},
+		Summary:  "down, if the tenant wrote them",
+		Optional: true,
 		Selector: without(endpointsManagedBy, selection.DoesNotExist),
 		Admit:    admitEndpoints,
 		Desired:  desiredEndpoints,

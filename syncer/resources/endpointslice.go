@@ -20,9 +20,11 @@ import (
 // in the tenant like a Service of type ExternalName.
 func EndpointSlice() kinds.Flow {
 	return kinds.Down[*discoveryv1.EndpointSlice]{
-		Name:   "EndpointSlice",
-		Object: &discoveryv1.EndpointSlice{},
-		List:   &discoveryv1.EndpointSliceList{},
+		Name:     "EndpointSlice",
+		Object:   &discoveryv1.EndpointSlice{},
+		List:     &discoveryv1.EndpointSliceList{},
+		Summary:  "down, if the tenant wrote them",
+		Optional: true,
 		Selector: without(discoveryv1.LabelManagedBy, selection.NotIn,
 			"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"),
 		Skip: func(v kinds.View, tenant *discoveryv1.EndpointSlice) bool {

@@ -20,11 +20,13 @@ const kubelet = "kubelet"
 // in the tenant by itself.
 func Event() kinds.Flow {
 	return kinds.Up[*corev1.Event]{
-		Name:    "Event",
-		Object:  &corev1.Event{},
-		List:    &corev1.EventList{},
-		Expires: true,
-		Desired: tenantEvent,
+		Name:     "Event",
+		Object:   &corev1.Event{},
+		List:     &corev1.EventList{},
+		Summary:  "up, with the tenant's names",
+		Optional: true,
+		Expires:  true,
+		Desired:  tenantEvent,
 		Merge: func(tenant, desired *corev1.Event) {
 			meta := tenant.ObjectMeta
 			*tenant = *desired

@@ -23,6 +23,8 @@ func Ingress() kinds.Flow {
 		Name:       ingressKind,
 		Object:     &networkingv1.Ingress{},
 		List:       &networkingv1.IngressList{},
+		Summary:    "down, if its class is offered; its addresses up",
+		Optional:   true,
 		Desired:    desiredIngress,
 		Merge:      mergeIngress,
 		References: ingressReferences,

@@ -26,9 +26,11 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // they protect its nodes.
 func Namespace() kinds.Flow {
 	return kinds.Down[*corev1.Namespace]{
-		Name:   "Namespace",
-		Object: &corev1.Namespace{},
-		List:   &corev1.NamespaceList{},
+		Name:          "Namespace",
+		Object:        &corev1.Namespace{},
+		List:          &corev1.NamespaceList{},
+		Summary:       "down, under a name that begins with the tenant's key",
+		ClusterScoped: true,
 		SuperKey: func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
 			return client.ObjectKey{Name: t.SuperNamespace(key.Name)}
 		},

@@ -20,12 +20,14 @@ const networkPolicyKind = "NetworkPolicy"
 // default, all except pods of other tenants.
 func NetworkPolicy(pods PodRanges) kinds.Flow {
 	return kinds.Down[*networkingv1.NetworkPolicy]{
-		Name:    networkPolicyKind,
-		Object:  &networkingv1.NetworkPolicy{},
-		List:    &networkingv1.NetworkPolicyList{},
-		Admit:   admitNetworkPolicy,
-		Desired: pods.desiredNetworkPolicy,
-		Merge:   func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
+		Name:     networkPolicyKind,
+		Object:   &networkingv1.NetworkPolicy{},
+		List:     &networkingv1.NetworkPolicyList{},
+		Summary:  "down, restricted to the tenant's namespaces; pods of other tenants are kept out by default",
+		Optional: true,
+		Admit:    admitNetworkPolicy,
+		Desired:  pods.desiredNetworkPolicy,
+		Merge:    func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
 		Own: []kinds.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},

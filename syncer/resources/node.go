@@ -23,11 +23,13 @@ type Agent struct {
 // the kubelet's, and the addresses that its pods show as their host's.
 func Node(agent Agent) kinds.Flow {
 	return kinds.Up[*corev1.Node]{
-		Name:    "Node",
-		Object:  &corev1.Node{},
-		List:    &corev1.NodeList{},
-		Node:    true,
-		Desired: agent.virtualNode,
+		Name:          "Node",
+		Object:        &corev1.Node{},
+		List:          &corev1.NodeList{},
+		Summary:       "up, as virtual nodes: those that run the tenant's pods",
+		ClusterScoped: true,
+		Node:          true,
+		Desired:       agent.virtualNode,
 		Merge: func(tenant, desired *corev1.Node) {
 			tenant.Labels = desired.Labels
 			tenant.Spec.Unschedulable, tenant.Spec.Taints = desired.Spec.Unschedulable, desired.Spec.Taints

@@ -35,12 +35,15 @@ const otherDriver = "super." + names.Domain
 // are not synced up.
 func PersistentVolume() kinds.Flow {
 	return kinds.Up[*corev1.PersistentVolume]{
-		Name:      "PersistentVolume",
-		Object:    &corev1.PersistentVolume{},
-		List:      &corev1.PersistentVolumeList{},
-		Namespace: claimNamespace,
-		Desired:   tenantVolume,
-		Merge:     mergeVolume,
+		Name:          "PersistentVolume",
+		Object:        &corev1.PersistentVolume{},
+		List:          &corev1.PersistentVolumeList{},
+		Summary:       "claims down; their volumes up",
+		ClusterScoped: true,
+		Optional:      true,
+		Namespace:     claimNamespace,
+		Desired:       tenantVolume,
+		Merge:         mergeVolume,
 		Replace: func(tenant, desired *corev1.PersistentVolume) bool {
 			return !semanticEqual(tenant.Spec.PersistentVolumeSource, desired.Spec.PersistentVolumeSource) ||
 				!semanticEqual(tenant.Spec.VolumeMode, desired.Spec.VolumeMode)

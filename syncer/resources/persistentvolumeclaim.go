@@ -23,6 +23,8 @@ func PersistentVolumeClaim() kinds.Flow {
 		Name:       claimKind.Kind,
 		Object:     &corev1.PersistentVolumeClaim{},
 		List:       &corev1.PersistentVolumeClaimList{},
+		Summary:    "claims down; their volumes up",
+		Optional:   true,
 		Admit:      admitVolumeClaim,
 		Desired:    desiredVolumeClaim,
 		Merge:      mergeVolumeClaim,

@@ -20,6 +20,7 @@ func Pod() kinds.Flow {
 		Name:       podKind.Kind,
 		Object:     &corev1.Pod{},
 		List:       &corev1.PodList{},
+		Summary:    "spec down on creation; node, status and deletion up",
 		Admit:      admitPod,
 		Desired:    desiredPod,
 		Merge:      mergePod,

@@ -13,11 +13,13 @@ import (
 // conflict.
 func PodDisruptionBudget() kinds.Flow {
 	return kinds.Down[*policyv1.PodDisruptionBudget]{
-		Name:    "PodDisruptionBudget",
-		Object:  &policyv1.PodDisruptionBudget{},
-		List:    &policyv1.PodDisruptionBudgetList{},
-		Desired: desiredBudget,
-		Merge:   func(super, desired *policyv1.PodDisruptionBudget) { super.Spec = desired.Spec },
+		Name:     "PodDisruptionBudget",
+		Object:   &policyv1.PodDisruptionBudget{},
+		List:     &policyv1.PodDisruptionBudgetList{},
+		Summary:  "down, so that drains respect it",
+		Optional: true,
+		Desired:  desiredBudget,
+		Merge:    func(super, desired *policyv1.PodDisruptionBudget) { super.Spec = desired.Spec },
 	}
 }
 

@@ -22,6 +22,8 @@ func ResourceClaim() kinds.Flow {
 		Name:     "ResourceClaim",
 		Object:   &resourcev1.ResourceClaim{},
 		List:     &resourcev1.ResourceClaimList{},
+		Summary:  "down, while a pod refers to them; the devices up",
+		Optional: true,
 		OnDemand: true,
 		Admit: func(v kinds.View, tenant *resourcev1.ResourceClaim) error {
 			return admitDevices(v, &tenant.Spec)

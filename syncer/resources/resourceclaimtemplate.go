@@ -14,6 +14,8 @@ func ResourceClaimTemplate() kinds.Flow {
 		Name:     "ResourceClaimTemplate",
 		Object:   &resourcev1.ResourceClaimTemplate{},
 		List:     &resourcev1.ResourceClaimTemplateList{},
+		Summary:  "down, while a pod refers to them; the devices up",
+		Optional: true,
 		OnDemand: true,
 		Admit: func(v kinds.View, tenant *resourcev1.ResourceClaimTemplate) error {
 			return admitDevices(v, &tenant.Spec.Spec)

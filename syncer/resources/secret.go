@@ -15,6 +15,7 @@ func Secret() kinds.Flow {
 		Name:     "Secret",
 		Object:   &corev1.Secret{},
 		List:     &corev1.SecretList{},
+		Summary:  "down, while a pod, an Ingress or a ServiceAccount refers to them",
 		OnDemand: true,
 		// The syncer's own Secrets for pods are not copies.
 		Selector: without(names.Tokens, selection.DoesNotExist),

@@ -22,9 +22,10 @@ const serviceKind = "Service"
 // cluster that resolve it could be directed into the super cluster's network.
 func Service() kinds.Flow {
 	return kinds.Down[*corev1.Service]{
-		Name:   serviceKind,
-		Object: &corev1.Service{},
-		List:   &corev1.ServiceList{},
+		Name:    serviceKind,
+		Object:  &corev1.Service{},
+		List:    &corev1.ServiceList{},
+		Summary: "down, with the node ports that the tenant sees; load balancer addresses up",
 		Skip: func(v kinds.View, tenant *corev1.Service) bool {
 			return tenant.Spec.Type == corev1.ServiceTypeExternalName && !v.Tenant.Policy.AllowExternalNames
 		},

@@ -22,6 +22,7 @@ func ServiceAccount() kinds.Flow {
 		Name:       "ServiceAccount",
 		Object:     &corev1.ServiceAccount{},
 		List:       &corev1.ServiceAccountList{},
+		Summary:    "down, as a name without permissions",
 		Adopt:      func(super *corev1.ServiceAccount) bool { return super.Name == defaultAccount },
 		Desired:    desiredServiceAccount,
 		Merge:      mergeServiceAccount,

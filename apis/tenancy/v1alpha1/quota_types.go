@@ -12,15 +12,6 @@ import (
 // +kubebuilder:validation:Pattern=`^[+]?([0-9]+|[0-9]+[.][0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,2})?$`
 type Limit string
 
-// Limits are the most that a tenant may have of each resource, by the names that a ResourceQuota has for them: pods,
-// requests.cpu, limits.memory, requests.nvidia.com/gpu, persistentvolumeclaims, requests.storage,
-// fast.storageclass.storage.k8s.io/requests.storage, services.loadbalancers, count/configmaps and the like.
-//
-// +kubebuilder:validation:MaxProperties=64
-// +kubebuilder:validation:XValidation:rule="self.all(name, !(name in ['pods', 'services', 'persistentvolumeclaims', 'configmaps', 'secrets'] || name.startsWith('count/') || name.startsWith('services.') || name.endsWith('/persistentvolumeclaims')) || string(self[name]).matches('^[0-9]+[kMGTPE]?$'))",message="a limit of a number of objects must be a whole number, such as 10 or 5k"
-// +kubebuilder:validation:XValidation:rule="self.all(name, name in ['pods', 'count/pods', 'cpu', 'memory', 'ephemeral-storage', 'requests.cpu', 'requests.memory', 'requests.ephemeral-storage', 'limits.cpu', 'limits.memory', 'limits.ephemeral-storage', 'services', 'services.loadbalancers', 'services.nodeports', 'persistentvolumeclaims', 'configmaps', 'secrets', 'requests.storage', 'count/services', 'count/persistentvolumeclaims', 'count/configmaps', 'count/secrets', 'count/serviceaccounts', 'count/namespaces', 'count/ingresses.networking.k8s.io', 'count/networkpolicies.networking.k8s.io', 'count/poddisruptionbudgets.policy', 'count/endpoints', 'count/endpointslices.discovery.k8s.io', 'count/resourceclaims.resource.k8s.io', 'count/resourceclaimtemplates.resource.k8s.io'] || name.matches('^(requests[.])?hugepages-[0-9]+[KMG]i$') || name.matches('^requests[.][a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$') || name.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?[.]storageclass[.]storage[.]k8s[.]io/(requests[.]storage|persistentvolumeclaims)$'))",message="a resource is not known; extended resources are limited as requests.<domain>/<name>, and the platform admins' guide has all others"
-type Limits map[corev1.ResourceName]Limit
-
 // PodLimits are the most that the pods of a priority class may have of each resource: pods, count/pods, and what pods request and
 // limit.
 //
@@ -52,11 +43,6 @@ type QuotaSpec struct {
 	Rules []QuotaRule `json:"rules,omitempty"`
 }
 
-// QuotaKind is a kind whose copies are counted, and that rules can be about.
-//
-// +kubebuilder:validation:Enum=Pod;PersistentVolumeClaim;Service;ConfigMap;Secret;ServiceAccount;Namespace;Ingress;NetworkPolicy;PodDisruptionBudget;Endpoints;EndpointSlice;ResourceClaim;ResourceClaimTemplate
-type QuotaKind string
-
 // QuotaRule is a condition that copies have to meet.
 type QuotaRule struct {
 	// name is what messages call the rule.
@@ -70,7 +56,7 @@ type QuotaRule struct {
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=14
+	// +kubebuilder:validation:MaxItems=32
 	Kinds []QuotaKind `json:"kinds"`
 
 	// expression is a CEL expression that is true for a copy that may be written. It can read object, the copy as it would be

@@ -1,15 +1,5 @@
 package v1alpha1
 
-// OptionalKind is a kind that a tenant can do without, or that can be synced in more than one way.
-//
-// +kubebuilder:validation:Enum=ConfigMap;Secret;Event;Endpoints;EndpointSlice;Ingress;NetworkPolicy;PodDisruptionBudget;PersistentVolumeClaim;PersistentVolume;ResourceClaim;ResourceClaimTemplate;StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
-type OptionalKind string
-
-// ClassKind is a kind of classes that the super cluster offers to tenants.
-//
-// +kubebuilder:validation:Enum=StorageClass;VolumeAttributesClass;CSIDriver;PriorityClass;IngressClass;RuntimeClass;DeviceClass
-type ClassKind string
-
 // SyncMode selects which objects of a kind are synced.
 //
 // +kubebuilder:validation:Enum=Off;Referenced;All
@@ -26,8 +16,8 @@ const (
 
 // SyncSpec is what the syncer syncs for a tenant, where it differs from the default.
 type SyncSpec struct {
-	// kinds selects which objects of a kind are synced. Default: of ConfigMap, Secret, ResourceClaim and
-	// ResourceClaimTemplate the referenced ones, of other kinds all.
+	// kinds selects which objects of a kind are synced. Default: of kinds that can be Referenced the referenced
+	// ones, of other kinds all.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -65,19 +55,6 @@ type SyncSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Patches []SyncPatch `json:"patches,omitempty"`
-}
-
-// KindSync selects which objects of a kind are synced.
-//
-// +kubebuilder:validation:XValidation:rule="self.mode != 'Referenced' || self.kind in ['ConfigMap', 'Secret', 'ResourceClaim', 'ResourceClaimTemplate']",message="mode Referenced is for ConfigMap, Secret, ResourceClaim and ResourceClaimTemplate"
-// +kubebuilder:validation:XValidation:rule="self.mode != 'Off' || !(self.kind in ['ConfigMap', 'Secret'])",message="ConfigMap and Secret cannot be off, since pods refer to them"
-type KindSync struct {
-	// kind is the kind.
-	// +required
-	Kind OptionalKind `json:"kind"`
-	// mode selects which of its objects are synced.
-	// +required
-	Mode SyncMode `json:"mode"`
 }
 
 // PublishedClasses are classes of one kind that a tenant is offered.
