@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// BenchmarkPod is what the functions of the kind that there is most of cost, for a pod as a Deployment makes it.
+// BenchmarkPod measures the functions of the most frequent kind, for a typical
+// pod of a Deployment.
 func BenchmarkPod(b *testing.B) {
 	k, ok := Pod().(kinds.Down[*corev1.Pod])
 	if !ok {

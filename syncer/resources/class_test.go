@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// superClass is a class of the super cluster with everything set that its kind can hold.
+// superClass returns a class of the super cluster with all fields set.
 func superClass[T client.Object](obj T, annotations map[string]string) T {
 	obj = fill(obj)
 	obj.SetName("fast")
@@ -22,13 +22,14 @@ func superClass[T client.Object](obj T, annotations map[string]string) T {
 	return obj
 }
 
-// classMeta is the metadata that a tenant sees of it.
+// classMeta returns the metadata that a tenant sees of it.
 func classMeta(annotations map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: "fast", Labels: map[string]string{"tier": "gold"}, Annotations: annotations}
 }
 
-// testClass holds a kind to what tenants should see of a class: exactly that comes up, a tenant's changes are put back, and the
-// class is made anew if one of the changes is made that an apiserver refuses, and only then.
+// testClass checks what a kind syncs up of a class: exactly the given object; a
+// tenant's changes are reverted, and the class is recreated only after changes
+// that an apiserver rejects.
 func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fixed ...func(T)) {
 	t.Helper()
 	k := kindOf[kinds.Up[T]](t, kind)
@@ -37,7 +38,7 @@ func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fi
 	}
 	desired := k.Desired(view, super)
 	if diff := cmp.Diff(want, desired); diff != "" {
-		t.Errorf("what comes up (-want +got):\n%s", diff)
+		t.Errorf("the object that is synced up (-want +got):\n%s", diff)
 	}
 
 	edited := fill(clone(want))
@@ -53,19 +54,19 @@ func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fi
 
 	replaced := func(tenant T) bool { return k.Replace != nil && k.Replace(tenant, desired) }
 	if replaced(want) {
-		t.Error("a class that is as it should be is made anew")
+		t.Error("a class that is as it should be is recreated")
 	}
 	for i, change := range fixed {
 		changed := clone(want)
 		change(changed)
 		if !replaced(changed) {
-			t.Errorf("a class with change %d cannot be changed in place, and is not made anew", i)
+			t.Errorf("a class with change %d cannot be changed in place, and is not recreated", i)
 		}
 	}
 	relabelled := clone(want)
 	relabelled.SetLabels(nil)
 	if replaced(relabelled) {
-		t.Error("a class with other labels is made anew")
+		t.Error("a class with other labels is recreated")
 	}
 }
 
@@ -73,7 +74,7 @@ func TestTakeAnnotations(t *testing.T) {
 	tests := map[string]struct{ to, from, want map[string]string }{
 		"one is given":               {nil, map[string]string{"a": "1", "b": "2"}, map[string]string{"a": "1"}},
 		"one is changed":             {map[string]string{"a": "1", "c": "3"}, map[string]string{"a": "2"}, map[string]string{"a": "2", "c": "3"}},
-		"one is taken away":          {map[string]string{"a": "1", "c": "3"}, nil, map[string]string{"c": "3"}},
+		"one is removed":             {map[string]string{"a": "1", "c": "3"}, nil, map[string]string{"c": "3"}},
 		"none is on either side":     {nil, nil, nil},
 		"what is not named is alone": {map[string]string{"c": "3"}, map[string]string{"b": "2"}, map[string]string{"c": "3"}},
 	}

@@ -30,7 +30,8 @@ func TestConfigMapGoesDown(t *testing.T) {
 	}
 }
 
-// TestConfigMapKeys: the tenant's root CA makes way for the super cluster's, and its copy leads back to it.
+// TestConfigMapKeys checks that the tenant's root CA is renamed, and that the
+// copy's key maps back to it.
 func TestConfigMapKeys(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	for tenantName, superName := range map[string]string{
@@ -41,7 +42,7 @@ func TestConfigMapKeys(t *testing.T) {
 		tenant := &corev1.ConfigMap{ObjectMeta: meta(tenantName)}
 		super := down(t, k, tenant)
 		if got, want := client.ObjectKeyFromObject(super), (client.ObjectKey{Namespace: superDefault, Name: superName}); got != want {
-			t.Errorf("%s goes down as %s, want %s", tenantName, got, want)
+			t.Errorf("%s is synced down as %s, want %s", tenantName, got, want)
 		}
 		if got, want := k.TenantKey(super), client.ObjectKeyFromObject(tenant); got != want {
 			t.Errorf("%s leads back to %s, want %s", superName, got, want)
@@ -89,8 +90,8 @@ func TestConfigMapReplace(t *testing.T) {
 		"its metadata can be changed":                      {one(new(true)), labelled, false},
 		"immutable data that differs":                      {one(new(true)), data, true},
 		"immutable binary data that differs":               {one(new(true)), binary, true},
-		"what was immutable and is made anew without":      {one(new(true)), one(nil), true},
-		"what was immutable and is made anew, differently": {one(new(true)), mutable, true},
+		"what was immutable and is recreated without":      {one(new(true)), one(nil), true},
+		"what was immutable and is recreated, differently": {one(new(true)), mutable, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,8 @@ func TestConfigMapReplace(t *testing.T) {
 	}
 }
 
-// TestConfigMapOfNoTenant: what is not a copy leads to no namespace.
+// TestConfigMapOfNoTenant checks that an object that is not a copy has no
+// tenant key.
 func TestConfigMapOfNoTenant(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.ConfigMap]](t, ConfigMap())
 	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: superDefault, Name: "kube-root-ca.crt"}}

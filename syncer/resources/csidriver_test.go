@@ -6,7 +6,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// TestCSIDriver: a tenant does not see for whom the driver asks tokens.
+// TestCSIDriver checks that token requests are not synced up.
 func TestCSIDriver(t *testing.T) {
 	want := &storagev1.CSIDriver{
 		ObjectMeta: classMeta(nil),

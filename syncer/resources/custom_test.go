@@ -19,7 +19,7 @@ var widget = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: 
 // object is a JSON object.
 type object = map[string]any
 
-// aWidget is a custom resource with these fields.
+// aWidget returns a custom resource with these fields.
 func aWidget(meta metav1.ObjectMeta, fields object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: object{}}
 	maps.Copy(u.Object, fields)
@@ -53,7 +53,7 @@ func TestCustomKinds(t *testing.T) {
 			t.Errorf("down: %s, %s, %s", d.Name, d.Object.GroupVersionKind(), d.List.GetObjectKind().GroupVersionKind())
 		}
 		if (d.Status != nil) != status || (d.Same != nil) != status || (d.Back != nil) == status {
-			t.Errorf("with a status of its own: %t, it comes up by Status: %t, by Back: %t", status, d.Status != nil, d.Back != nil)
+			t.Errorf("with a status of its own: %t, it is synced up by Status: %t, by Back: %t", status, d.Status != nil, d.Back != nil)
 		}
 		for _, namespaced := range []bool{true, false} {
 			u := customUpOf(t, namespaced, status)
@@ -86,7 +86,8 @@ func TestCustomDown(t *testing.T) {
 	}
 }
 
-// TestCustomIsOfItsKind: the kind is that of the custom resource, not the one that the object states.
+// TestCustomIsOfItsKind checks that the kind is that of the custom resource,
+// not the one that the object states.
 func TestCustomIsOfItsKind(t *testing.T) {
 	tenant := aWidget(meta("w"), object{"roleRef": object{"name": "cluster-admin"}})
 	tenant.SetAPIVersion("rbac.authorization.k8s.io/v1")
@@ -96,7 +97,8 @@ func TestCustomIsOfItsKind(t *testing.T) {
 	}
 }
 
-// TestCustomDownMerge: the copy's fields become the tenant's, and what the super cluster says of it stays its own.
+// TestCustomDownMerge checks that the copy gets the tenant's fields, and keeps
+// its metadata and status.
 func TestCustomDownMerge(t *testing.T) {
 	k := customDownOf(t, true)
 	desired, err := k.Desired(view, aWidget(meta("w"), object{"spec": object{"size": int64(4)}, "new": "1"}))
@@ -116,7 +118,8 @@ func TestCustomDownMerge(t *testing.T) {
 	unchanged(t, "what is desired", wasDesired, desired)
 }
 
-// TestCustomDownStatus: however it is written, it is the same, in the tenant's terms.
+// TestCustomDownStatus checks that the status is synced up in the same way with
+// and without a subresource, without the super cluster's names.
 func TestCustomDownStatus(t *testing.T) {
 	super := aWidget(superMeta("w"), object{
 		"spec": object{"size": int64(9)},
@@ -237,7 +240,7 @@ func TestCustomUpMerge(t *testing.T) {
 	}
 }
 
-// scribbleJSON writes into all that a JSON value can reach.
+// scribbleJSON overwrites everything that a JSON value can reach.
 func scribbleJSON(value any) {
 	switch value := value.(type) {
 	case object:

@@ -6,7 +6,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// TestDeviceClass: a tenant does not see what the drivers are told.
+// TestDeviceClass checks that the configuration of drivers is not synced up.
 func TestDeviceClass(t *testing.T) {
 	selector := resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: "text-6"}}
 	want := &resourcev1.DeviceClass{

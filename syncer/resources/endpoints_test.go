@@ -15,7 +15,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// subsets are endpoints with an address that is ready and one that is not, both of a pod.
+// subsets returns endpoints with a ready and a not ready address, both of a
+// pod.
 func subsets(ref *corev1.ObjectReference) []corev1.EndpointSubset { //nolint:staticcheck // what Endpoints are made of
 	return []corev1.EndpointSubset{{ //nolint:staticcheck // what Endpoints are made of
 		Addresses:         []corev1.EndpointAddress{{IP: "10.1.0.1", NodeName: new("node-1"), TargetRef: ref}},
@@ -33,7 +34,8 @@ func TestEndpointsGoDown(t *testing.T) {
 	}
 }
 
-// TestEndpointsOfAServiceThatSelects: the super cluster's controller would write them too, for ever.
+// TestEndpointsOfAServiceThatSelects checks that they are rejected: the super
+// cluster's controller would overwrite them for ever.
 func TestEndpointsOfAServiceThatSelects(t *testing.T) {
 	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	tests := map[string]struct {
@@ -78,13 +80,14 @@ func TestEndpointsOfControllersStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tenant := &endpoints{ObjectMeta: tt.meta, Subsets: subsets(nil)[:tt.subsets]}
 			if got := k.Selector.Matches(labels.Set(tt.meta.Labels)) && !k.Skip(view, tenant); got != tt.want {
-				t.Errorf("goes down: %t, want %t", got, tt.want)
+				t.Errorf("is synced down: %t, want %t", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestEndpointsTakeOver: of what the super cluster's controller made, nothing stays that says so.
+// TestEndpointsTakeOver checks that the marks of the super cluster's controller
+// are removed.
 func TestEndpointsTakeOver(t *testing.T) {
 	k := kindOf[kinds.Down[*endpoints]](t, Endpoints())
 	super := &endpoints{ObjectMeta: superMeta("web"), Subsets: subsets(target("elsewhere"))}
@@ -100,7 +103,7 @@ func TestEndpointsTakeOver(t *testing.T) {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
 	if k.Adopt(super) {
-		t.Error("what somebody else wrote is taken over")
+		t.Error("an object of another owner is taken over")
 	}
 	if !k.Selector.Matches(labels.Set(super.Labels)) {
 		t.Error("what is taken over is not looked at afterwards")

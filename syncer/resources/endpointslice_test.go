@@ -12,12 +12,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// target is a reference to a pod of a namespace, as its apiserver knows it.
+// target returns a reference to a pod in a namespace, as its apiserver knows
+// it.
 func target(namespace string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "web", UID: "pod-uid", ResourceVersion: "7"}
 }
 
-// superTarget is the reference to the copy.
+// superTarget returns the reference to the copy.
 func superTarget(namespace string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "web"}
 }
@@ -78,11 +79,11 @@ func TestEndpointSlicesOfControllersStay(t *testing.T) {
 		labels labels.Set
 		want   bool
 	}{
-		"written by hand":              {nil, true},
-		"for a service":                {labels.Set{"kubernetes.io/service-name": "web"}, true},
-		"the apiserver's":              {labels.Set{"kubernetes.io/service-name": "kubernetes"}, true},
-		"by somebody's own controller": {labels.Set{"endpointslice.kubernetes.io/managed-by": "mesh.example.com"}, true},
-		"made of a service's pods":     {labels.Set{"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}, false},
+		"written by hand":          {nil, true},
+		"for a service":            {labels.Set{"kubernetes.io/service-name": "web"}, true},
+		"the apiserver's":          {labels.Set{"kubernetes.io/service-name": "kubernetes"}, true},
+		"by another controller":    {labels.Set{"endpointslice.kubernetes.io/managed-by": "mesh.example.com"}, true},
+		"made of a service's pods": {labels.Set{"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}, false},
 		"made of Endpoints": {
 			labels.Set{"endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io"}, false,
 		},
@@ -90,7 +91,7 @@ func TestEndpointSlicesOfControllersStay(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := k.Selector.Matches(tt.labels); got != tt.want {
-				t.Errorf("goes down: %t, want %t", got, tt.want)
+				t.Errorf("is synced down: %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -21,29 +21,31 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// decisionsFile says for each field of each kind that flows down what becomes of it on the way: a type, a field by its JSON name, a word,
-// and the reason or the condition.
+// decisionsFile lists how each field of each kind that is synced down is
+// synced: a type, a field by its JSON name, a word, and the reason or the
+// condition.
 const decisionsFile = "testdata/fields.txt"
 
 var rewrite = flag.Bool("rewrite", false, "write the fields that are there into "+decisionsFile+"; new ones are undecided")
 
-// decision is what becomes of a field.
+// decision is how a field is synced.
 type decision string
 
 const (
-	carried     decision = "carried"    // the copy has the same, as far as the fields in it say so
-	changed     decision = "translated" // into what means the same in the super cluster
-	checked     decision = "checked"    // the copy has the same, if what it names is offered, or the tenant's own
-	policied    decision = "policy"     // where spec.policy or spec.sync allows it
-	supers      decision = "super's"    // the super cluster fills it in
-	dropped     decision = "dropped"    // the copy has none
-	rejected    decision = "rejected"   // an object that has it has no copy
-	tenants     decision = "tenant's"   // the tenant's control plane's own, and no part of what is declared
+	copied      decision = "copied"     // the copy has the same value, except for fields in it with another decision
+	changed     decision = "translated" // to the equivalent value in the super cluster
+	checked     decision = "checked"    // the copy has the same value, if the referenced object is offered, or belongs to the tenant
+	policied    decision = "policy"     // if spec.policy or spec.sync allows it
+	supers      decision = "super's"    // the super cluster sets it
+	dropped     decision = "dropped"    // the copy does not have it
+	rejected    decision = "rejected"   // an object with it has no copy
+	tenants     decision = "tenant's"   // it belongs to the tenant's control plane, and is not part of the declaration
 	undecided   decision = "?"
 	fieldLayout          = "%-75s %-10s %s"
 )
 
-// ended reports whether the fields in a field need no decision, since none of them goes down.
+// ended reports whether the fields in a field need no decision, since none of
+// them is synced down.
 func (d decision) ended() bool {
 	return slices.Contains([]decision{supers, dropped, rejected, tenants}, d)
 }
@@ -76,13 +78,14 @@ func readDecisions(t *testing.T) map[string]decided {
 	return decisions
 }
 
-// whole are types whose fields are not looked into.
+// whole are types whose fields are not inspected.
 var whole = []reflect.Type{
 	reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](),
 	reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[runtime.RawExtension](),
 }
 
-// element returns the struct that a field holds, through pointers, slices and maps; nil if it holds none.
+// element returns the struct type of a field, through pointers, slices and
+// maps; nil if it has none.
 func element(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -96,7 +99,8 @@ func element(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// pathOf names a field by its type and its JSON name; empty for one whose fields are its type's own.
+// pathOf returns the type and the JSON name of a field; empty for an embedded
+// field.
 func pathOf(in reflect.Type, field reflect.StructField) string {
 	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 	if name == "" && (strings.Contains(options, "inline") || field.Anonymous) {
@@ -106,7 +110,8 @@ func pathOf(in reflect.Type, field reflect.StructField) string {
 	return fmt.Sprintf("%s.%s.%s", strings.Join(elements[len(elements)-2:], "/"), in.Name(), name)
 }
 
-// fields collects the paths of all fields that can be reached from a type through fields that go down.
+// fields returns the paths of all fields that can be reached from a type
+// through fields that are synced down.
 func fields(in reflect.Type, decisions map[string]decided, seen map[reflect.Type]bool, add func(string)) {
 	if in == nil || seen[in] || in == reflect.TypeFor[metav1.TypeMeta]() {
 		return
@@ -127,10 +132,10 @@ func fields(in reflect.Type, decisions map[string]decided, seen map[reflect.Type
 	}
 }
 
-// downKind is a kind that flows down, with its type erased.
+// downKind is a kind that is synced down, without its type.
 type downKind struct{ value reflect.Value }
 
-// downKinds are all kinds that flow down, but for custom resources.
+// downKinds returns all kinds that are synced down, except custom resources.
 func downKinds() []downKind {
 	var kinds []downKind
 	for _, k := range All(Agent{}, nil) {
@@ -147,14 +152,15 @@ func (k downKind) object() client.Object {
 	return k.value.FieldByName("Object").Interface().(client.Object)
 }
 
-// desired is the copy of an object.
+// desired returns the copy of an object.
 func (k downKind) desired(v kinds.View, tenant client.Object) (client.Object, error) {
 	out := k.value.FieldByName("Desired").Call([]reflect.Value{reflect.ValueOf(v), reflect.ValueOf(tenant)})
 	err, _ := reflect.TypeAssert[error](out[1])
 	return out[0].Interface().(client.Object), err
 }
 
-// TestEveryFieldIsDecided: a field that a new version of Kubernetes brings fails this test until its line says what becomes of it.
+// TestEveryFieldIsDecided fails for a field of a new version of Kubernetes
+// until the file has a decision for it.
 func TestEveryFieldIsDecided(t *testing.T) {
 	decisions := readDecisions(t)
 	var paths []string
@@ -165,21 +171,21 @@ func TestEveryFieldIsDecided(t *testing.T) {
 	if *rewrite {
 		writeDecisions(t, decisions, paths)
 	}
-	words := []decision{carried, changed, checked, policied, supers, dropped, rejected, tenants}
+	words := []decision{copied, changed, checked, policied, supers, dropped, rejected, tenants}
 	for _, path := range paths {
 		d := decisions[path]
 		switch {
 		case d.decision == "" || d.decision == undecided:
-			t.Errorf("%s goes down without a decision: add it to %s", path, decisionsFile)
+			t.Errorf("%s is synced down without a decision: add it to %s", path, decisionsFile)
 		case !slices.Contains(words, d.decision):
 			t.Errorf("%s: %q is none of %q", path, d.decision, words)
-		case d.reason == "" && d.decision != carried:
+		case d.reason == "" && d.decision != copied:
 			t.Errorf("%s: %s, without a reason", path, d.decision)
 		}
 		delete(decisions, path)
 	}
 	for path := range decisions {
-		t.Errorf("%s is decided in %s and does not go down", path, decisionsFile)
+		t.Errorf("%s is decided in %s and is not synced down", path, decisionsFile)
 	}
 }
 
@@ -187,7 +193,7 @@ func TestEveryFieldIsDecided(t *testing.T) {
 func writeDecisions(t *testing.T, decisions map[string]decided, paths []string) {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString("# What becomes of each field on the way down. syncer/resources/fields_test.go explains the words and checks the list.\n")
+	text.WriteString("# How each field is synced down. syncer/resources/fields_test.go explains the words and checks the list.\n")
 	was := ""
 	for _, path := range paths {
 		if in := path[:strings.LastIndex(path, ".")]; in != was {
@@ -205,7 +211,8 @@ func writeDecisions(t *testing.T, decisions map[string]decided, paths []string) 
 	}
 }
 
-// TestDecisionsHold: with every field set that needs no policy, a copy has what is carried and nothing of what is dropped.
+// TestDecisionsHold checks, with every field set that needs no policy, that a
+// copy has the copied fields and not the dropped ones.
 func TestDecisionsHold(t *testing.T) {
 	decisions := readDecisions(t)
 	for _, k := range downKinds() {
@@ -224,7 +231,8 @@ func TestDecisionsHold(t *testing.T) {
 	}
 }
 
-// clearAll takes out of an object what would have it rejected, also by a policy that allows nothing.
+// clearAll clears the fields of an object that would be rejected, even by a
+// policy that allows nothing.
 func clearAll(v reflect.Value, decisions map[string]decided) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -266,14 +274,15 @@ func hold(t *testing.T, decisions map[string]decided, tenant, super reflect.Valu
 	}
 }
 
-// holdValue compares a value that goes down: the same if it is carried, and else as far as both have the same form.
+// holdValue compares a value that is synced down: a copied value must be equal,
+// others are compared as far as they have the same form.
 func holdValue(t *testing.T, decisions map[string]decided, path string, from, to reflect.Value) {
 	t.Helper()
-	same := decisions[path].decision == carried
+	same := decisions[path].decision == copied
 	switch in := element(from.Type()); {
 	case in == nil:
 		if same && !semanticEqual(from.Interface(), to.Interface()) {
-			t.Errorf("%s is carried, and is %v in the tenant and %v in the copy", path, from, to)
+			t.Errorf("%s is copied, and is %v in the tenant and %v in the copy", path, from, to)
 		}
 	case from.Kind() == reflect.Struct:
 		hold(t, decisions, from, to)
@@ -284,11 +293,12 @@ func holdValue(t *testing.T, decisions map[string]decided, path string, from, to
 			holdValue(t, decisions, path, from.Index(i), to.Index(i))
 		}
 	case same && (!from.IsZero() || !to.IsZero()):
-		t.Errorf("%s is carried, and is %v in the tenant and %v in the copy", path, from, to)
+		t.Errorf("%s is copied, and is %v in the tenant and %v in the copy", path, from, to)
 	}
 }
 
-// TestMetadataOfCustomResourcesStays: the metadata of custom resources goes down by the same list.
+// TestMetadataOfCustomResourcesStays checks that the same list applies to the
+// metadata of custom resources.
 func TestMetadataOfCustomResourcesStays(t *testing.T) {
 	tenant := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"a": "1"}}}
 	tenant.SetLabels(map[string]string{"app": "web", "example.com/a": "1"})
@@ -296,12 +306,12 @@ func TestMetadataOfCustomResourcesStays(t *testing.T) {
 	meta := view.Tenant.Down("Widget.example.com", tenant, client.ObjectKey{})
 	for key := range meta.Labels {
 		if !strings.HasPrefix(key, "tenancy.x-k8s.io/") {
-			t.Errorf("label %s goes down", key)
+			t.Errorf("label %s is synced down", key)
 		}
 	}
 	for key := range meta.Annotations {
 		if !strings.HasPrefix(key, "tenancy.x-k8s.io/") {
-			t.Errorf("annotation %s goes down", key)
+			t.Errorf("annotation %s is synced down", key)
 		}
 	}
 }

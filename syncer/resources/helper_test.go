@@ -32,14 +32,16 @@ var blue = translate.Tenant{
 	Policy:    tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24", "2001:db8::/32"}},
 }
 
-// view is what kinds see who look at nothing beside blue. Every class is offered but those that are hidden.
+// view is the view of blue without other objects. Every class is offered except
+// hidden ones.
 var view = kinds.View{
 	Tenant: blue, Namespace: "default",
 	Lookup: lookup(nil), Digest: digest(), Copy: copyOf(nil), Rivals: rivals(nil), Offers: func(_, name string) bool { return name != "hidden" },
 	RunsAt: func(address string) bool { return strings.HasPrefix(address, "10.1.") },
 }
 
-// digest is that of what a namespace of the super cluster has of the tenant.
+// digest returns the digest of the tenant's copies in a namespace of the super
+// cluster.
 func digest(policies ...*networkingv1.NetworkPolicy) func(string) any {
 	return func(kind string) any {
 		if kind != "NetworkPolicy" {
@@ -49,7 +51,8 @@ func digest(policies ...*networkingv1.NetworkPolicy) func(string) any {
 	}
 }
 
-// copyOf is the one copy that a namespace of the super cluster has of the tenant.
+// copyOf returns the only copy of the tenant in a namespace of the super
+// cluster.
 func copyOf(one client.Object) func(kind, name string) client.Object {
 	return func(_, name string) client.Object {
 		if one == nil || one.GetName() != name {
@@ -59,7 +62,7 @@ func copyOf(one client.Object) func(kind, name string) client.Object {
 	}
 }
 
-// rivals are the super cluster's objects of others by their claims.
+// rivals are the super cluster's objects of other owners by their claims.
 func rivals(claimed map[string]client.Object) func(kind, claim string) []client.Object {
 	return func(_, claim string) []client.Object {
 		if obj := claimed[claim]; obj != nil {
@@ -69,14 +72,15 @@ func rivals(claimed map[string]client.Object) func(kind, claim string) []client.
 	}
 }
 
-// offering is a view of a tenant that is offered these classes of a kind, and no others.
+// offering returns a view of a tenant that is offered these classes of a kind,
+// and no others.
 func offering(kind string, names ...string) kinds.View {
 	v := view
 	v.Offers = func(k, name string) bool { return k == kind && slices.Contains(names, name) }
 	return v
 }
 
-// superDefault is the super cluster's namespace of blue's default namespace.
+// superDefault is the name in the super cluster of blue's default namespace.
 const superDefault = "team-71a1c3-blue-default"
 
 // kindOf is a kind with its own type.
@@ -89,30 +93,32 @@ func kindOf[K kinds.Flow](t *testing.T, k kinds.Flow) K {
 	return typed
 }
 
-// meta is the metadata of a tenant's object.
+// meta returns the metadata of a tenant's object.
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "default", Name: name, UID: "tenant-uid"}
 }
 
-// superMeta is the metadata of its copy.
+// superMeta returns the metadata of its copy.
 func superMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: superDefault, Name: name, UID: "super-uid"}
 }
 
-// allowing is a view of a tenant that may have these labels and annotations of a kind in the super cluster.
+// allowing returns a view of a tenant whose policy allows these labels and
+// annotations of a kind.
 func allowing(kind string, labels, annotations []string) kinds.View {
 	v := view
 	v.Tenant.Sync.Metadata = []tenancyv1alpha1.MetadataSync{{Kinds: []string{kind}, Labels: labels, Annotations: annotations}}
 	return v
 }
 
-// down is the copy that the engine makes of a tenant's object: what the kind desires, and the metadata.
+// down returns the copy that the engine creates of a tenant's object: the
+// desired object of the kind, with metadata.
 func down[T client.Object](t *testing.T, k kinds.Down[T], tenant T) T {
 	t.Helper()
 	return downIn(t, view, k, tenant)
 }
 
-// downIn is the copy that it makes in a view.
+// downIn returns the copy in a view.
 func downIn[T client.Object](t *testing.T, v kinds.View, k kinds.Down[T], tenant T) T {
 	t.Helper()
 	desired, err := k.Desired(v, tenant)
@@ -130,10 +136,10 @@ func downIn[T client.Object](t *testing.T, v kinds.View, k kinds.Down[T], tenant
 	return desired
 }
 
-// clone is a deep copy with its own type.
+// clone returns a deep copy with its own type.
 func clone[T client.Object](obj T) T { return obj.DeepCopyObject().(T) }
 
-// unchanged fails the test if an object is not what it was.
+// unchanged fails the test if an object has changed.
 func unchanged(t *testing.T, what string, before, after client.Object) {
 	t.Helper()
 	if diff := cmp.Diff(before, after); diff != "" {
@@ -141,13 +147,15 @@ func unchanged(t *testing.T, what string, before, after client.Object) {
 	}
 }
 
-// fill sets whatever an object can hold: no pointer, slice or map is left nil, so that whatever is shared is found.
+// fill sets all fields of an object: no pointer, slice or map is nil, so that
+// all shared memory is found.
 func fill[T client.Object](obj T) T {
 	fillValue(reflect.ValueOf(obj).Elem(), 0)
 	return obj
 }
 
-// deepest is as deep as fill goes: the API's types do not nest deeper, but for JSON schemas.
+// deepest is the depth to which fill descends: the API's types are not nested
+// deeper, except for JSON schemas.
 const deepest = 20
 
 func fillValue(v reflect.Value, depth int) {
@@ -178,7 +186,7 @@ func fillValue(v reflect.Value, depth int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fillValue(v.Elem(), depth+1)
 	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 4)) // with room, as an append needs to write into what is shared
+		v.Set(reflect.MakeSlice(v.Type(), 2, 4)) // with capacity, so that an append writes to shared memory
 		for i := range v.Len() {
 			fillValue(v.Index(i), depth+1)
 		}
@@ -200,7 +208,7 @@ func fillValue(v reflect.Value, depth int) {
 	}
 }
 
-// scribble writes into all the memory that an object can reach.
+// scribble overwrites all the memory that an object can reach.
 func scribble(obj client.Object) { scribbleValue(reflect.ValueOf(obj)) }
 
 func scribbleValue(v reflect.Value) {
@@ -241,7 +249,7 @@ func lookup(objects map[string]client.Object) func(schema.GroupKind, client.Obje
 	}
 }
 
-// tenantPod is a pod as the tenant's apiserver leaves it.
+// tenantPod returns a pod as the tenant's apiserver stores it.
 func tenantPod(change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: meta("web"),

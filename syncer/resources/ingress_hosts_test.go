@@ -18,7 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// serving gives an ingress a rule for each host.
+// serving adds a rule to an ingress for each host.
 func serving(hosts ...string) func(*networkingv1.Ingress) {
 	return func(i *networkingv1.Ingress) {
 		for _, host := range hosts {
@@ -50,7 +50,8 @@ func TestHostsOfAnIngress(t *testing.T) {
 	}
 }
 
-// TestHostsThatOverlap: one ingress is found by the claims of the other exactly where their hosts overlap, both ways.
+// TestHostsThatOverlap checks that one ingress is found by the claims of
+// another exactly if their hosts overlap, in both directions.
 func TestHostsThatOverlap(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
@@ -180,7 +181,8 @@ func TestHostsThatThePolicyNames(t *testing.T) {
 	}
 }
 
-// TestManyHostsAreRejected: a tenant chooses how many hosts it has and how many labels they have; each of both takes memory.
+// TestManyHostsAreRejected checks the limit: the number of hosts and of their
+// labels, which a tenant chooses, take memory.
 func TestManyHostsAreRejected(t *testing.T) {
 	hosts := make([]string, 20)
 	for i := range hosts {

@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// ingress is an ingress with a class, if it has one.
+// ingress returns an ingress with a class, unless it is empty.
 func ingress(class string, change ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{ObjectMeta: meta("web")}
 	if class != "" {
@@ -24,7 +24,7 @@ func ingress(class string, change ...func(*networkingv1.Ingress)) *networkingv1.
 	return i
 }
 
-// annotated names a class in the old way.
+// annotated sets the class by annotation.
 func annotated(class string) func(*networkingv1.Ingress) {
 	return func(i *networkingv1.Ingress) { i.Annotations = map[string]string{"kubernetes.io/ingress.class": class} }
 }

@@ -6,7 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// TestIngressClass: a tenant does not see which object of the super cluster holds the parameters.
+// TestIngressClass checks that the parameters are not synced up.
 func TestIngressClass(t *testing.T) {
 	isDefault := map[string]string{"ingressclass.kubernetes.io/is-default-class": "true"}
 	want := &networkingv1.IngressClass{

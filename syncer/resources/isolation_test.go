@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// pods are where the super cluster's pods are in these tests.
+// pods are the super cluster's pod ranges in these tests.
 var pods = must(ParsePodRanges([]string{"10.244.0.0/16", "10.245.0.0/16", "fd00:10::/56"}))
 
 func must(r PodRanges, err error) PodRanges {
@@ -24,12 +24,12 @@ func must(r PodRanges, err error) PodRanges {
 	return r
 }
 
-// block is a peer of addresses.
+// block returns a peer with a range of addresses.
 func block(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
 }
 
-// The peers that are no other tenant's pods.
+// The peers other than pods of other tenants.
 var (
 	own      = networkingv1.NetworkPolicyPeer{NamespaceSelector: ofBlue()}
 	platform = networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -77,7 +77,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestWhatATenantOpensIsNotOpenToOthers: whomever a tenant lets in, it is not the pods of another.
+// TestWhatATenantOpensIsNotOpenToOthers checks that no peer of a tenant selects
+// pods of another.
 func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 	type peers = []networkingv1.NetworkPolicyPeer
 	for name, tt := range map[string]struct {
@@ -124,7 +125,8 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 	}
 }
 
-// TestTheDefaultMakesRoom: what the tenant says about a pod counts alone, as long as it does.
+// TestTheDefaultMakesRoom checks that the default policy does not select pods
+// that a policy of the tenant selects.
 func TestTheDefaultMakesRoom(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	about := func(direction networkingv1.PolicyType, app string) *networkingv1.NetworkPolicy {
@@ -165,7 +167,8 @@ func TestTheDefaultMakesRoom(t *testing.T) {
 	}
 }
 
-// TestPlatformIsNoTenant: the namespaces that are let in beside the tenant's own are those of the super cluster itself.
+// TestPlatformIsNoTenant checks that the other allowed namespaces are those of
+// the super cluster itself.
 func TestPlatformIsNoTenant(t *testing.T) {
 	s, err := metav1.LabelSelectorAsSelector(platform.NamespaceSelector)
 	if err != nil {

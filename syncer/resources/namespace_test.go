@@ -49,7 +49,8 @@ func TestNamespaceGoesDown(t *testing.T) {
 	}
 }
 
-// TestPodSecurityOfANamespace: the policy says the level, also of a copy that exists.
+// TestPodSecurityOfANamespace checks that the policy sets the level, also of an
+// existing copy.
 func TestPodSecurityOfANamespace(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	for level, want := range map[tenancyv1alpha1.PodSecurityLevel]string{
@@ -70,7 +71,8 @@ func TestPodSecurityOfANamespace(t *testing.T) {
 	}
 }
 
-// TestServicePartOfANamespace: a namespace has the tenant's part, as the VirtualCluster says it, and nothing that the tenant says.
+// TestServicePartOfANamespace checks that a namespace has the tenant's range
+// from the VirtualCluster, and not from the tenant's object.
 func TestServicePartOfANamespace(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	with := func(part string) *corev1.Namespace {
@@ -119,7 +121,7 @@ func TestNamespaceKeys(t *testing.T) {
 		tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		super := down(t, k, tenant)
 		if got, want := client.ObjectKeyFromObject(super), (client.ObjectKey{Name: names.SuperNamespace(blue.Key, name)}); got != want {
-			t.Errorf("%s goes down as %s, want %s", name, got, want)
+			t.Errorf("%s is synced down as %s, want %s", name, got, want)
 		}
 		if got, want := k.TenantKey(super), (client.ObjectKey{Name: name}); got != want {
 			t.Errorf("the copy of %s leads back to %s", name, got)
@@ -127,7 +129,8 @@ func TestNamespaceKeys(t *testing.T) {
 	}
 }
 
-// TestNamespaceMerge: a copy that was taken away from its root namespace is given back; the rest is the super cluster's.
+// TestNamespaceMerge checks that the owner reference to the root namespace is
+// restored; the rest belongs to the super cluster.
 func TestNamespaceMerge(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	desired, err := k.Desired(view, &corev1.Namespace{})

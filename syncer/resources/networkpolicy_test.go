@@ -16,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// byLabels selects by labels.
+// byLabels returns a selector by labels.
 func byLabels(pairs ...string) *metav1.LabelSelector {
 	s := &metav1.LabelSelector{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -25,12 +25,12 @@ func byLabels(pairs ...string) *metav1.LabelSelector {
 	return s
 }
 
-// ofBlue selects by labels among blue's namespaces.
+// ofBlue returns a selector by labels among blue's namespaces.
 func ofBlue(pairs ...string) *metav1.LabelSelector {
 	return byLabels(append(pairs, "tenancy.x-k8s.io/vcname", "blue", "tenancy.x-k8s.io/vcnamespace", "team")...)
 }
 
-// policy is a policy that has a peer on either way.
+// policy returns a policy with a peer in both directions.
 func policy(peer networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: networkingv1.NetworkPolicySpec{
 		Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{peer}}},
@@ -70,7 +70,7 @@ func TestNetworkPolicyPeers(t *testing.T) {
 				}},
 			},
 		},
-		"addresses of nobody's pods": {
+		"addresses that are not pods": {
 			peer{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.0.0/16", Except: []string{"198.51.100.0/24"}}},
 			peer{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.0.0/16", Except: []string{"198.51.100.0/24"}}},
 		},
@@ -109,7 +109,8 @@ func TestNetworkPolicyGoesDown(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyThatWouldNotBeEnforced: a policy by labels that are on no copy is worse than none.
+// TestNetworkPolicyThatWouldNotBeEnforced checks that selectors by labels that
+// no copy has are rejected.
 func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
 	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	opaque := view
@@ -140,7 +141,8 @@ func TestNetworkPolicyThatWouldNotBeEnforced(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyKeepsTenantsApart: whichever peer a tenant thinks of, only a pod of its own namespaces is one.
+// TestNetworkPolicyKeepsTenantsApart checks that every peer of a tenant only
+// selects pods in its own namespaces.
 func TestNetworkPolicyKeepsTenantsApart(t *testing.T) {
 	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	green := translate.Tenant{Key: "team-c57de1-green", Name: "green", Namespace: "team"}

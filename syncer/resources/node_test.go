@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// superNode is a node as a kubelet reports it.
+// superNode returns a node as a kubelet reports it.
 func superNode() *corev1.Node {
 	node := fill(&corev1.Node{})
 	node.Name = "node-1"
@@ -25,8 +25,8 @@ func superNode() *corev1.Node {
 	return node
 }
 
-// TestVirtualNode: of all that a node says, a tenant sees this and nothing more; above all no annotation, image,
-// volume or identity of the machine.
+// TestVirtualNode checks that only these fields of a node are synced up;
+// especially no annotation, image, volume or identity of the machine.
 func TestVirtualNode(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
 	if !k.Node || k.Expires {
@@ -60,7 +60,8 @@ func TestVirtualNode(t *testing.T) {
 	}
 }
 
-// TestVirtualNodeIgnoresHeartbeats: a request to every tenant every few minutes would say nothing.
+// TestVirtualNodeIgnoresHeartbeats checks that heartbeats alone cause no
+// requests to tenants.
 func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 	tests := map[string]struct {
 		change func(*corev1.Node)
@@ -93,7 +94,8 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 	}
 }
 
-// TestNodeMerge: what the tenant's own controllers note on the node stays; what the super cluster says is put back.
+// TestNodeMerge checks that annotations of the tenant's own controllers stay;
+// the super cluster's fields are restored.
 func TestNodeMerge(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
 	tenant := &corev1.Node{
@@ -122,8 +124,9 @@ func TestNodeMerge(t *testing.T) {
 	}
 }
 
-// TestVirtualNodeLeadsToTheAgent: what is asked of the node goes to the agent. What else is shown are the addresses of its ports for
-// services, and nothing that an apiserver could take for a kubelet's.
+// TestVirtualNodeLeadsToTheAgent checks that an apiserver connects to the
+// agent. The other addresses are those of node ports, and none of a type that
+// an apiserver would use for the kubelet.
 func TestVirtualNodeLeadsToTheAgent(t *testing.T) {
 	super := superNode()
 	super.Status.Addresses = []corev1.NodeAddress{

@@ -13,7 +13,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// superVolume is a volume as a CSI driver makes it for blue's claim data, bound.
+// superVolume returns a volume as a CSI driver creates it for blue's claim
+// data, bound.
 func superVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	volume := fill(&corev1.PersistentVolume{})
 	volume.ObjectMeta = metav1.ObjectMeta{
@@ -54,7 +55,7 @@ func claimed() kinds.View {
 	return v
 }
 
-// shownVolume is what blue sees of it.
+// shownVolume is the volume that blue sees.
 func shownVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	own := superVolume()
 	volume := &corev1.PersistentVolume{
@@ -88,7 +89,8 @@ func shownVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVol
 	return volume
 }
 
-// TestVolumeIsShownWithoutTheStorageBehindIt: of all that a volume says, a tenant sees this and nothing more.
+// TestVolumeIsShownWithoutTheStorageBehindIt checks that only these fields of a
+// volume are synced up.
 func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 	asNFS := func(v *corev1.PersistentVolume) {
 		v.Annotations = nil
@@ -149,7 +151,8 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 	}
 }
 
-// TestVolumeBelongsToTheNamespaceOfItsClaim: what only waits for a claim is nobody's, for the claim may be another's in the end.
+// TestVolumeBelongsToTheNamespaceOfItsClaim checks that a volume that only
+// waits for a claim belongs to no tenant, since the claim may become another's.
 func TestVolumeBelongsToTheNamespaceOfItsClaim(t *testing.T) {
 	tests := map[string]struct {
 		super *corev1.PersistentVolume
@@ -178,8 +181,9 @@ func TestVolumeBelongsToTheNamespaceOfItsClaim(t *testing.T) {
 	}
 }
 
-// TestMergeVolume: what the tenant changed is put back, but for what controllers there note on the volume, and for its status, which is
-// written by itself.
+// TestMergeVolume checks that the tenant's changes are reverted, except
+// annotations of controllers there, and the status, which is written
+// separately.
 func TestMergeVolume(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	noted := func(v *corev1.PersistentVolume) {
@@ -207,7 +211,8 @@ func TestMergeVolume(t *testing.T) {
 	}
 }
 
-// TestVolumeIsMadeAnew: another volume of the name can have what cannot be changed in place.
+// TestVolumeIsMadeAnew checks that a volume with different immutable fields is
+// recreated.
 func TestVolumeIsMadeAnew(t *testing.T) {
 	tests := map[string]struct {
 		change func(*corev1.PersistentVolume)
@@ -222,13 +227,14 @@ func TestVolumeIsMadeAnew(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := k.Replace(shownVolume(), shownVolume(tt.change)); got != tt.want {
-				t.Errorf("made anew: %t, want %t", got, tt.want)
+				t.Errorf("recreated: %t, want %t", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestReclaimPolicyIsTheTenants: it may choose what becomes of its volumes where its policy says so, and nothing else.
+// TestReclaimPolicyIsTheTenants checks that the tenant may change the reclaim
+// policy if its policy allows it, and no other field.
 func TestReclaimPolicyIsTheTenants(t *testing.T) {
 	const recycle, retain, remove = corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
 	tests := map[string]struct {

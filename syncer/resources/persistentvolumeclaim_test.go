@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// claimOf is a claim as the tenant's apiserver leaves it.
+// claimOf returns a claim as the tenant's apiserver stores it.
 func claimOf(class string, change ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: meta("data"),
@@ -42,7 +42,8 @@ func TestClaimIsAdmittedForOfferedClassesAlone(t *testing.T) {
 	}
 	tests := map[string]struct {
 		claim *corev1.PersistentVolumeClaim
-		// refused is the class that the tenant is told about; nothing if the claim is admitted.
+		// refused is the class in the rejection; empty if the claim is
+		// admitted.
 		refused string
 	}{
 		"one that is offered":     {claimOf("fast"), ""},
@@ -74,7 +75,7 @@ func TestDesiredClaim(t *testing.T) {
 	tests := map[string]struct {
 		tenant, want func(*corev1.PersistentVolumeClaim)
 	}{
-		"goes down as it is": {
+		"is synced down unchanged": {
 			func(*corev1.PersistentVolumeClaim) {}, func(*corev1.PersistentVolumeClaim) {},
 		},
 		"with its selector, source and the volume that it names": {
@@ -138,11 +139,11 @@ func TestDesiredClaim(t *testing.T) {
 			}
 			for key := range got.Annotations {
 				if !strings.HasPrefix(key, "tenancy.x-k8s.io/") {
-					t.Errorf("the annotation %s goes down", key)
+					t.Errorf("the annotation %s is synced down", key)
 				}
 			}
 			if len(got.Finalizers) > 0 {
-				t.Errorf("the finalizers %v go down", got.Finalizers)
+				t.Errorf("the finalizers %v are synced down", got.Finalizers)
 			}
 		})
 	}
@@ -156,8 +157,8 @@ func TestClaimOfAttributesThatAreNotOffered(t *testing.T) {
 	}
 }
 
-// TestMergeClaim: of a claim that exists, no more than the size and the attributes can be changed, and the super cluster's choice of a
-// volume stays.
+// TestMergeClaim checks that only the size and the attributes of an existing
+// claim change, and that the super cluster's choice of a volume stays.
 func TestMergeClaim(t *testing.T) {
 	super := claimOf("fast", func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.VolumeName = "pv-1"
@@ -186,7 +187,7 @@ func TestClaimIsBoundOnce(t *testing.T) {
 		"to what the copy is bound to":     {"", "pv-1", "pv-1"},
 		"and stays so":                     {"pv-1", "pv-1", "pv-1"},
 		"also where the copy says another": {"pv-1", "pv-2", "pv-1"},
-		"and where the copy is made anew":  {"pv-1", "", "pv-1"},
+		"and where the copy is recreated":  {"pv-1", "", "pv-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,9 +224,10 @@ func TestClaimStatus(t *testing.T) {
 		"bound":           {of("", pending), of("pv-1", bound), of("", told)},
 		"bound, which the tenant's controller has not seen": {of("pv-1", lost), of("pv-1", bound), of("pv-1", told)},
 		"lost": {of("pv-1", told), of("pv-1", lost), of("pv-1", lost)},
-		// A controller in the tenant has bound the claim, or says that it is lost; it would say so again and again.
+		// A controller in the tenant has bound the claim, or reports that it is
+		// lost; it would report it again and again.
 		"of a copy that is not as far": {of("pv-1", told), of("", pending), of("pv-1", told)},
-		"of a copy that is made anew":  {of("pv-1", lost), of("pv-1", pending), of("pv-1", lost)},
+		"of a copy that is recreated":  {of("pv-1", lost), of("pv-1", pending), of("pv-1", lost)},
 	}
 	k := kindOf[kinds.Down[*corev1.PersistentVolumeClaim]](t, PersistentVolumeClaim())
 	for name, tt := range tests {

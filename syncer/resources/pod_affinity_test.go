@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// requirement is one of a label selector.
+// requirement returns a requirement of a label selector.
 func requirement(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 }
@@ -76,7 +76,7 @@ func TestPodLooksForOthersOfTheTenantAlone(t *testing.T) {
 	}
 }
 
-// withTerm gives a pod a term of affinity in each of the four places.
+// withTerm adds an affinity term to a pod in each of the four places.
 func withTerm(term corev1.PodAffinityTerm) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		required := []corev1.PodAffinityTerm{*term.DeepCopy()}

@@ -9,7 +9,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// TestPodFindsTheTenantsApiserver: what clients in a pod go by leads to the tenant's apiserver, whatever the kubelet would say.
+// TestPodFindsTheTenantsApiserver checks that clients in a pod find the
+// tenant's apiserver, whatever the kubelet would set.
 func TestPodFindsTheTenantsApiserver(t *testing.T) {
 	elsewhere := view
 	elsewhere.Tenant.Endpoint = "https://tenant.example.com:6443"
@@ -22,7 +23,7 @@ func TestPodFindsTheTenantsApiserver(t *testing.T) {
 		"at its service":             {addressed(), "10.104.16.1", "443", "tcp://10.104.16.1:443"},
 		"where everybody finds it":   {elsewhere, "tenant.example.com", "6443", "tcp://tenant.example.com:6443"},
 		"at a URL without a port":    {unnumbered, "tenant.example.com", "443", "tcp://tenant.example.com:443"},
-		"nowhere, if nobody told it": {view, "", "", ""},
+		"nowhere, if no client told it": {view, "", "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,8 @@ func TestPodFindsTheTenantsApiserver(t *testing.T) {
 	}
 }
 
-// TestOwnEnvironmentWins: what a container says itself stays, and can be made of what is added.
+// TestOwnEnvironmentWins checks that a container's own variables stay, and can
+// refer to those that are added.
 func TestOwnEnvironmentWins(t *testing.T) {
 	own := []corev1.EnvVar{
 		{Name: "URL", Value: "https://$(KUBERNETES_SERVICE_PORT)"},

@@ -19,7 +19,8 @@ func claimVolumeOf(name, claim string) corev1.Volume {
 	}}
 }
 
-// TestPodsUseClaims: whichever way a pod asks for a volume, its copy has the claim of the tenant's.
+// TestPodsUseClaims checks that the copy of a pod uses the tenant's claim, for
+// both types of volumes.
 func TestPodsUseClaims(t *testing.T) {
 	scratch := corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimOf("fast").Spec},

@@ -13,7 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// withGates has a pod wait for conditions before it is ready.
+// withGates adds readiness gates to a pod.
 func withGates(kinds ...corev1.PodConditionType) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		for _, kind := range kinds {
@@ -22,7 +22,7 @@ func withGates(kinds ...corev1.PodConditionType) func(*corev1.Pod) {
 	}
 }
 
-// condition is a condition that changed at a second; 0 is one that does not tell.
+// condition returns a condition that changed at a second; 0 for no time.
 func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, second int64) corev1.PodCondition {
 	c := corev1.PodCondition{Type: kind, Status: status}
 	if second > 0 {
@@ -31,13 +31,13 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, seco
 	return c
 }
 
-// gatesSubresource brings the tenant's gates down.
+// gatesSubresource is the subresource for the tenant's gates.
 func gatesSubresource(t *testing.T, v kinds.View, super, tenant *corev1.Pod) {
 	t.Helper()
 	subresource(t, "status").Merge(v, super, tenant)
 }
 
-// subresource is one of those of pods.
+// subresource returns a subresource of pods.
 func subresource(t *testing.T, name string) kinds.Subresource[*corev1.Pod] {
 	t.Helper()
 	for _, sub := range kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Subresources {
@@ -45,7 +45,7 @@ func subresource(t *testing.T, name string) kinds.Subresource[*corev1.Pod] {
 			return sub
 		}
 	}
-	t.Fatalf("nothing goes down through the subresource %s", name)
+	t.Fatalf("no subresource %s", name)
 	return kinds.Subresource[*corev1.Pod]{}
 }
 
@@ -61,11 +61,11 @@ func TestPodConditions(t *testing.T) {
 		tenant, super         conditions
 		wantTenant, wantSuper conditions
 	}{
-		"a gate that the tenant's controller opened goes down": {
+		"a gate that the tenant's controller opened is synced down": {
 			tenant:     conditions{condition(gate, yes, 5)},
 			wantTenant: conditions{condition(gate, yes, 5)}, wantSuper: conditions{condition(gate, yes, 5)},
 		},
-		"a gate that somebody opened in the super cluster comes up": {
+		"a gate that was opened in the super cluster is synced up": {
 			super:      conditions{condition(gate, yes, 5)},
 			wantTenant: conditions{condition(gate, yes, 5)}, wantSuper: conditions{condition(gate, yes, 5)},
 		},
@@ -101,11 +101,11 @@ func TestPodConditions(t *testing.T) {
 			conditions{because(condition(gate, no, 5), "", "waits for default")}, conditions{because(condition(gate, no, 5), "", "waits for "+superDefault)},
 			conditions{because(condition(gate, no, 5), "", "waits for default")}, conditions{because(condition(gate, no, 5), "", "waits for "+superDefault)},
 		},
-		"the super cluster's names do not come up": {
+		"the super cluster's names are not synced up": {
 			conditions{condition(gate, no, 5)}, conditions{because(condition(gate, yes, 6), "", "waits for "+superDefault)},
 			conditions{because(condition(gate, yes, 6), "", "waits for default")}, conditions{because(condition(gate, yes, 6), "", "waits for "+superDefault)},
 		},
-		"what is no gate does not go down": {
+		"a condition that is not a gate is not synced down": {
 			tenant: conditions{condition(other, yes, 5)}, wantTenant: conditions{condition(other, yes, 5)},
 		},
 		"what is no gate and differs is the super cluster's": {
@@ -124,7 +124,7 @@ func TestPodConditions(t *testing.T) {
 		"what the node does not say any more goes": {
 			tenant: conditions{condition(corev1.PodResizePending, yes, 5), condition(corev1.PodResizeInProgress, yes, 5), condition(corev1.PodReady, yes, 5)},
 		},
-		"nobody opens a gate that is Kubernetes' own": {
+		"a tenant cannot open a gate of Kubernetes": {
 			conditions{condition(corev1.PodReady, yes, 9), condition(corev1.PodScheduled, no, 9), condition(corev1.DisruptionTarget, yes, 9)},
 			conditions{condition(corev1.PodReady, no, 5), condition(corev1.PodScheduled, yes, 5)},
 			conditions{condition(corev1.PodReady, no, 5), condition(corev1.PodScheduled, yes, 5), condition(corev1.DisruptionTarget, yes, 9)},
@@ -149,7 +149,8 @@ func TestPodConditions(t *testing.T) {
 	}
 }
 
-// TestGatesCountNoGenerationsOfTheOtherSide: each side counts its own changes.
+// TestGatesCountNoGenerationsOfTheOtherSide checks that each side counts its
+// own generations.
 func TestGatesCountNoGenerationsOfTheOtherSide(t *testing.T) {
 	own := condition("gate", corev1.ConditionTrue, 5)
 	own.ObservedGeneration = 7
@@ -166,8 +167,9 @@ func TestGatesCountNoGenerationsOfTheOtherSide(t *testing.T) {
 	}
 }
 
-// TestGatesComeToRest: whatever both sides say, and in whichever order the syncer looks at what others write meanwhile, after
-// two more looks it writes nothing, and both sides say the same.
+// TestGatesComeToRest checks that for all states of both sides, and all orders
+// of concurrent writes, both sides are equal and stable after two more
+// reconciles.
 func TestGatesComeToRest(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for seed := range uint64(2000) {
@@ -180,11 +182,11 @@ func TestGatesComeToRest(t *testing.T) {
 					side.Status.Conditions = randomConditions(random)
 				}
 			}
-			look(t, k, tenant, super)
+			reconcile(t, k, tenant, super)
 		}
-		look(t, k, tenant, super)
+		reconcile(t, k, tenant, super)
 		wasTenant, wasSuper := tenant.DeepCopy(), super.DeepCopy()
-		look(t, k, tenant, super)
+		reconcile(t, k, tenant, super)
 		if diff := cmp.Diff(wasSuper, super); diff != "" {
 			t.Fatalf("seed %d: the copy is written again (-before +after):\n%s", seed, diff)
 		}
@@ -200,8 +202,9 @@ func TestGatesComeToRest(t *testing.T) {
 	}
 }
 
-// look does what a reconcile does: changes go down, then up where they are worth it.
-func look(t *testing.T, k kinds.Down[*corev1.Pod], tenant, super *corev1.Pod) {
+// reconcile does what a reconcile does: it syncs changes down, and up if they
+// matter.
+func reconcile(t *testing.T, k kinds.Down[*corev1.Pod], tenant, super *corev1.Pod) {
 	t.Helper()
 	gatesSubresource(t, view, super, tenant)
 	shown := tenant.DeepCopy()
@@ -216,7 +219,8 @@ func shownCondition(c corev1.PodCondition) corev1.PodCondition {
 	return c
 }
 
-// randomConditions are some gates with any status, message and time, or none.
+// randomConditions returns some gates with random status, message and time, or
+// none.
 func randomConditions(random *rand.Rand) []corev1.PodCondition {
 	var conditions []corev1.PodCondition
 	for i := range 3 {

@@ -76,7 +76,7 @@ func TestPodAsksTheTenantsDNS(t *testing.T) {
 	})
 }
 
-// numbered are so many search domains.
+// numbered returns that many search domains.
 func numbered(n int) []string {
 	out := make([]string, n)
 	for i := range out {

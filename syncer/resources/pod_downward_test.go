@@ -14,7 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// kubeletReads is what a kubelet makes of a fieldRef (Kubernetes documentation: Downward API).
+// kubeletReads is the value that a kubelet sets for a fieldRef (Kubernetes
+// documentation: Downward API).
 func kubeletReads(t *testing.T, pod *corev1.Pod, path string) string {
 	t.Helper()
 	key, ok := strings.CutPrefix(path, "metadata.annotations['")
@@ -31,7 +32,8 @@ func kubeletReads(t *testing.T, pod *corev1.Pod, path string) string {
 	return ""
 }
 
-// TestPodReadsItsOwnFields: whatever a container can read of its pod's metadata is the tenant's, in variables and in files.
+// TestPodReadsItsOwnFields checks that all metadata which a container can read,
+// in variables and in files, is that of the tenant's pod.
 func TestPodReadsItsOwnFields(t *testing.T) {
 	tenant := tenantPod(func(p *corev1.Pod) {
 		p.Labels = map[string]string{"app": "web", "secret.example.com/team": "x", "tenancy.x-k8s.io/vcname": "forged"}
@@ -104,7 +106,7 @@ func TestPodReadsItsOwnFields(t *testing.T) {
 	}
 }
 
-// valid fails the test if the apiserver would not take the annotations of a pod.
+// valid fails the test if the apiserver would reject the annotations of a pod.
 func valid(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	if errs := apivalidation.ValidateAnnotations(pod.Annotations, field.NewPath("metadata", "annotations")); len(errs) > 0 {
@@ -112,7 +114,8 @@ func valid(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// TestFieldsFollow: files of labels and annotations change with them, and what an added container reads is there.
+// TestFieldsFollow checks that files of labels and annotations change with
+// them, and that the fields of an ephemeral container are available.
 func TestFieldsFollow(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := tenantPod(withAnnotationsFile(1))
@@ -137,7 +140,8 @@ func TestFieldsFollow(t *testing.T) {
 	}
 }
 
-// TestFieldThatDoesNotFit: annotations that have become too long for a file leave it as it was, and can go down themselves.
+// TestFieldThatDoesNotFit checks that annotations that have become too long for
+// a file leave it unchanged, and are still synced down themselves.
 func TestFieldThatDoesNotFit(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for _, length := range []int{100_000, 150_000} {
@@ -148,7 +152,7 @@ func TestFieldThatDoesNotFit(t *testing.T) {
 			t.Errorf("with %d bytes of annotations, the file is written: %t, want %t", length, got, want)
 		}
 		if len(copied.Annotations["a"]) != length {
-			t.Errorf("of %d bytes of annotations, %d go down", length, len(copied.Annotations["a"]))
+			t.Errorf("of %d bytes of annotations, %d are synced down", length, len(copied.Annotations["a"]))
 		}
 	}
 }

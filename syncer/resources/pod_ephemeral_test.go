@@ -22,7 +22,7 @@ func TestEphemeralContainersGoDown(t *testing.T) {
 			containers{debug("injected", "probe"), debug("a", "registry.example.com/busybox")},
 			containers{debug("injected", "probe"), debug("a", "registry.example.com/busybox"), debug("b", "busybox")},
 		},
-		"none is taken away": {nil, containers{debug("a", "busybox")}, containers{debug("a", "busybox")}},
+		"none is removed": {nil, containers{debug("a", "busybox")}, containers{debug("a", "busybox")}},
 		"what it reads is found where the copy keeps it": {
 			containers{debug("a", "busybox",
 				from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.namespace")}),

@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// fate is what becomes of a field on the way down.
+// fate is how a field is synced down.
 type fate string
 
 const (
@@ -21,12 +21,13 @@ const (
 	translated fate = "the copy has something else, which another test is about"
 )
 
-// podSpecFates: every field of a pod that the API has. A new one fails the test until somebody has decided about it.
+// podSpecFates decides about every field of a pod in the API. A new field fails
+// the test until it is decided.
 var podSpecFates = map[string]fate{
 	"Volumes":             translated, // volumeFates
 	"InitContainers":      translated, // containerFates
 	"Containers":          translated, // containerFates
-	"EphemeralContainers": gone,       // and go down by themselves
+	"EphemeralContainers": gone,       // are synced down separately
 	"RestartPolicy":       same,
 
 	"TerminationGracePeriodSeconds": same,
@@ -39,10 +40,10 @@ var podSpecFates = map[string]fate{
 	"DeprecatedServiceAccount":     gone,
 	"AutomountServiceAccountToken": translated, // to false
 
-	"NodeName":    translated, // where the policy allows it
-	"HostNetwork": same,       // where the policy allows it
-	"HostPID":     same,       // where the policy allows it
-	"HostIPC":     same,       // where the policy allows it
+	"NodeName":    translated, // if the policy allows it
+	"HostNetwork": same,       // if the policy allows it
+	"HostPID":     same,       // if the policy allows it
+	"HostIPC":     same,       // if the policy allows it
 
 	"ShareProcessNamespace": same,
 	"SecurityContext":       same,
@@ -50,14 +51,14 @@ var podSpecFates = map[string]fate{
 	"Hostname":              same,
 	"Subdomain":             same,
 	"Affinity":              translated, // affinityTermFates
-	"SchedulerName":         same,       // where the policy allows it
-	"Tolerations":           translated, // where the policy allows them
+	"SchedulerName":         same,       // if the policy allows it
+	"Tolerations":           translated, // if the policy allows them
 	"HostAliases":           same,
-	"PriorityClassName":     translated, // where the class is offered
+	"PriorityClassName":     translated, // if the class is offered
 	"Priority":              gone,       // follows from the class
 	"DNSConfig":             same,
 	"ReadinessGates":        same,
-	"RuntimeClassName":      same, // where the class is offered
+	"RuntimeClassName":      same, // if the class is offered
 	"EnableServiceLinks":    same,
 	"PreemptionPolicy":      gone, // follows from the class
 	"Overhead":              gone, // follows from the class
@@ -74,11 +75,12 @@ var podSpecFates = map[string]fate{
 	"SchedulingGroup":   refused,
 }
 
-// containerFates are those of the fields of containers, of those that are added later too.
+// containerFates decides about the fields of containers, including ephemeral
+// ones.
 var containerFates = map[string]fate{
 	"Name": same, "Image": same, "Command": same, "Args": same, "WorkingDir": same,
-	"Ports":     same,       // host ports where the policy allows them
-	"EnvFrom":   translated, // names of config maps
+	"Ports":     same,       // host ports if the policy allows them
+	"EnvFrom":   translated, // names of ConfigMaps
 	"Env":       translated, // envFates
 	"Resources": same, "ResizePolicy": same, "RestartPolicy": same, "RestartPolicyRules": same,
 	"VolumeMounts": same, "VolumeDevices": same,
@@ -88,41 +90,42 @@ var containerFates = map[string]fate{
 	"Stdin":           same, "StdinOnce": same, "TTY": same,
 }
 
-// envFates are those of where a variable's value comes from.
+// envFates decides about the sources of variables.
 var envFates = map[string]fate{
 	"FieldRef": translated, "ResourceFieldRef": same, "ConfigMapKeyRef": translated, "SecretKeyRef": same, "FileKeyRef": same,
 }
 
-// volumeFates are those of the sources of volumes that go down, which volumeAccess is about.
+// volumeFates decides about the sources of volumes in volumeAccess that are
+// synced down.
 var volumeFates = map[string]fate{
 	"HostPath": same, "EmptyDir": same, "Secret": same, "Image": same, "CSI": same,
 	"ConfigMap": translated, "DownwardAPI": translated, "Projected": translated, // projectionFates
-	"PersistentVolumeClaim": translated, "Ephemeral": gone, // is the claim that the tenant's controller makes for it
+	"PersistentVolumeClaim": translated, "Ephemeral": gone, // is the claim that the tenant's controller creates for it
 	"NFS": same, "ISCSI": same, "FC": same, "GitRepo": same, "FlexVolume": same,
 	"GCEPersistentDisk": same, "AWSElasticBlockStore": same, "Glusterfs": same, "RBD": same, "Cinder": same, "CephFS": same,
 	"Flocker": same, "AzureFile": same, "VsphereVolume": same, "Quobyte": same, "AzureDisk": same, "PhotonPersistentDisk": same,
 	"PortworxVolume": same, "ScaleIO": same, "StorageOS": same,
 }
 
-// projectionFates are those of what is projected into one volume.
+// projectionFates decides about the sources of projected volumes.
 var projectionFates = map[string]fate{
 	"Secret": same, "DownwardAPI": translated, "ConfigMap": translated,
-	"ServiceAccountToken": gone, "ClusterTrustBundle": gone, "PodCertificate": gone, // are the super cluster's own
+	"ServiceAccountToken": gone, "ClusterTrustBundle": gone, "PodCertificate": gone, // belong to the super cluster
 }
 
-// affinityTermFates are those of terms about other pods.
+// affinityTermFates decides about the fields of affinity terms.
 var affinityTermFates = map[string]fate{
 	"LabelSelector": translated, "Namespaces": translated, "TopologyKey": same, "NamespaceSelector": translated,
 	"MatchLabelKeys": gone, "MismatchLabelKeys": gone, // are in the selector
 }
 
-// spreadFates are those of constraints on how pods are spread.
+// spreadFates decides about the fields of topology spread constraints.
 var spreadFates = map[string]fate{
 	"MaxSkew": same, "TopologyKey": same, "WhenUnsatisfiable": same, "LabelSelector": translated, "MinDomains": same,
 	"NodeAffinityPolicy": same, "NodeTaintsPolicy": same, "MatchLabelKeys": gone, // are in the selector
 }
 
-// podStatusFates are those of what comes up.
+// podStatusFates decides about the fields that are synced up.
 var podStatusFates = map[string]fate{
 	"ObservedGeneration": translated, "Phase": same, "Conditions": translated, "Message": translated, "Reason": same,
 	"NominatedNodeName": gone, "HostIP": same, "HostIPs": same, "PodIP": same, "PodIPs": same, "StartTime": same,
@@ -133,7 +136,7 @@ var podStatusFates = map[string]fate{
 	"AllocatedResources":                   same, "Resources": same,
 }
 
-// TestEveryFieldHasAFate: nothing goes down or up that nobody has thought of.
+// TestEveryFieldHasAFate checks that no field is synced without a decision.
 func TestEveryFieldHasAFate(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := fill(&corev1.Pod{})
@@ -166,7 +169,8 @@ func TestEveryFieldHasAFate(t *testing.T) {
 		corev1.Container(super.Spec.EphemeralContainers[0].EphemeralContainerCommon))
 }
 
-// TestRefusedFields: a pod that has such a field, and nothing else that is special, is refused because of it.
+// TestRefusedFields checks that a pod with such a field is rejected because of
+// it.
 func TestRefusedFields(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	full := reflect.ValueOf(&fill(&corev1.Pod{}).Spec).Elem()
@@ -200,7 +204,7 @@ func holds(t *testing.T, fates map[string]fate, from, to any) {
 			}
 		case translated, refused:
 		default:
-			t.Errorf("%s.%s: nobody has decided what becomes of it", was.Type(), name)
+			t.Errorf("%s.%s: it is not decided", was.Type(), name)
 		}
 	}
 	if n := was.NumField(); n != len(fates) {

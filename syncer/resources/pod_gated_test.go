@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// gates are scheduling gates.
+// gates returns scheduling gates.
 func gates(names ...string) []corev1.PodSchedulingGate {
 	var out []corev1.PodSchedulingGate
 	for _, n := range names {
@@ -20,7 +20,8 @@ func gates(names ...string) []corev1.PodSchedulingGate {
 	return out
 }
 
-// onNodes is a choice of nodes: of terms one has to be met, each of which is a list of keys.
+// onNodes returns a node selector: one of its terms has to match, each of which
+// is a list of keys.
 func onNodes(terms ...[]string) *corev1.Affinity {
 	selector := &corev1.NodeSelector{}
 	for _, keys := range terms {
@@ -33,7 +34,7 @@ func onNodes(terms ...[]string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
 }
 
-// preferring adds nodes that would be better.
+// preferring adds preferred nodes.
 func preferring(a *corev1.Affinity, weights ...int32) *corev1.Affinity {
 	for _, w := range weights {
 		a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(
@@ -49,7 +50,7 @@ func TestGatedPodMerge(t *testing.T) {
 		had                  string
 		super, desired, want corev1.PodSpec
 	}{
-		"gates are taken away, and the choice of nodes grows narrower": {
+		"gates are removed, and the node selector becomes narrower": {
 			"a,b,c",
 			corev1.PodSpec{SchedulingGates: gates("a", "b", "c"), NodeSelector: map[string]string{"its": "own"}},
 			corev1.PodSpec{SchedulingGates: gates("b"), NodeSelector: map[string]string{"zone": "1"}},
@@ -114,7 +115,7 @@ func TestGatedPodMerge(t *testing.T) {
 	}
 }
 
-// TestGatesAreRemembered: a copy says which of its gates are the tenant's.
+// TestGatesAreRemembered checks that a copy lists the tenant's gates.
 func TestGatesAreRemembered(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	copied := down(t, k, tenantPod(func(p *corev1.Pod) { p.Spec.SchedulingGates = gates("a", "example.com/b") }))

@@ -72,7 +72,7 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{forever}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{forever}},
 		},
-		"tolerations alike but for their time stay": {
+		"tolerations alike except their time stay": {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
@@ -111,7 +111,7 @@ func TestPodMerge(t *testing.T) {
 	}
 }
 
-// TestPodMergeSettles: a copy that is just as it was made is not changed.
+// TestPodMergeSettles checks that a new copy is not changed.
 func TestPodMergeSettles(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tenant := fill(&corev1.Pod{})

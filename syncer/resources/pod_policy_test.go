@@ -10,14 +10,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// under is what kinds see of blue under a policy.
+// under returns the view of blue with a policy.
 func under(policy tenancyv1alpha1.TenantPolicy) kinds.View {
 	v := view
 	v.Tenant.Policy = policy
 	return v
 }
 
-// withPort has the app take a port of its node.
+// withPort adds a host port to the app.
 func withPort(port int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81, HostPort: port}}
@@ -138,7 +138,8 @@ func TestPodsAreAdmitted(t *testing.T) {
 	}
 }
 
-// withAnnotationsFile gives a pod annotations of a length and a volume that shows them in a file.
+// withAnnotationsFile returns a pod with annotations of a length and a volume
+// with them in a file.
 func withAnnotationsFile(length int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"a": strings.Repeat("a", length)}
@@ -148,8 +149,9 @@ func withAnnotationsFile(length int) func(*corev1.Pod) {
 	}
 }
 
-// TestPodOnTheNodeThatItNames: where the policy allows it, the copy names the node too, until it is there: a pod that was bound
-// to its node got that from the scheduler.
+// TestPodOnTheNodeThatItNames checks that, if the policy allows it, the copy
+// names the node as well, until the pod is there: a pod that was bound got its
+// node from the scheduler.
 func TestPodOnTheNodeThatItNames(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	allowed := tenancyv1alpha1.TenantPolicy{AllowNodeName: true}

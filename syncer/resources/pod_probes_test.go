@@ -50,13 +50,14 @@ func TestHostsOfProbes(t *testing.T) {
 	}
 }
 
-// handlerFates say of each way to probe a container whether it can name a host.
+// handlerFates decides for each type of probe whether it can name a host.
 var handlerFates = map[string]string{
 	"Exec": "runs in the container", "HTTPGet": "has a host", "TCPSocket": "has a host", "GRPC": "reaches the pod alone",
 	"Sleep": "does nothing",
 }
 
-// TestEveryHandlerIsDecided: a new way to probe, or a new field of one, fails until it is decided.
+// TestEveryHandlerIsDecided fails for a new type of probe, or a new field of
+// one, until it is decided.
 func TestEveryHandlerIsDecided(t *testing.T) {
 	for _, handler := range []reflect.Type{reflect.TypeFor[corev1.ProbeHandler](), reflect.TypeFor[corev1.LifecycleHandler]()} {
 		for f := range handler.Fields() {

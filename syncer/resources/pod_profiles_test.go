@@ -49,7 +49,8 @@ func TestProfilesOfTheNode(t *testing.T) {
 	}
 }
 
-// TestEphemeralContainersAreAdmitted: one that is rejected stays in the tenant, and keeps no other there.
+// TestEphemeralContainersAreAdmitted checks that a rejected one stays in the
+// tenant, and blocks no other.
 func TestEphemeralContainersAreAdmitted(t *testing.T) {
 	debugger := func(name string, profile corev1.SeccompProfileType) corev1.EphemeralContainer {
 		return corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
@@ -80,7 +81,8 @@ func TestEphemeralContainersAreAdmitted(t *testing.T) {
 	}
 }
 
-// securityFates say who decides about each field of a security context. A new one fails the test until it is decided.
+// securityFates states which component decides about each field of a security
+// context. A new field fails the test until it is decided.
 var securityFates = map[string]string{
 	"Capabilities": byLevel, "Privileged": byLevel, "SELinuxOptions": byLevel, "RunAsUser": byLevel, "RunAsNonRoot": byLevel,
 	"AllowPrivilegeEscalation": byLevel, "ProcMount": byLevel, "Sysctls": byLevel, "HostProcess": byLevel,

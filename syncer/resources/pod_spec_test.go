@@ -14,12 +14,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// from is a variable of a container.
+// from returns a variable with a source.
 func from(source corev1.EnvVarSource) corev1.EnvVar {
 	return corev1.EnvVar{Name: "X", ValueFrom: &source}
 }
 
-// field is a field of the pod.
+// field returns a variable with a field of the pod.
 func fieldRef(path string) *corev1.ObjectFieldSelector {
 	return &corev1.ObjectFieldSelector{FieldPath: path}
 }
@@ -28,7 +28,7 @@ func configMap(name string) corev1.LocalObjectReference {
 	return corev1.LocalObjectReference{Name: name}
 }
 
-// volumes makes volumes of their sources.
+// volumes returns volumes with these sources.
 func volumes(sources ...corev1.VolumeSource) []corev1.Volume {
 	out := make([]corev1.Volume, len(sources))
 	for i, s := range sources {
@@ -208,7 +208,8 @@ func TestPodSpecGoesDown(t *testing.T) {
 	}
 }
 
-// TestPodCarriesWhatItsFieldsRead: the annotations that stand for fields are on the copy, with the tenant's values.
+// TestPodCarriesWhatItsFieldsRead checks that the copy has the annotations that
+// replace fields, with the tenant's values.
 func TestPodCarriesWhatItsFieldsRead(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	copied := down(t, k, tenantPod(func(p *corev1.Pod) {

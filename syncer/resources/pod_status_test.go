@@ -99,19 +99,19 @@ func TestPodStatusComesUp(t *testing.T) {
 	}
 }
 
-// withContainers gives a pod one container of each sort.
+// withContainers adds a container of each type to a pod.
 func withContainers(p *corev1.Pod) {
 	p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
 	p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}}}
 }
 
-// cpus is an amount of CPU.
+// cpus returns a quantity of CPU.
 func cpus(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
 }
 
-// TestPodStatusKeepsWhatTheTenantsClusterSays: what follows from the super cluster's admission is another thing there, or has
-// other names.
+// TestPodStatusKeepsWhatTheTenantsClusterSays checks fields that the super
+// cluster's admission changes, or that have other names there.
 func TestPodStatusKeepsWhatTheTenantsClusterSays(t *testing.T) {
 	side := func(name string, qos corev1.PodQOSClass) corev1.PodStatus {
 		return corev1.PodStatus{
@@ -134,7 +134,8 @@ func TestPodStatusKeepsWhatTheTenantsClusterSays(t *testing.T) {
 	}
 }
 
-// TestPodStatusShowsNoSuperNames: a message is translated wherever there is one, also in a field that is added some day.
+// TestPodStatusShowsNoSuperNames checks that messages are translated in all
+// fields, including future ones.
 func TestPodStatusShowsNoSuperNames(t *testing.T) {
 	super := fill(&corev1.Pod{})
 	if n := setMessages(reflect.ValueOf(&super.Status), superDefault); n < 10 {
@@ -144,7 +145,7 @@ func TestPodStatusShowsNoSuperNames(t *testing.T) {
 	tenant.Spec = fill(&corev1.Pod{}).Spec
 	kindOf[kinds.Down[*corev1.Pod]](t, Pod()).Status(view, tenant, super)
 	if len(tenant.Status.ContainerStatuses) == 0 || len(tenant.Status.InitContainerStatuses) == 0 {
-		t.Fatal("no status of a container came up")
+		t.Fatal("no status of a container was synced up")
 	}
 	data, err := json.Marshal(tenant.Status)
 	if err != nil {
@@ -155,7 +156,8 @@ func TestPodStatusShowsNoSuperNames(t *testing.T) {
 	}
 }
 
-// setMessages sets every field called Message, however deep, and returns how many there were.
+// setMessages sets every field called Message, at any depth, and returns their
+// number.
 func setMessages(v reflect.Value, text string) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -176,12 +178,13 @@ func setMessages(v reflect.Value, text string) (n int) {
 				n += setMessages(v.Field(i), text)
 			}
 		}
-	default: // holds no message
+	default: // has no message
 	}
 	return n
 }
 
-// TestPodStatusGeneration: the tenant's generation counts the tenant's changes, the copy's the copy's.
+// TestPodStatusGeneration checks that the tenant's generation counts the
+// tenant's changes, and the copy's those of the copy.
 func TestPodStatusGeneration(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	tests := map[string]struct {
@@ -260,8 +263,9 @@ func TestSamePodStatus(t *testing.T) {
 	}
 }
 
-// TestStatusPatchArrives: the patch that brings one status to another, applied as an apiserver does, leads to the very same
-// status, also in the order of its lists, or else each reconcile would patch again.
+// TestStatusPatchArrives checks that the patch from one status to another,
+// applied by an apiserver, results in exactly that status, including the order
+// of its lists; otherwise each reconcile would patch again.
 func TestStatusPatchArrives(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for seed := range uint64(300) {
@@ -296,7 +300,8 @@ func TestStatusPatchArrives(t *testing.T) {
 	}
 }
 
-// randomStatus is a status with some of the conditions, addresses and containers that there are, in any order.
+// randomStatus returns a status with some conditions, addresses and containers,
+// in any order.
 func randomStatus(random *rand.Rand) corev1.PodStatus {
 	status := corev1.PodStatus{Phase: corev1.PodRunning}
 	for _, i := range random.Perm(5)[:random.IntN(6)] {

@@ -15,7 +15,7 @@ import (
 func TestPodFlowsBothWays(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	if k.OnDemand || k.Adopt != nil || k.Mirror == nil || k.Status == nil {
-		t.Errorf("the kind is %+v; want one that is mirrored and whose status comes up", k)
+		t.Errorf("the kind is %+v; want one that is mirrored and whose status is synced up", k)
 	}
 }
 
@@ -65,7 +65,8 @@ func TestPodMirror(t *testing.T) {
 	}
 }
 
-// TestBoundPod: a binding leaves a pod on its node and scheduled, and forgets why it was not.
+// TestBoundPod checks that a binding sets the node of a pod and its condition
+// PodScheduled.
 func TestBoundPod(t *testing.T) {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "Waiting"}
 	tests := map[string][]corev1.PodCondition{

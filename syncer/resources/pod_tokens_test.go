@@ -27,7 +27,7 @@ func TestPodTokens(t *testing.T) {
 			},
 			kinds.Tokens{ServiceAccount: "default"},
 		},
-		"for the apiserver and for somebody else": {
+		"for the apiserver and for another audience": {
 			func(s *corev1.PodSpec) {
 				s.NodeName, s.ServiceAccountName = "node-1", "robot"
 				s.Volumes = volumes(

@@ -59,7 +59,7 @@ func TestTolerationsOfAPod(t *testing.T) {
 				t.Errorf("a new copy's (-want +got):\n%s", diff)
 			}
 
-			// Also those that are added to a pod that runs.
+			// Including those that are added to a running pod.
 			super := &corev1.Pod{ObjectMeta: superMeta("web")}
 			k.Merge(super, copied)
 			if diff := cmp.Diff(tt.want, super.Spec.Tolerations, cmpopts.EquateEmpty()); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// access is who may mount a type of volume.
+// access states which tenants may mount a type of volume.
 type access string
 
 const (
@@ -22,7 +22,8 @@ const (
 	noTenant  access = "no tenant"
 )
 
-// volumeAccess says of every source of a volume that the API has who may mount it. A new one fails the test until it is decided.
+// volumeAccess states for every source of a volume in the API which tenants may
+// mount it. A new source fails the test until it is decided.
 var volumeAccess = map[string]access{
 	"emptyDir": everyone, "configMap": everyone, "secret": everyone, "projected": everyone, "downwardAPI": everyone,
 	"persistentVolumeClaim": everyone, "ephemeral": everyone, "image": everyone,
@@ -53,7 +54,8 @@ func TestWhoMayMountVolumes(t *testing.T) {
 	}
 }
 
-// whoMayMount tries a volume as a tenant that is allowed nothing, and as others that are allowed one thing each.
+// whoMayMount tries a volume in a tenant without permissions, and in others
+// with one permission each.
 func whoMayMount(t *testing.T, name string, source corev1.VolumeSource) {
 	t.Helper()
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
@@ -90,8 +92,8 @@ func whoMayMount(t *testing.T, name string, source corev1.VolumeSource) {
 	}
 }
 
-// TestVolumeOfAnUnknownType: a volume of a later Kubernetes release is not taken for one without a source, which an apiserver makes an
-// emptyDir.
+// TestVolumeOfAnUnknownType checks that a volume of a later Kubernetes release
+// is not treated as one without a source, which an apiserver makes an emptyDir.
 func TestVolumeOfAnUnknownType(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	err := k.Admit(view, tenantPod(func(p *corev1.Pod) { p.Spec.Volumes = volumes(corev1.VolumeSource{}) }))

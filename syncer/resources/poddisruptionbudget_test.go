@@ -54,6 +54,6 @@ func TestPodDisruptionBudgetGoesDown(t *testing.T) {
 		})
 	}
 	if k.Status != nil {
-		t.Error("the status comes up, which the tenant's controller writes")
+		t.Error("the status is synced up, which the tenant's controller writes")
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// TestPriorityClass: the super cluster's default class is not the tenant's.
+// TestPriorityClass checks that the super cluster's default class is not the
+// tenant's.
 func TestPriorityClass(t *testing.T) {
 	want := &schedulingv1.PriorityClass{
 		ObjectMeta:       classMeta(nil),

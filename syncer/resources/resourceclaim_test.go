@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// asking is a claim that asks for a device of a class.
+// asking returns a claim with a request for a device of a class.
 func asking(class string) resourcev1.ResourceClaimSpec {
 	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
 		Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, Count: 1},
@@ -25,7 +25,7 @@ func asking(class string) resourcev1.ResourceClaimSpec {
 func TestResourceClaimGoesDown(t *testing.T) {
 	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	if !k.OnDemand {
-		t.Error("claims go down without a pod")
+		t.Error("claims are synced down without a pod")
 	}
 	tenant := &resourcev1.ResourceClaim{ObjectMeta: meta("gpu"), Spec: asking("fast"), Status: allocated("gpu-1")}
 	got, err := k.Desired(view, tenant)
@@ -89,11 +89,11 @@ func TestClaimsOfTemplatesStay(t *testing.T) {
 		meta metav1.ObjectMeta
 		want bool
 	}{
-		"made for a pod":              {metav1.ObjectMeta{Annotations: made, OwnerReferences: pod}, true},
-		"named so, but nobody's":      {metav1.ObjectMeta{Annotations: made}, false},
-		"of a pod, by somebody else":  {metav1.ObjectMeta{OwnerReferences: pod}, false},
-		"of something that is no pod": {metav1.ObjectMeta{Annotations: made, OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Pod"}}}, false},
-		"written by hand":             {metav1.ObjectMeta{}, false},
+		"made for a pod":                {metav1.ObjectMeta{Annotations: made, OwnerReferences: pod}, true},
+		"annotated, without an owner":   {metav1.ObjectMeta{Annotations: made}, false},
+		"owned by a pod, not annotated": {metav1.ObjectMeta{OwnerReferences: pod}, false},
+		"of something that is no pod":   {metav1.ObjectMeta{Annotations: made, OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Pod"}}}, false},
+		"written by hand":               {metav1.ObjectMeta{}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestClaimsOfTemplatesStay(t *testing.T) {
 	}
 }
 
-// allocated is the status of a claim that got these devices.
+// allocated returns the status of a claim with these devices.
 func allocated(devices ...string) resourcev1.ResourceClaimStatus {
 	a := &resourcev1.AllocationResult{}
 	for _, name := range devices {
@@ -115,7 +115,7 @@ func allocated(devices ...string) resourcev1.ResourceClaimStatus {
 	return resourcev1.ResourceClaimStatus{Allocation: a}
 }
 
-// usedBy are the pods of these names and UIDs, in pairs.
+// usedBy returns references to pods with these names and UIDs, in pairs.
 func usedBy(pods ...string) []resourcev1.ResourceClaimConsumerReference {
 	var refs []resourcev1.ResourceClaimConsumerReference
 	for i := 0; i < len(pods); i += 2 {
@@ -165,7 +165,7 @@ func TestClaimStatusComesUp(t *testing.T) {
 		"devices that are gone": {
 			with(allocated("gpu-1"), reserved(usedBy("web", "web-uid")...)), nobody, nobody,
 		},
-		"of other devices, the first are taken away first": {
+		"of other devices, the first are removed first": {
 			with(allocated("gpu-1"), reserved(usedBy("web", "web-uid")...)),
 			with(allocated("gpu-2"), reserved(usedBy("web", "super-uid")...)), nobody,
 		},
@@ -210,7 +210,8 @@ func TestClaimStatusComesUp(t *testing.T) {
 	}
 }
 
-// TestClaimThatIsBeingDeleted: an apiserver takes no new consumer of it.
+// TestClaimThatIsBeingDeleted checks that it gets no new consumers, which an
+// apiserver would reject.
 func TestClaimThatIsBeingDeleted(t *testing.T) {
 	k := kindOf[kinds.Down[*resourcev1.ResourceClaim]](t, ResourceClaim())
 	v := view

@@ -13,7 +13,7 @@ import (
 func TestResourceClaimTemplateGoesDown(t *testing.T) {
 	k := kindOf[kinds.Down[*resourcev1.ResourceClaimTemplate]](t, ResourceClaimTemplate())
 	if !k.OnDemand {
-		t.Error("templates go down without a pod")
+		t.Error("templates are synced down without a pod")
 	}
 	tenant := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta("gpu"), Spec: resourcev1.ResourceClaimTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{

@@ -37,7 +37,7 @@ func TestSecretGoesDown(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 			}
-			// What was made from it once is not made anew.
+			// An existing copy with the converted type is not recreated.
 			if k.Replace(got.DeepCopy(), got) {
 				t.Error("the copy would be replaced by itself")
 			}
@@ -73,7 +73,7 @@ func TestSecretReplace(t *testing.T) {
 		"what becomes immutable is changed":           {one(opaque, 1, nil), one(opaque, 2, yes), false},
 		"what is immutable and the same stays":        {one(opaque, 1, yes), one(opaque, 1, yes), false},
 		"immutable data that differs":                 {one(opaque, 1, yes), one(opaque, 2, yes), true},
-		"what was immutable and is made anew without": {one(opaque, 1, yes), one(opaque, 1, nil), true},
+		"what was immutable and is recreated without": {one(opaque, 1, yes), one(opaque, 1, nil), true},
 		"another type": {one(opaque, 1, nil), one(tls, 1, nil), true},
 	}
 	for name, tt := range tests {

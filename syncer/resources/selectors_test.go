@@ -14,14 +14,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// listed is a selector that names a label and so many values.
+// listed returns a selector with a label and that many values.
 func listed(values int) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: slices.Repeat([]string{"a"}, values)},
 	}}
 }
 
-// TestSelectorsAreBounded: an object whose selectors name more than so much is rejected, wherever in it they are.
+// TestSelectorsAreBounded checks that an object with too large selectors is
+// rejected, wherever in it they are.
 func TestSelectorsAreBounded(t *testing.T) {
 	policy := func(spec networkingv1.NetworkPolicySpec) error {
 		_, err := pods.desiredNetworkPolicy(view, &networkingv1.NetworkPolicy{ObjectMeta: meta("web"), Spec: spec})
@@ -88,7 +89,8 @@ func TestSelectorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPoliciesAreBounded: a namespace has so many policies, and those that it has stay.
+// TestPoliciesAreBounded checks the maximum number of policies in a namespace,
+// and that existing ones stay.
 func TestPoliciesAreBounded(t *testing.T) {
 	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
 	policies := make([]*networkingv1.NetworkPolicy, maxNetworkPolicies)

@@ -18,12 +18,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// service is a service with a spec.
+// service returns a service with a spec.
 func service(spec corev1.ServiceSpec) *corev1.Service {
 	return &corev1.Service{ObjectMeta: meta("web"), Spec: spec}
 }
 
-// http is a port, and the node port that one side gave to it.
+// http returns a port with the node port that one side allocated.
 func http(nodePort int32) corev1.ServicePort {
 	return corev1.ServicePort{
 		Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(8080), NodePort: nodePort,
@@ -144,7 +144,8 @@ func TestServiceWithExternalIPsIsRefused(t *testing.T) {
 	}
 }
 
-// TestServiceFindsItsPods: whatever a selector of the tenant names is on the pods' copies.
+// TestServiceFindsItsPods checks that the copies of pods have all labels in a
+// tenant's selector.
 func TestServiceFindsItsPods(t *testing.T) {
 	services := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	pods := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
@@ -180,12 +181,13 @@ func addressed() kinds.View {
 	return v
 }
 
-// TestServiceKeepsItsAddress: a tenant with a part of the super cluster's addresses sees the very ones that its pods reach.
+// TestServiceKeepsItsAddress checks that a tenant with a range of the super
+// cluster's addresses sees exactly the addresses that its pods reach.
 func TestServiceKeepsItsAddress(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	tests := map[string]struct {
 		ips  []string
-		want string // the copy's, or what is in the error
+		want string // the copy's address, or a part of the error
 		ok   bool
 	}{
 		"its own":                       {[]string{"10.104.16.7"}, "10.104.16.7", true},
@@ -213,7 +215,8 @@ func TestServiceKeepsItsAddress(t *testing.T) {
 	}
 }
 
-// TestServiceRejectedByChance: the super cluster's own choice is tried again at once, and nothing else is.
+// TestServiceRejectedByChance checks that only a rejected choice of the super
+// cluster is retried at once.
 func TestServiceRejectedByChance(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	services := corev1.Resource("services")
@@ -238,7 +241,8 @@ func TestServiceRejectedByChance(t *testing.T) {
 	}
 }
 
-// TestServiceSaysItsAddressTwice: an apiserver of the tenant's own may say anything in the two fields.
+// TestServiceSaysItsAddressTwice checks inconsistent fields, which an untrusted
+// apiserver can return.
 func TestServiceSaysItsAddressTwice(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	const own, foreign = "10.104.16.7", "10.104.32.10"
@@ -269,7 +273,7 @@ func TestServiceSaysItsAddressTwice(t *testing.T) {
 			got, err := k.Desired(addressed(), service(corev1.ServiceSpec{Type: tt.kind, ClusterIP: tt.ip, ClusterIPs: tt.ips}))
 			switch {
 			case tt.want == nil && err == nil:
-				t.Errorf("goes down with %v", got.Spec.ClusterIPs)
+				t.Errorf("is synced down with %v", got.Spec.ClusterIPs)
 			case tt.want != nil && (err != nil || !slices.Equal(got.Spec.ClusterIPs, tt.want)),
 				len(tt.want) > 0 && got.Spec.ClusterIP != tt.want[0]:
 				t.Errorf("got %v (%v), want %v", got, err, tt.want)
@@ -307,7 +311,8 @@ func TestServiceAsksOfLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestServiceWithAnotherAddress: a copy that has another address than it should is made anew.
+// TestServiceWithAnotherAddress checks that a copy with another address than it
+// should have is recreated.
 func TestServiceWithAnotherAddress(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Service]](t, Service())
 	at := func(ip string) *corev1.Service { return service(corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: ip}) }
@@ -439,7 +444,7 @@ func TestServiceMerge(t *testing.T) {
 			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"},
 			corev1.ServiceSpec{
 				Type: "ExternalName", ExternalName: "example.com",
-				// These the apiserver clears with the type.
+				// The apiserver clears these with the type.
 				IPFamilies:     []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 				IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
 			},

@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// TestServiceAccountIsAName: whatever the tenant's has, no token and no secret goes with the copy, but for those of registries.
+// TestServiceAccountIsAName checks that the copy has no tokens or secrets,
+// except image pull secrets.
 func TestServiceAccountIsAName(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	if adopts := k.Adopt(&corev1.ServiceAccount{ObjectMeta: superMeta("default")}); k.OnDemand || !adopts {
@@ -69,7 +70,8 @@ func TestServiceAccountIsNotMounted(t *testing.T) {
 	}
 }
 
-// TestServiceAccountSecretsFollow: the tenant's secrets come and go, in steps; the super cluster's own stay.
+// TestServiceAccountSecretsFollow checks that the tenant's secrets are added
+// and removed, step by step; the super cluster's own stay.
 func TestServiceAccountSecretsFollow(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.ServiceAccount]](t, ServiceAccount())
 	super := &corev1.ServiceAccount{ObjectMeta: superMeta("default"), ImagePullSecrets: pullSecrets("mirror")}
@@ -79,7 +81,7 @@ func TestServiceAccountSecretsFollow(t *testing.T) {
 		{[]string{"b", "a"}, []string{"mirror", "a", "b"}},
 		{[]string{"c", "b"}, []string{"mirror", "b", "c"}},
 		{[]string{"mirror", "c"}, []string{"mirror", "c"}},
-		{nil, nil}, // what both had is the one that the tenant took away
+		{nil, nil}, // the tenant removed the one that both had
 		{[]string{"a"}, []string{"a"}},
 		{nil, nil},
 	} {

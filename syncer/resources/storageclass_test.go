@@ -7,7 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// TestStorageClass: what a tenant sees of a storage class has no parameter and no mount option.
+// TestStorageClass checks that parameters and mount options are not synced up.
 func TestStorageClass(t *testing.T) {
 	isDefault := map[string]string{
 		"storageclass.kubernetes.io/is-default-class": "true", "storageclass.beta.kubernetes.io/is-default-class": "false",

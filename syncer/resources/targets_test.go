@@ -65,7 +65,8 @@ func TestTargetsThatAreNamed(t *testing.T) {
 	}
 }
 
-// TestAddressesOfAPod: an address that others share or are given is not the pod's own.
+// TestAddressesOfAPod checks that a shared or reusable address does not belong
+// to the pod.
 func TestAddressesOfAPod(t *testing.T) {
 	status := corev1.PodStatus{PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}, {IP: "fd00::1"}}}
 	ended := status
