@@ -14,12 +14,13 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// ApplyCondition applies the only condition that an owner has by server-side
-// apply; nil deletes it. A VirtualCluster that is gone is no error.
-func ApplyCondition(
-	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, condition *metav1.Condition,
+// ApplyConditions applies the conditions that an owner has by server-side apply,
+// and deletes those that it had and that are not among them. A nil condition is
+// none. A VirtualCluster that is gone is no error.
+func ApplyConditions(
+	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, all ...*metav1.Condition,
 ) error {
-	part, err := conditions(vc, condition)
+	part, err := conditions(vc, all)
 	if err != nil {
 		return err
 	}
@@ -70,14 +71,22 @@ func partOf(vc *tenancyv1alpha1.VirtualCluster, status map[string]any) *unstruct
 	return u
 }
 
-// conditions returns the part of the status with this condition; empty for nil.
-func conditions(vc *tenancyv1alpha1.VirtualCluster, condition *metav1.Condition) (map[string]any, error) {
-	if condition == nil {
+// conditions returns the part of the status with these conditions; empty without
+// any.
+func conditions(vc *tenancyv1alpha1.VirtualCluster, all []*metav1.Condition) (map[string]any, error) {
+	var contents []any
+	for _, condition := range all {
+		if condition == nil {
+			continue
+		}
+		content, err := encode(vc, condition)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, content)
+	}
+	if len(contents) == 0 {
 		return map[string]any{}, nil
 	}
-	content, err := encode(vc, condition)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"conditions": []any{content}}, nil
+	return map[string]any{"conditions": contents}, nil
 }

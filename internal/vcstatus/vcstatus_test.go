@@ -16,9 +16,9 @@ func TestOnlyTheConditionIsApplied(t *testing.T) {
 		Status:     tenancyv1alpha1.VirtualClusterStatus{Phase: tenancyv1alpha1.PhaseRunning},
 	}
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	status, err := conditions(vc, &metav1.Condition{
+	status, err := conditions(vc, []*metav1.Condition{nil, {
 		Type: "Syncing", Status: metav1.ConditionTrue, Reason: "Ready", Message: "m", ObservedGeneration: 7, LastTransitionTime: now,
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

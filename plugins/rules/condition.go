@@ -35,7 +35,7 @@ func (r *Rules) updateCondition(ctx context.Context, key client.ObjectKey) (agai
 		return true, nil
 	}
 	is := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid)
-	return false, vcstatus.ApplyCondition(ctx, r.env.Client, vc, fieldOwner, is)
+	return false, vcstatus.ApplyConditions(ctx, r.env.Client, vc, fieldOwner, is)
 }
 
 // conditionOf returns the condition RulesValid; nil if there are no rules.

@@ -4,13 +4,16 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -23,6 +26,9 @@ import (
 
 // name is the name of the program, in user agents and as its lease.
 const name = "vc-syncer"
+
+// pendingPath is the path of the list of pending objects on the metrics port.
+const pendingPath = "/debug/pending"
 
 // retryMost is the maximum backoff of an object. It bounds how long after an
 // outage all objects are synced.
@@ -70,7 +76,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	_, err = engine.New(mgr, flows, engine.Options{
+	syncing, err := engine.New(mgr, flows, engine.Options{
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,
@@ -83,7 +89,16 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	return mgr, clients.addReadiness(mgr.GetLocalManager(), opts, table)
+	return mgr, errors.Join(servePending(mgr.GetLocalManager(), syncing), clients.addReadiness(mgr.GetLocalManager(), opts, table))
+}
+
+// servePending serves the list of pending objects on the metrics port, which
+// authorizes its clients.
+func servePending(mgr manager.Manager, list http.Handler) error {
+	if err := mgr.AddMetricsServerExtraHandler(pendingPath, list); err != nil {
+		return fmt.Errorf("serve %s: %w", pendingPath, err)
+	}
+	return nil
 }
 
 // Run runs a syncer until ctx is done.

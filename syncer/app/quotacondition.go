@@ -84,7 +84,7 @@ func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 		return nil
 	}
 	is := meta.FindStatusCondition(conditions, tenancyv1alpha1.ConditionQuotaEnforced)
-	return vcstatus.ApplyCondition(ctx, r.client, vc, quotaOwner, is)
+	return vcstatus.ApplyConditions(ctx, r.client, vc, quotaOwner, is)
 }
 
 // quotaEnforced returns the condition of a VirtualCluster; nil without a quota.

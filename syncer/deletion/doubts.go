@@ -2,7 +2,6 @@ package deletion
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -24,10 +24,6 @@ const maxAbandoned = 5
 // RetryInDoubt is how long a tenant has to be without pods before that counts:
 // the events of deletions arrive in this time.
 const RetryInDoubt = 5 * time.Second
-
-// ErrInDoubt is returned for a copy that must not be deleted yet. It is
-// retried.
-var ErrInDoubt = errors.New("the deletion of the tenant's object was not observed, so it may only seem to be missing")
 
 // Doubts distinguishes objects that a tenant has deleted from objects that only
 // seem to be missing.
@@ -89,7 +85,7 @@ func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 			return err
 		}
 		if populated {
-			return ErrInDoubt
+			return pending.ErrInDoubt
 		}
 	}
 	return nil
@@ -123,7 +119,7 @@ func (s *Doubts) emptied(abandoned int) error {
 		s.emptySince = now
 	}
 	if now.Sub(s.emptySince) < RetryInDoubt {
-		return ErrInDoubt
+		return pending.ErrInDoubt
 	}
 	return s.Cluster.Emptied(abandoned)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches/cachestest"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
@@ -189,16 +190,16 @@ func TestEmptinessHasToLast(t *testing.T) {
 				t.Errorf("told of emptiness (-want +got):\n%s", diff)
 			}
 		}
-		expect(ErrInDoubt)
+		expect(pending.ErrInDoubt)
 		time.Sleep(RetryInDoubt - time.Second)
-		expect(ErrInDoubt)
+		expect(pending.ErrInDoubt)
 
 		// A pod appears: the tenant was only temporarily without pods.
 		tenant.pods.objects = []runtime.Object{kindstest.Named("new")}
 		expect(nil)
 		tenant.pods.objects = nil
 		time.Sleep(time.Minute)
-		expect(ErrInDoubt)
+		expect(pending.ErrInDoubt)
 
 		// Unknown content does not count as empty, and does not allow a
 		// deletion.
@@ -223,14 +224,14 @@ func TestAllowRemoval(t *testing.T) {
 		verified, counting bool
 	}{
 		"gone, and seen to be deleted":      {seen: "uid-of-web", verified: true},
-		"gone, unseen":                      {verified: true, want: ErrInDoubt, counting: true},
+		"gone, unseen":                      {verified: true, want: pending.ErrInDoubt, counting: true},
 		"gone, in another cluster":          {stranger: stranger, verified: true, want: stranger},
 		"gone and seen, in another cluster": {stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
 		"another one, and the first's deletion was seen": {
 			seen: "uid-of-web", verified: true,
 		},
 		"another one, and the first's deletion was not observed": {
-			verified: true, want: ErrInDoubt, counting: true,
+			verified: true, want: pending.ErrInDoubt, counting: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestANamespaceThatVanishes(t *testing.T) {
 		want   error
 	}{
 		"with all that was in it":                {0, nil, "", nil},
-		"without its pods":                       {1, nil, "", ErrInDoubt},
+		"without its pods":                       {1, nil, "", pending.ErrInDoubt},
 		"seen, and its pods are still known":     {1, nil, "uid-of-web", nil},
 		"and another of the same name has pods":  {1, kindstest.Named("web"), "", nil},
 		"and another of the same name is unused": {0, kindstest.Named("web"), "", nil},

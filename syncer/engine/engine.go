@@ -3,8 +3,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,7 +22,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/custom"
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
@@ -182,13 +181,16 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	return mgr.GetLocalManager().Add(c)
 }
 
-// Start is the engine as a runnable of its manager: it watches the super cluster, and patrols. Other work is done by the controller
-// and by the sessions. It is called when this process is the leader; one that is not has no caches.
+// Start is the engine as a runnable of its manager: it watches the super cluster, patrols, and summarizes what is pending. Other work is
+// done by the controller and by the sessions. It is called when this process is the leader; one that is not has no caches.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.watchBuiltin(ctx); err != nil {
 		return err
 	}
 	close(e.watching)
+	var summaries sync.WaitGroup
+	defer summaries.Wait()
+	summaries.Go(func() { e.summarize(ctx) })
 	e.patrol(ctx)
 	return nil
 }
@@ -222,9 +224,7 @@ func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cl
 
 // disengage forgets a session and what is queued for it.
 func (e *Engine) disengage(name multicluster.ClusterName, s *engagement) {
-	s.Rejections.End()
-	s.Denials.End()
-	s.Blocks.End()
+	s.Pending.End()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[name] == s {
@@ -291,21 +291,15 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 	ctx, sent := requests.Tallied(requests.Timed(ctx, s.pace))
 	defer e.charge(req, sent)
 	began, retries := time.Now(), s.retries.Load()
-	err := s.sync(ctx, k, req.Key)
+	o := s.outcomeOf(s.sync(ctx, k, req.Key))
 	if s.Ctx.Err() != nil {
-		// The tenant went away meanwhile; what is left of it is not ours any more.
+		// The tenant was disengaged meanwhile; what is left of it is not ours.
 		return reconcile.Result{}, nil
 	}
-	e.metrics.observeSync(k.Name, sent, began, err)
+	e.metrics.observeSync(k.Name, sent, began, o)
 	if logger := log.FromContext(ctx).V(1); logger.Enabled() {
-		logger.Info("Reconciled", "result", resultOf(err), "sent", directionOf(sent), "reason", err)
+		logger.Info("Reconciled", "outcome", o.State, "on", o.On, "sent", directionOf(sent), "cause", o.Err)
 	}
-	switch {
-	case errors.Is(err, deletion.ErrInDoubt):
-		return reconcile.Result{RequeueAfter: deletion.RetryInDoubt}, nil
-	case errors.Is(err, queue.ErrNotItsTurn):
-		s.turn.Wait(req)
-		return reconcile.Result{}, nil
-	}
-	return s.conclude(ctx, k, req.Key, err, retries)
+	result, err := s.conclude(ctx, k, req.Key, o, retries)
+	return result, cmp.Or(err, s.measure(ctx, k, req.Key))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/own"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -41,12 +43,15 @@ func (e *Engine) superHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	}
 }
 
-// classHandler handles events of what every tenant may be offered. What was refused may have waited for it.
+// isRejected reports whether the super cluster rejects an object.
+func isRejected(e pending.Entry) bool { return e.State == pending.Rejected && !e.Denied }
+
+// classHandler handles events of what every tenant may be offered. Rejected objects may depend on them.
 func (e *Engine) classHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object) {
 		e.eachSession(func(s *engagement) {
 			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
-			s.EnqueueParked(s.Rejections.All(), queue.PriorityLow)
+			s.EnqueuePending(isRejected, queue.PriorityLow)
 		})
 	}
 	return caches.Handler{
@@ -147,6 +152,7 @@ func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 				s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), initialPriority(k, obj))
 				return
 			}
+			s.latencies.begin(k, client.ObjectKeyFromObject(obj), time.Now())
 			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
 			if s.Begun.Load() {
@@ -202,7 +208,7 @@ func initialPriority(k *kinds.Kind, obj client.Object) int {
 
 // freed enqueues an object that waits for room, after a copy of its kind has gone.
 func (s *engagement) freed(k *kinds.Kind) {
-	if key, ok := s.Denials.Any(k.Name); ok {
+	if key, ok := s.Pending.AnyDenied(k.Name); ok {
 		s.Enqueue(s.Request(k, key), queue.PriorityNormal)
 	}
 }

@@ -10,24 +10,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-// kindLabel is the label with the name of a kind.
-const kindLabel = "kind"
+// Labels with the name of a kind, and with the outcome of a reconcile.
+const (
+	kindLabel    = "kind"
+	outcomeLabel = "outcome"
+)
 
 // Metrics are what one engine tells of its work. No label names a tenant: that would be series for each, for ever.
 type Metrics struct {
 	synced         *prometheus.HistogramVec
 	waited         *prometheus.HistogramVec
-	refusedObjects *prometheus.GaugeVec
-	heldObjects    *prometheus.GaugeVec
-	blockedObjects *prometheus.GaugeVec
-	refusedWrites  prometheus.Counter
+	latency        *prometheus.HistogramVec
+	pendingObjects *prometheus.GaugeVec
+	rejectedWrites prometheus.Counter
 	patrolFindings *prometheus.CounterVec
 	patrolDuration prometheus.Histogram
 	// patrolPostponed counts tenants for whom a round of the patrol was too short.
@@ -41,29 +42,33 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		synced: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_sync_duration_seconds",
-			Help: "How long the work on one object took, by kind; by direction: down, when it sent something to the super cluster; up, to the " +
-				"tenant; both; or none; and by result: done; waiting, for its turn with the validators; blocked, on an object " +
-				"that does not exist; in_doubt, whether the tenant has deleted what is missing; " +
-				"refused, which is the tenant's to mend; conflict, with another writer; forbidden, for want of a right of the syncer's; " +
-				"timeout; or error.",
+			Help: "How long the reconcile of one object took, by kind; by direction: down, if it sent requests to the super cluster; up, to " +
+				"the tenant; both; or none; and by outcome: synced; blocked, on an object that does not exist; rejected, by a policy, a " +
+				"validator or the super cluster's API; waiting, for something that is under way; in_doubt, whether the tenant has deleted " +
+				"an object that is missing; paused, since the tenant's apiserver does not answer; conflict, with another writer; " +
+				"forbidden, because the syncer lacks a right; timeout; or error.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{kindLabel, "direction", "result"}),
+		}, []string{kindLabel, "direction", outcomeLabel}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_queue_wait_seconds",
 			Help: "How long objects that were due waited for a worker, by priority (high, normal or low) and by the tenant's weight. " +
 				"The time for which their tenant was paused or at its cap counts.",
 			Buckets: []float64{.0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"priority", "weight"}),
-		refusedObjects: pendingObjects("vc_syncer_refused_objects",
-			"Tenants' objects that are not synced for now because they are refused; each has an event that says why."),
-		heldObjects: pendingObjects("vc_syncer_held_objects",
-			"Tenants' objects that are not synced for now because validators do not allow them; each has an event that says why."),
-		blockedObjects: pendingObjects("vc_syncer_blocked_objects",
-			"Tenants' objects that are not synced for now because they refer to something that does not exist; each has an "+
-				"event that names it after ten seconds."),
-		refusedWrites: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "vc_syncer_refused_writes_total",
-			Help: "Writes into namespaces of the super cluster that did not belong to the tenant.",
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vc_syncer_latency_seconds",
+			Help: "How long new objects took, by kind, from the event of the tenant's apiserver until they were copied to the super " +
+				"cluster, and pods until the tenant could read that they run. Objects that are copied on demand do not count.",
+			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{kindLabel, "until"}),
+		pendingObjects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "vc_syncer_pending_objects",
+			Help: "Tenants' objects that are not synced for now, by kind and by outcome of the last reconcile: blocked, rejected, waiting, " +
+				"in_doubt, paused or failed. /debug/pending on the metrics port lists them.",
+		}, []string{kindLabel, outcomeLabel}),
+		rejectedWrites: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vc_syncer_rejected_writes_total",
+			Help: "Writes into namespaces of the super cluster that do not belong to the tenant, which the syncer did not send.",
 		}),
 		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_patrol_findings_total",
@@ -85,8 +90,8 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.refusedObjects, m.heldObjects, m.blockedObjects, m.refusedWrites, m.patrolFindings,
-		m.patrolDuration, m.patrolPostponed, m.patrolled, m.queue,
+		m.synced, m.waited, m.latency, m.pendingObjects, m.rejectedWrites, m.patrolFindings, m.patrolDuration,
+		m.patrolPostponed, m.patrolled, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the engine's metrics: %w", err)
@@ -95,14 +100,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// pendingObjects makes a gauge of objects that are not synced for now, by kind.
-func pendingObjects(name, help string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{kindLabel})
-}
-
-// observeSync notes that the work on an object ended.
-func (m *Metrics) observeSync(kind string, sent *requests.Tally, began time.Time, err error) {
-	m.synced.WithLabelValues(kind, directionOf(sent), resultOf(err)).Observe(time.Since(began).Seconds())
+// observeSync records the end of a reconcile.
+func (m *Metrics) observeSync(kind string, sent *requests.Tally, began time.Time, o pending.Outcome) {
+	m.synced.WithLabelValues(kind, directionOf(sent), outcomeName(o)).Observe(time.Since(began).Seconds())
 }
 
 // directionOf says which way something went.
@@ -119,24 +119,37 @@ func directionOf(sent *requests.Tally) string {
 	return "none"
 }
 
-// resultOf sorts the results of the work on an object by whose they are to look at.
-func resultOf(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case pending.IsBlocked(err):
+// stateName returns the value of a label for a state.
+func stateName(s pending.State) string {
+	switch s {
+	case pending.Synced:
+		return "synced"
+	case pending.BlockedOn:
 		return "blocked"
-	case pending.IsRejection(err):
-		return "refused"
-	case errors.Is(err, queue.ErrNotItsTurn):
+	case pending.Rejected:
+		return "rejected"
+	case pending.Waiting:
 		return "waiting"
-	case errors.Is(err, deletion.ErrInDoubt):
+	case pending.InDoubt:
 		return "in_doubt"
-	case pending.LacksRights(err):
+	case pending.Paused:
+		return "paused"
+	case pending.Failed:
+	}
+	return "failed"
+}
+
+// outcomeName returns the value of a label for an outcome: the state, except
+// for failures, which are told apart by who has to look at them.
+func outcomeName(o pending.Outcome) string {
+	switch {
+	case o.State != pending.Failed:
+		return stateName(o.State)
+	case pending.LacksRights(o.Err):
 		return "forbidden"
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(o.Err):
 		return "conflict"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(o.Err, context.DeadlineExceeded):
 		return "timeout"
 	}
 	return "error"
@@ -170,19 +183,14 @@ func (m *Metrics) observeWait(w fairqueue.Wait) {
 	m.waited.WithLabelValues(priorityName(w.Priority), weightClass(w.Weight)).Observe(w.Lasted.Seconds())
 }
 
-// countRefused counts objects that become refused, or are no more.
-func (m *Metrics) countRefused(kind string, by int) {
-	m.refusedObjects.WithLabelValues(kind).Add(float64(by))
+// observeLatency records how long a new object has taken.
+func (m *Metrics) observeLatency(kind, until string, since time.Time) {
+	m.latency.WithLabelValues(kind, until).Observe(time.Since(since).Seconds())
 }
 
-// countHeld counts objects that validators come not to allow, or do no more.
-func (m *Metrics) countHeld(kind string, by int) {
-	m.heldObjects.WithLabelValues(kind).Add(float64(by))
-}
-
-// countBlocked counts objects that become blocked on others, or are no more.
-func (m *Metrics) countBlocked(kind string, by int) {
-	m.blockedObjects.WithLabelValues(kind).Add(float64(by))
+// countPending counts objects of a kind that enter or leave a state.
+func (m *Metrics) countPending(kind string, state pending.State, by int) {
+	m.pendingObjects.WithLabelValues(kind, stateName(state)).Add(float64(by))
 }
 
 // observePatrol notes that the patrol has compared everything once.

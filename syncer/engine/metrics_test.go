@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
@@ -25,29 +24,30 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
-func TestResultOf(t *testing.T) {
+func TestOutcomeName(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, tc := range map[string]struct {
 		err  error
 		want string
 	}{
-		"nothing went wrong":   {nil, "done"},
-		"in doubt":             {deletion.ErrInDoubt, "in_doubt"},
+		"nothing went wrong":   {nil, "synced"},
+		"in doubt":             {pending.ErrInDoubt, "in_doubt"},
 		"something is missing": {&pending.BlockedError{On: "ServiceAccount web"}, "blocked"},
+		"its turn comes later": {queue.ErrNotItsTurn, "waiting"},
 		"the tenant's to mend": {
-			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "refused",
+			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "rejected",
 		},
 		"the syncer's rights": {
 			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New(`User "syncer" cannot create resource "pods"`))), "forbidden",
 		},
-		"somebody else wrote": {apierrors.NewConflict(pods, "web", errors.New("another UID")), "conflict"},
+		"another writer": {apierrors.NewConflict(pods, "web", errors.New("another UID")), "conflict"},
 		"no answer in time": {
 			&url.Error{Op: "Get", URL: "https://super", Err: context.DeadlineExceeded}, "timeout",
 		},
 		"anything else": {fmt.Errorf("listing: %w", errors.New("connection refused")), "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := resultOf(tc.err); got != tc.want {
+			if got := outcomeName(pending.OutcomeOf(tc.err)); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

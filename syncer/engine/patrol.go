@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
@@ -32,7 +33,7 @@ func (e *Engine) patrol(ctx context.Context) {
 			if found := s.compareAll(ctx, budget); len(found) > 0 {
 				suspects[s] = found
 			}
-			s.EnqueueParked(s.Denials.All(), queue.PriorityNormal)
+			s.EnqueuePending(isUnscheduled, queue.PriorityNormal)
 			s.tokens.EnqueueRenewals(ctx)
 		})
 		e.metrics.observePatrol(began)
@@ -46,6 +47,12 @@ func (e *Engine) patrol(ctx context.Context) {
 			s.mend(ctx, found)
 		}
 	}
+}
+
+// isUnscheduled reports whether a pending object is retried only by an event,
+// which may have been missed.
+func isUnscheduled(e pending.Entry) bool {
+	return e.Denied || e.State == pending.BlockedOn || e.State == pending.Waiting
 }
 
 // pause waits, and says whether ctx is still there then.
@@ -86,14 +93,14 @@ func (s *engagement) keys(ctx context.Context, k *kinds.Kind) (sets.Set[client.O
 	return keys, s.EachSuperKey(ctx, k, func(key client.ObjectKey) { keys.Insert(key) })
 }
 
-// suspect reports whether an object differs. Those that are refused are tried again anyway.
+// suspect reports whether an object differs. Pending objects are retried anyway.
 func (s *engagement) suspect(ctx context.Context, k *kinds.Kind, key client.ObjectKey) bool {
 	differs, err := s.compare(ctx, k, key)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot compare", "tenant", s.Lane(), "kind", k.Name, "object", key)
 		return false
 	}
-	return differs && !s.Rejections.Has(k.Name, key) && !s.Denials.Has(k.Name, key)
+	return differs && !s.Pending.Has(k.Name, key)
 }
 
 // compare reports whether a reconcile of an object would write anything.

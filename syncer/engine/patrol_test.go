@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,8 @@ import (
 // still is a tenant's cluster that stands still.
 type still struct {
 	session.TenantCluster
-	ill bool
+	ill       bool
+	summaries []string
 }
 
 func (s *still) Healthy() bool { return !s.ill }
@@ -57,8 +59,8 @@ func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	there := &still{}
 	s := &session.Session{
 		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{}}, Ctx: context.Background(), Cluster: there,
-		TenantRecent: caches.NewRecent(), SuperRecent: caches.NewRecent(), Rejections: pending.NewRejections(func(string, int) {}), Denials: pending.NewDenials(func(string, int) {}),
-		Blocks: pending.NewBlocks(func(string, int) {}),
+		TenantRecent: caches.NewRecent(), SuperRecent: caches.NewRecent(),
+		Pending: pending.NewObjects(func(string, pending.State, int) {}),
 	}
 	s.SetIdentity(kindstest.Blue())
 	tenant, super := cachestest.NewReader(), cachestest.NewReader()
@@ -140,8 +142,8 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 			for k, keys := range s.compareAll(t.Context(), time.Hour) {
 				found = append(found, k.Name)
 				for _, key := range keys {
-					// What is refused is tried again anyway, and is no finding.
-					s.Rejections.Next(k.Name, key)
+					// Pending objects are retried anyway, and are no findings.
+					s.Pending.Record(k.Name, key, pending.OutcomeOf(errors.New("no answer")), time.Now())
 				}
 			}
 			want := []string{tc.found}
@@ -152,7 +154,7 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 				t.Errorf("found %v, want %v", found, want)
 			}
 			if again := s.compareAll(t.Context(), time.Hour); len(again) > 0 {
-				t.Errorf("what is refused is found again: %v", again)
+				t.Errorf("pending objects are found again: %v", again)
 			}
 			there.ill = true
 			if of := s.compareAll(t.Context(), time.Hour); of != nil {

@@ -10,6 +10,8 @@ type Mirror[T client.Object] struct {
 	Started func(tenant T) bool
 	// Node returns the node of an object; empty if it has none.
 	Node func(obj T) string
+	// Running reports whether the tenant can read that its object runs.
+	Running func(tenant T) bool
 	// Ended reports whether the copy has run to completion.
 	Ended func(super T) bool
 	// Bound returns a deep copy of the tenant's object in the state after its
@@ -27,7 +29,8 @@ func (m *Mirror[T]) erase() *Mirror[client.Object] {
 		return nil
 	}
 	return &Mirror[client.Object]{
-		Started: reads(m.Started), Node: reads(m.Node), Ended: reads(m.Ended), GracePeriodSeconds: reads(m.GracePeriodSeconds),
+		Started: reads(m.Started), Node: reads(m.Node), Running: or(reads(m.Running), func(client.Object) bool { return false }),
+		Ended: reads(m.Ended), GracePeriodSeconds: reads(m.GracePeriodSeconds),
 		Bound:     func(tenant client.Object, node string) client.Object { return m.Bound(tenant.(T), node) },
 		Addresses: or(reads(m.Addresses), func(client.Object) []string { return nil }),
 	}

@@ -12,18 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func TestRefusalEvent(t *testing.T) {
+// reasonRejected is the reason of the event on a rejected object.
+const reasonRejected = "SyncRejected"
+
+func TestEvent(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7",
 	}
-	got := rejectionEvent(about, "SyncRefused", "no", now)
+	got := rejectionEvent(about, reasonRejected, "no", now)
 	want := &corev1.Event{
 		// echo -n web-uidno | sha256sum
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default", Name: "web.c2c9891e4bc3fe36"},
 		InvolvedObject:      *about,
 		Type:                "Warning",
-		Reason:              "SyncRefused",
+		Reason:              reasonRejected,
 		Message:             "no",
 		FirstTimestamp:      metav1.NewTime(now),
 		LastTimestamp:       metav1.NewTime(now),
@@ -36,41 +39,41 @@ func TestRefusalEvent(t *testing.T) {
 	}
 }
 
-// TestRefusalEventName: the same reason of the same object finds its event again; another does not.
-func TestRefusalEventName(t *testing.T) {
+// TestEventName: the same reason of the same object finds its event again; another does not.
+func TestEventName(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
-	name := rejectionEvent(&about, ReasonRejected, "no", now).Name
+	name := rejectionEvent(&about, reasonRejected, "no", now).Name
 
 	changed := about
 	changed.ResourceVersion = "8"
-	if got := rejectionEvent(&changed, ReasonRejected, "no", now.Add(time.Hour)).Name; got != name {
+	if got := rejectionEvent(&changed, reasonRejected, "no", now.Add(time.Hour)).Name; got != name {
 		t.Errorf("the same reason, later, is event %s, want %s", got, name)
 	}
-	if got := rejectionEvent(&about, ReasonRejected, "never", now).Name; got == name {
+	if got := rejectionEvent(&about, reasonRejected, "never", now).Name; got == name {
 		t.Errorf("another reason is the same event %s", got)
 	}
 	anew := about
 	anew.UID = "another-uid"
-	if got := rejectionEvent(&anew, ReasonRejected, "no", now).Name; got == name {
+	if got := rejectionEvent(&anew, reasonRejected, "no", now).Name; got == name {
 		t.Errorf("another object of that name has the same event %s", got)
 	}
 	end := strings.Repeat("x", maxMessage)
-	if a, b := rejectionEvent(&about, ReasonRejected, end+"a", now), rejectionEvent(&about, ReasonRejected, end+"b", now); a.Name != b.Name {
+	if a, b := rejectionEvent(&about, reasonRejected, end+"a", now), rejectionEvent(&about, reasonRejected, end+"b", now); a.Name != b.Name {
 		t.Errorf("reasons that read the same have the events %s and %s", a.Name, b.Name)
 	}
 }
 
-func TestRefusalEventNamespace(t *testing.T) {
+func TestEventNamespace(t *testing.T) {
 	about := &corev1.ObjectReference{Kind: "Namespace", Name: "prod", UID: "ns-uid"}
-	got := rejectionEvent(about, ReasonRejected, "no", time.Time{})
+	got := rejectionEvent(about, reasonRejected, "no", time.Time{})
 	if got.Namespace != "default" || got.InvolvedObject.Namespace != "" {
 		t.Errorf("the event of a cluster-scoped object is in %q, about one in %q; want it in default, about one in none",
 			got.Namespace, got.InvolvedObject.Namespace)
 	}
 }
 
-func TestRefusalEventOfALongName(t *testing.T) {
+func TestEventOfALongName(t *testing.T) {
 	for name, object := range map[string]string{
 		"as long as may be": strings.Repeat("n", 253),
 		"cut behind a dot":  strings.Repeat("n", 235) + "." + strings.Repeat("n", 17),
@@ -80,7 +83,7 @@ func TestRefusalEventOfALongName(t *testing.T) {
 		"of one letter":     "n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := rejectionEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, ReasonRejected, "no", time.Time{})
+			got := rejectionEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, reasonRejected, "no", time.Time{})
 			if wrong := validation.IsDNS1123Subdomain(got.Name); len(wrong) > 0 {
 				t.Errorf("%q, of %d characters, is no name of an event: %q", got.Name, len(got.Name), wrong)
 			}
@@ -94,7 +97,7 @@ func TestRefusalEventOfALongName(t *testing.T) {
 	}
 }
 
-func TestRefusalEventMessage(t *testing.T) {
+func TestEventMessage(t *testing.T) {
 	fill := func(n int) string { return strings.Repeat("x", n) }
 	tests := map[string]struct{ message, want string }{
 		"empty":                                {"", ""},
@@ -108,7 +111,7 @@ func TestRefusalEventMessage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := rejectionEvent(&corev1.ObjectReference{Name: "web"}, ReasonRejected, tt.message, time.Time{}).Message
+			got := rejectionEvent(&corev1.ObjectReference{Name: "web"}, reasonRejected, tt.message, time.Time{}).Message
 			if got != tt.want {
 				t.Errorf("the message has %d bytes and ends in %q, want %d", len(got), got[max(0, len(got)-8):], len(tt.want))
 			}

@@ -1,5 +1,5 @@
-// Package pending keeps what is not synced yet, and why: rejections of the super cluster and of validators, and the events that tell the
-// tenant.
+// Package pending describes how reconciles end, and keeps the objects that are
+// not synced yet with the reason of each.
 package pending
 
 import (
@@ -14,9 +14,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
-
-// ReasonRejected is the reason of the event on an object that does not go down.
-const ReasonRejected = "SyncRefused"
 
 // RejectionError is an error that the tenant or the super cluster's admin has to mend. Its text becomes an event on the tenant's object.
 type RejectionError struct{ error }

@@ -15,15 +15,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 )
 
-func TestRefused(t *testing.T) {
+func TestClassify(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	pod := schema.GroupKind{Kind: "Pod"}
 	terminating := apierrors.NewForbidden(pods, "web", errors.New("the namespace is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 
 	tests := map[string]struct {
-		err     error
-		refused bool
+		err      error
+		rejected bool
 	}{
 		"no error":                {nil, false},
 		"invalid":                 {apierrors.NewInvalid(pod, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}), true},
@@ -32,7 +32,7 @@ func TestRefused(t *testing.T) {
 		"bad request":             {apierrors.NewBadRequest("cannot be decoded"), true},
 		"too large":               {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
 		"method not supported":    {apierrors.NewMethodNotSupported(pods, "create"), true},
-		"somebody else's name":    {guard.ErrForeign, true},
+		"another object's name":   {guard.ErrForeign, true},
 		"wrapped":                 {fmt.Errorf("creating: %w", guard.ErrForeign), true},
 		"wrapped API error":       {fmt.Errorf("creating: %w", apierrors.NewBadRequest("x")), true},
 		"namespace terminating":   {terminating, false},
@@ -52,8 +52,8 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Classify(tt.err)
 			var why RejectionError
-			if is := errors.As(got, &why); is != tt.refused {
-				t.Errorf("%v is a refusal: %t, want %t", tt.err, is, tt.refused)
+			if is := errors.As(got, &why); is != tt.rejected {
+				t.Errorf("%v is a rejection: %t, want %t", tt.err, is, tt.rejected)
 			}
 			if !errors.Is(got, tt.err) {
 				t.Errorf("%v does not lead to its cause %v", got, tt.err)

@@ -54,9 +54,12 @@ type Cluster struct {
 	reopened *reopened
 	removal  removal
 	problems problems
-	health   *health
-	work     *work
-	changed  func()
+	// pending summarizes the tenant's pending objects; nil before the first
+	// summary.
+	pending atomic.Pointer[string]
+	health  *health
+	work    *work
+	changed func()
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -154,6 +157,22 @@ func (c *Cluster) Problem(about, message string) {
 	if c.problems.set(about, message) {
 		c.changed()
 	}
+}
+
+// Pending records a summary of the tenant's pending objects, which shows in the
+// condition Synced; empty if nothing is pending.
+func (c *Cluster) Pending(summary string) {
+	if was := c.pending.Swap(&summary); was == nil && summary != "" || was != nil && *was != summary {
+		c.changed()
+	}
+}
+
+// pendingSummary returns the last summary of the tenant's pending objects.
+func (c *Cluster) pendingSummary() string {
+	if summary := c.pending.Load(); summary != nil {
+		return *summary
+	}
+	return ""
 }
 
 // Emptied reports that the tenant has no pods left without an observed

@@ -11,31 +11,66 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 )
 
-// fieldOwner is the field manager of the condition Syncing, so that a
-// server-side apply does not affect the conditions of vc-manager.
+// fieldOwner owns the conditions Syncing and Synced: a server-side apply of them
+// leaves the manager's conditions alone.
 const fieldOwner = client.FieldOwner("vc-syncer")
 
-// report writes the condition Syncing if it differs.
-func (p *Provider) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, syncing bool, reason, message string) error {
-	p.metrics.observe(client.ObjectKeyFromObject(vc), reason)
-	conditions := vc.DeepCopy().Status.Conditions
-	want := metav1.Condition{
-		Type:               tenancyv1alpha1.ConditionSyncing,
-		Status:             status(syncing),
-		Reason:             reason,
-		Message:            message,
-		ObservedGeneration: vc.Generation,
-	}
-	if !meta.SetStatusCondition(&conditions, want) {
-		return nil
-	}
-	condition := meta.FindStatusCondition(conditions, want.Type)
-	return vcstatus.ApplyCondition(ctx, p.super, vc, fieldOwner, condition)
+// report applies the conditions of a tenant whose objects are not synced, which
+// makes it unknown whether all are, if they differ.
+func (p *Provider) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why problem) error {
+	p.metrics.observe(client.ObjectKeyFromObject(vc), why.reason)
+	return p.apply(ctx, vc, []metav1.Condition{
+		{Type: tenancyv1alpha1.ConditionSyncing, Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message},
+		{
+			Type: tenancyv1alpha1.ConditionSynced, Status: metav1.ConditionUnknown, Reason: why.reason,
+			Message: "The tenant's objects are not synced for now",
+		},
+	})
 }
 
-func status(is bool) metav1.ConditionStatus {
-	if is {
-		return metav1.ConditionTrue
+// reportSyncing applies the conditions of a tenant whose objects are synced, if
+// they differ.
+func (p *Provider) reportSyncing(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, c *Cluster) error {
+	p.metrics.observe(client.ObjectKeyFromObject(vc), tenancyv1alpha1.ReasonReady)
+	message := "The tenant's objects are synced"
+	if not := c.problems.String(); not != "" {
+		message += ", but not all: " + not
 	}
-	return metav1.ConditionFalse
+	return p.apply(ctx, vc, []metav1.Condition{
+		{Type: tenancyv1alpha1.ConditionSyncing, Status: metav1.ConditionTrue, Reason: tenancyv1alpha1.ReasonReady, Message: message},
+		syncedCondition(c.pendingSummary()),
+	})
+}
+
+// syncedCondition returns the condition Synced for a summary of what is pending.
+func syncedCondition(summary string) metav1.Condition {
+	if summary == "" {
+		return metav1.Condition{
+			Type: tenancyv1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Reason: tenancyv1alpha1.ReasonNothingPending,
+			Message: "No object has been pending for long",
+		}
+	}
+	return metav1.Condition{
+		Type: tenancyv1alpha1.ConditionSynced, Status: metav1.ConditionFalse, Reason: tenancyv1alpha1.ReasonObjectsPending,
+		Message: summary,
+	}
+}
+
+// apply applies conditions if one of them differs.
+func (p *Provider) apply(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, want []metav1.Condition) error {
+	conditions, differ := vc.DeepCopy().Status.Conditions, false
+	var all []*metav1.Condition
+	for _, condition := range want {
+		condition.ObservedGeneration = vc.Generation
+		if meta.SetStatusCondition(&conditions, condition) {
+			differ = true
+		}
+	}
+	if !differ {
+		return nil
+	}
+	for _, condition := range want {
+		all = append(all, meta.FindStatusCondition(conditions, condition.Type))
+	}
+	return vcstatus.ApplyConditions(ctx, p.super, vc, fieldOwner, all...)
 }

@@ -108,7 +108,7 @@ func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluste
 		return p.reportRefusal(ctx, vc, why)
 	}
 	if why, ok := errors.AsType[problem](err); ok {
-		err = errors.Join(err, p.report(ctx, vc, false, why.reason, why.message))
+		err = errors.Join(err, p.report(ctx, vc, why))
 		if why.reason == tenancyv1alpha1.ReasonKubeconfigInvalid {
 			// Only a change of the Secret corrects that, and its event triggers
 			// a reconcile.
@@ -132,17 +132,11 @@ func (p *Provider) reportEngaged(ctx context.Context, vc *tenancyv1alpha1.Virtua
 	case t == nil:
 		// The control plane is not ready.
 	case pods > 0:
-		why := unconfirmedRemoval(pods)
-		return p.report(ctx, vc, false, why.reason, why.message)
+		return p.report(ctx, vc, unconfirmedRemoval(pods))
 	case !t.cluster.Healthy():
-		why := unreachable(t.cluster.config.Host, nil)
-		return p.report(ctx, vc, false, why.reason, why.message)
+		return p.report(ctx, vc, unreachable(t.cluster.config.Host, nil))
 	case t.cluster.synced.Load():
-		message := "The tenant's objects are synced"
-		if not := t.cluster.problems.String(); not != "" {
-			message += ", but not all: " + not
-		}
-		return p.report(ctx, vc, true, tenancyv1alpha1.ReasonReady, message)
+		return p.reportSyncing(ctx, vc, t.cluster)
 	}
 	p.metrics.observe(client.ObjectKeyFromObject(vc), tenancyv1alpha1.ReasonStarting)
 	return nil

@@ -83,5 +83,5 @@ func newRefusal(uid types.UID, kubeconfig [sha256.Size]byte, server string, caus
 // reportRefusal writes the condition of a disengaged tenant, and returns when
 // to reconcile it again.
 func (p *Provider) reportRefusal(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why *refusal) (time.Duration, error) {
-	return max(time.Until(why.until), time.Millisecond), p.report(ctx, vc, false, why.reason, why.message)
+	return max(time.Until(why.until), time.Millisecond), p.report(ctx, vc, why.problem)
 }

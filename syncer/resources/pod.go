@@ -37,6 +37,7 @@ func Pod() kinds.Flow {
 		Mirror: &kinds.Mirror[*corev1.Pod]{
 			Started:            started,
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },
+			Running:            func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning },
 			Ended:              podEnded,
 			Bound:              boundPod,
 			GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },

@@ -34,22 +34,15 @@ type Session struct {
 
 	// What was written to either side and is not in its cache yet.
 	TenantRecent, SuperRecent *caches.Recent
-	// Rejections are the objects that the super cluster rejects, Denials those that validators reject.
-	Rejections *pending.Rejections
-	Denials    *pending.Denials
-	// Blocks are the objects that wait for others.
-	Blocks *pending.Blocks
+	// Pending are the objects that are not synced for now.
+	Pending *pending.Objects
 	// Locks keep two workers from one object: one has it from the queue, another makes it inline, as a reference.
 	Locks caches.KeyLocks
 }
 
-// PendingCounts are called when objects of a kind become pending, or are no more.
-type PendingCounts struct {
-	Rejected, Denied, Blocked func(kind string, by int)
-}
-
-// New makes the session of a tenant that is engaged until ctx ends. It calls rejected for every write that the guard rejects.
-func New(ctx context.Context, super *SuperCluster, c TenantCluster, counts PendingCounts, rejected func()) *Session {
+// New returns the session of a tenant that is engaged until ctx ends. It calls
+// rejected for every write that the guard rejects.
+func New(ctx context.Context, super *SuperCluster, c TenantCluster, objects *pending.Objects, rejected func()) *Session {
 	t := c.Tenant()
 	s := &Session{
 		SuperCluster: super,
@@ -59,9 +52,7 @@ func New(ctx context.Context, super *SuperCluster, c TenantCluster, counts Pendi
 		Cache:        caches.NewReader(c.GetCache()),
 		TenantRecent: caches.NewRecent(),
 		SuperRecent:  caches.NewRecent(),
-		Rejections:   pending.NewRejections(counts.Rejected),
-		Denials:      pending.NewDenials(counts.Denied),
-		Blocks:       pending.NewBlocks(counts.Blocked),
+		Pending:      objects,
 	}
 	s.tenant.Store(&t)
 	carried := map[string]*kinds.Kind{}

@@ -27,25 +27,40 @@ const NodeKind = "Node"
 // TenantCluster is the cluster of a tenant as a provider engages it.
 type TenantCluster interface {
 	cluster.Cluster
-	// Tenant is who it is, as the VirtualCluster says now. After a change, the cluster is engaged again.
+	TenantReporter
+	// Tenant returns the tenant as its VirtualCluster describes it now. After a
+	// change, the cluster is engaged again.
 	Tenant() translate.Tenant
-	// Healthy says whether the tenant's apiserver answers. After a change, the cluster is engaged again.
+	// Healthy reports whether the tenant's apiserver answers. After a change, the
+	// cluster is engaged again.
 	Healthy() bool
-	// Verify makes sure that the apiserver still serves the cluster that was engaged, by asking it.
+	// Verify asks the apiserver whether it still serves the cluster that was
+	// engaged.
 	Verify(ctx context.Context) error
-	// Emptied is told that the tenant has no pod left though nobody deleted them, while so many run in the super cluster. An
-	// error says that an admin has to confirm that they are to be removed.
-	Emptied(pods int) error
-	// Serves says whether the tenant's apiserver has a kind in this version.
+	// Serves reports whether the tenant's apiserver has a kind in this version.
 	Serves(gvk schema.GroupVersionKind) bool
-	// Learn has the clients of the cluster know a kind that is not built in.
+	// Learn makes a kind that is not built in known to the clients of the cluster.
 	Learn(mapping *meta.RESTMapping)
-	// Problem is told what keeps something of the tenant's from being carried, for its admin; nothing if it is carried again.
-	Problem(about, message string)
-	// Hold says that something is done for the tenant until release is called. It is not ok when the tenant is being let go of.
+	// Hold keeps the tenant with this syncer until release is called. It is not ok
+	// when the tenant is being disengaged.
 	Hold() (release func(), ok bool)
-	// Synced is called once, when the caches are full and the tenant's objects are being carried.
+}
+
+// TenantReporter reports on a tenant to its admin, on the VirtualCluster.
+type TenantReporter interface {
+	// Synced is called once, when the caches are full and the tenant's objects are
+	// being synced.
 	Synced()
+	// Pending takes a summary of the tenant's pending objects in one line; empty if
+	// there are none.
+	Pending(summary string)
+	// Problem takes what keeps a kind of the tenant's from being synced; empty if
+	// it is synced again.
+	Problem(about, message string)
+	// Emptied takes the number of pods that run in the super cluster, of a tenant
+	// that has none left although no deletion was observed. It returns an error
+	// until an admin has confirmed that they are to be deleted.
+	Emptied(pods int) error
 }
 
 // tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
@@ -61,9 +62,9 @@ func Differing(was, now []kinds.Reference) []kinds.Reference {
 	return alone
 }
 
-// EnqueueParked enqueues objects that are not carried for now, before their time.
-func (s *Session) EnqueueParked(objects []kinds.ObjectKey, priority int) {
-	for _, o := range objects {
+// EnqueuePending enqueues the pending objects that f selects before their time.
+func (s *Session) EnqueuePending(f func(pending.Entry) bool, priority int) {
+	for _, o := range s.Pending.Select(f) {
 		if k := s.Kind(o.Kind); k != nil {
 			s.Enqueue(s.Request(k, o.Key), priority)
 		}

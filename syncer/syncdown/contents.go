@@ -93,7 +93,7 @@ func (s *Syncer) changedUnseen(k *kinds.Kind, o session.Objects) bool {
 	case changed:
 		return true
 	case unknown:
-		if !s.Rejections.Has(k.Name, o.Key) && !s.Denials.Has(k.Name, o.Key) {
+		if !s.Pending.Has(k.Name, o.Key) {
 			s.Enqueue(s.Request(k, o.Key), queue.PriorityLow)
 		}
 	case compared:

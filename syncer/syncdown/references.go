@@ -39,7 +39,7 @@ func (s *Syncer) ensure(ctx context.Context, name string, key client.ObjectKey) 
 	if super, err := s.SuperObject(ctx, k, superKey); err != nil || super != nil && s.IsOurs(super) && s.isCurrent(k, super) {
 		return session.Stand(super) == session.Present, err
 	}
-	if err := s.Sync(ctx, k, key); err != nil && !pending.IsBlocked(err) {
+	if err := s.Sync(ctx, k, key); err != nil && !pending.IsUnready(err) {
 		return false, err
 	}
 	super, err := s.SuperObject(ctx, k, superKey)

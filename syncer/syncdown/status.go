@@ -77,8 +77,8 @@ func (s *Syncer) bind(ctx context.Context, k *kinds.Kind, o session.Objects) (cl
 	return bound, nil
 }
 
-// ShowHeld writes into the status of a tenant's object why it has no copy.
-func (s *Syncer) ShowHeld(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
+// ShowDenial writes into the status of a tenant's object why it has no copy.
+func (s *Syncer) ShowDenial(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
 	if k.Down == nil || k.Down.Held == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@
 package syncdown
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -93,9 +94,20 @@ func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 	case conflict:
 		return pending.Reject(guard.ErrForeign)
 	case nothing:
-		return s.Tokens.Drop(ctx, k, o)
+		return cmp.Or(s.Tokens.Drop(ctx, k, o), awaitDeletion(p, o))
 	}
 	return nil
+}
+
+// awaitDeletion returns an error for an object whose copy can be created when
+// the previous one has been deleted.
+func awaitDeletion(p pair, o session.Objects) error {
+	if p.tenant != session.Present || !p.wanted || p.foreign || p.super != session.Deleting {
+		return nil
+	}
+	return &pending.WaitingError{
+		On: "the deletion of the previous copy in the super cluster", Until: o.Super.GetDeletionTimestamp().Time,
+	}
 }
 
 // read reads both sides from the caches.

@@ -59,7 +59,7 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
 			"--container", "tracer", "--profile", "general", "--quiet", "--", "true")).To(BeEmpty())
 		Eventually(as.run).WithContext(ctx).WithArguments("", "get", "events", "-n", worker.Namespace, "--field-selector",
-			"reason=SyncRefused,involvedObject.name="+worker.Name, "-o", "jsonpath={.items[*].message}").
+			"reason=SyncRejected,involvedObject.name="+worker.Name, "-o", "jsonpath={.items[*].message}").
 			Should(And(ContainSubstring("violates PodSecurity"), ContainSubstring("tracer"), ContainSubstring("SYS_PTRACE")))
 	})
 

@@ -110,7 +110,7 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 		shouldBeSpared(ctx)
 		told := &corev1.EventList{}
 		Expect(mallory.Client.List(ctx, told, client.InNamespace(ns))).To(Succeed())
-		Expect(slices.DeleteFunc(told.Items, func(e corev1.Event) bool { return e.Reason != "SyncRefused" })).To(WithTransform(func(told []corev1.Event) int { return len(told) }, BeNumerically("<", few)))
+		Expect(slices.DeleteFunc(told.Items, func(e corev1.Event) bool { return e.Reason != "SyncRejected" })).To(WithTransform(func(told []corev1.Event) int { return len(told) }, BeNumerically("<", few)))
 		remove(ctx, services)
 	})
 

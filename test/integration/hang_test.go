@@ -44,7 +44,9 @@ var _ = Describe("A tenant's apiserver that hangs", func() {
 			Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ContainElement(name))
 		}
 		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
-			Should(kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable))
+			Should(And(
+				kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionFalse, tenancyv1alpha1.ReasonUnreachable),
+				kit.HaveCondition(tenancyv1alpha1.ConditionSynced, metav1.ConditionUnknown, tenancyv1alpha1.ReasonUnreachable)))
 
 		signal(syscall.SIGCONT)
 		stopped = false

@@ -18,7 +18,7 @@ var _ = Describe("The metrics", func() {
 	It("follow an object that is refused, and a tenant that comes and goes", func(ctx SpecContext) {
 		const ns = "counted"
 		ready := metric("vc_syncer_tenants", map[string]string{"reason": tenancyv1alpha1.ReasonReady})
-		refused := metric("vc_syncer_refused_objects", map[string]string{"kind": "Service"})
+		refused := metric("vc_syncer_pending_objects", map[string]string{"kind": "Service", "outcome": "rejected"})
 		before, err := ready()
 		Expect(err).NotTo(HaveOccurred())
 
@@ -30,7 +30,7 @@ var _ = Describe("The metrics", func() {
 
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
-		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "direction": "down", "result": "done"})).
+		Eventually(metric("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Namespace", "direction": "down", "outcome": "synced"})).
 			Should(BeNumerically(">", 0))
 		none, err := refused()
 		Expect(err).NotTo(HaveOccurred())

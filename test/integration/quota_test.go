@@ -206,7 +206,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 			})
 		}
 		race.Wait()
-		held := map[string]string{"kind": "Pod"}
+		denied := map[string]string{"kind": "Pod", "outcome": "rejected"}
 		last := ""
 		for round := range rounds {
 			var winner string
@@ -217,7 +217,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 				g.Expect(others).To(And(HaveLen(1), Not(ContainElement(last))))
 				winner = others[0]
 			}).Should(Succeed(), "in round %d", round)
-			Eventually(syncer.Metric).WithArguments("vc_syncer_held_objects", held).Should(BeEquivalentTo(racers - 1))
+			Eventually(syncer.Metric).WithArguments("vc_syncer_pending_objects", denied).Should(BeEquivalentTo(racers - 1))
 			// What becomes free is the last slot, and all who wait race for it, with one more.
 			kit.Create(ctx, red.Client, kit.Pod("race", fmt.Sprintf("pod-%d", racers+round)))
 			Expect(red.Client.Delete(ctx, kit.Pod("race", winner), client.GracePeriodSeconds(0))).To(Succeed())

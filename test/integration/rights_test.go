@@ -67,9 +67,9 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 
 		scraper, config := newAccount(ctx, "scraper")
 		grant(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
-		Eventually(scrape).WithContext(ctx).WithArguments(address, account.BearerToken).Should(HavePrefix("403"))
+		Eventually(fetch).WithContext(ctx).WithArguments(address, "/metrics", account.BearerToken).Should(HavePrefix("403"))
 		// A refusal is remembered for half a minute.
-		Eventually(scrape).WithContext(ctx).WithArguments(address, config.BearerToken).WithTimeout(3 * kit.Soon).Should(HavePrefix("200"))
+		Eventually(fetch).WithContext(ctx).WithArguments(address, "/metrics", config.BearerToken).WithTimeout(3 * kit.Soon).Should(HavePrefix("200"))
 	})
 })
 
@@ -110,9 +110,10 @@ func grant(ctx context.Context, account *corev1.ServiceAccount, rules ...rbacv1.
 	})
 }
 
-// scrape reads the metrics as somebody, and returns the status and the answer.
-func scrape(ctx context.Context, address, token string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+// fetch reads a path of the metrics port with a token, and returns the status
+// and the answer.
+func fetch(ctx context.Context, address, path, token string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+path, nil)
 	if err != nil {
 		return "", err
 	}

@@ -81,7 +81,7 @@ rules:
 		kit.Create(ctx, blue.Client, kit.Namespace(ns), kit.Pod(ns, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("web"))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
-			ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator rules does not work")))
+			ContainElement(HavePrefix("SyncRejected: it cannot be checked whether the limits allow this, because validator rules does not work")))
 
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("true"))
 		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))

@@ -130,7 +130,7 @@ var _ = Describe("A validator", Ordered, func() {
 		Consistently(v.asked.Load).Should(Equal(asked))
 		Expect(must(kit.Read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
-		Expect(syncer.Metric("vc_syncer_held_objects", map[string]string{"kind": "Pod"})).To(BeEquivalentTo(1))
+		Expect(syncer.Metric("vc_syncer_pending_objects", map[string]string{"kind": "Pod", "outcome": "rejected"})).To(BeEquivalentTo(1))
 	})
 
 	It("has it tried again when something has changed", func(ctx SpecContext) {
@@ -138,7 +138,7 @@ var _ = Describe("A validator", Ordered, func() {
 		v.env.Retry(red.Key())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free", "held-back"))
 		Expect(heldBack(must(kit.Read(ctx, red.Client, kit.Pod(ns, "held-back"))()))).To(BeEmpty())
-		Expect(syncer.Metric("vc_syncer_held_objects", nil)).To(BeZero())
+		Expect(syncer.Metric("vc_syncer_pending_objects", map[string]string{"outcome": "rejected"})).To(BeZero())
 	})
 
 	It("that panics or hangs stops its pod alone, and the tenant learns that it is not the tenant's fault", func(ctx SpecContext) {
@@ -147,7 +147,7 @@ var _ = Describe("A validator", Ordered, func() {
 		for _, p := range broken {
 			kit.Create(ctx, red.Client, p)
 			Eventually(warnings).WithContext(ctx).WithArguments(red.Client, p).Should(
-				ContainElement(HavePrefix("SyncRefused: it cannot be checked whether the limits allow this, because validator by-name does not work")))
+				ContainElement(HavePrefix("SyncRejected: it cannot be checked whether the limits allow this, because validator by-name does not work")))
 			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, p))).To(MatchError(apierrors.IsNotFound, "not found"))
 		}
 		kit.Create(ctx, blue.Client, kit.Namespace(ns), kit.Pod(ns, "free"))

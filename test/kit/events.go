@@ -12,7 +12,7 @@ import (
 // Rejections returns a function for Eventually that reads the messages of the events that tell a tenant why an object is not
 // synced down.
 func Rejections(ctx context.Context, t *local.Tenant, about client.Object) func() ([]string, error) {
-	return Events(ctx, t, about, "SyncRefused")
+	return Events(ctx, t, about, "SyncRejected")
 }
 
 // Events returns a function for Eventually that reads the messages of a tenant's events about an object, of one reason.

@@ -6,6 +6,9 @@ const (
 	ConditionControlPlaneReady = "ControlPlaneReady"
 	// ConditionSyncing reports whether the syncer syncs the tenant's objects. Written by the syncer.
 	ConditionSyncing = "Syncing"
+	// ConditionSynced reports whether no object of the tenant has been pending for more than ten seconds; its message counts the
+	// pending objects and describes the oldest. Written by the syncer.
+	ConditionSynced = "Synced"
 	// ConditionRulesValid reports whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
 	ConditionRulesValid = "RulesValid"
 	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota; there is none without a quota. Written by the syncer.
@@ -49,6 +52,10 @@ const (
 	// ReasonRemovalUnconfirmed: the tenant's pods are gone, and no deletion was observed; an admin has to confirm that their
 	// copies are deleted.
 	ReasonRemovalUnconfirmed = "RemovalUnconfirmed"
+	// ReasonNothingPending: no object has been pending for long.
+	ReasonNothingPending = "NothingPending"
+	// ReasonObjectsPending: objects have been pending for long.
+	ReasonObjectsPending = "ObjectsPending"
 	// ReasonValid: what was written can be used.
 	ReasonValid = "Valid"
 	// ReasonInvalidExpression: an expression does not compile.
