@@ -31,7 +31,7 @@ func parts() []part {
 // begin returns the line before the part.
 func (p part) begin() string { return "<!-- " + p.name + ": make generate writes this -->\n" }
 
-// replace returns a document with the part written anew.
+// replace returns a document with the part replaced.
 func (p part) replace(document []byte, table []*kinds.Kind) ([]byte, error) {
 	before, rest, begins := bytes.Cut(document, []byte(p.begin()))
 	_, after, ends := bytes.Cut(rest, []byte(end))

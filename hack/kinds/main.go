@@ -1,5 +1,5 @@
-// Kinds writes what is the same for every kind, from the kinds that the syncer
-// syncs: the types of the API that list kinds, and tables of the documents.
+// Kinds writes generated lists of kinds, from the kinds that the syncer syncs:
+// the types of the API that enumerate kinds, and tables of the documents.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 // run writes into the repository whose folder is the argument.
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("give the folder of the repository, and not %q", args)
+		return fmt.Errorf("expected the folder of the repository, got %q", args)
 	}
 	table, err := app.Table()
 	if err != nil {
@@ -35,15 +35,14 @@ func run(args []string) error {
 		return err
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(args[0], name), content, 0o644); err != nil { //nolint:gosec // sources, which everybody reads
+		if err := os.WriteFile(filepath.Join(args[0], name), content, 0o644); err != nil { //nolint:gosec // public sources
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// generate returns the files with what the table says, by their names in the
-// repository.
+// generate returns the generated files, by their names in the repository.
 func generate(root string, table []*kinds.Kind) (map[string][]byte, error) {
 	api, err := writeTypes(table)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// TestFilesAreUpToDate compares the files with what the table of kinds says.
+// TestFilesAreUpToDate checks that the files match the table of kinds.
 func TestFilesAreUpToDate(t *testing.T) {
 	table, err := app.Table()
 	if err != nil {
@@ -36,8 +36,7 @@ func TestFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestKindsHaveSummaries checks that README.md has something to say of each
-// kind.
+// TestKindsHaveSummaries checks that each kind has a summary for README.md.
 func TestKindsHaveSummaries(t *testing.T) {
 	table, err := app.Table()
 	if err != nil {
@@ -84,7 +83,8 @@ func TestOneMoreKind(t *testing.T) {
 	}
 }
 
-// TestPartsHaveComments checks that a document without the comments is an error.
+// TestPartsHaveComments checks that a document without the comments is an
+// error.
 func TestPartsHaveComments(t *testing.T) {
 	for _, p := range parts() {
 		if _, err := p.replace([]byte("# Title\n"+p.begin()), nil); err == nil || !strings.Contains(err.Error(), p.file) {

@@ -8,8 +8,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// describe returns the metrics that a program registers. They come from the collectors themselves: each is made to have one
-// series, for one without a series shows nothing.
+// describe returns the metrics that a program registers. It creates a series in
+// each collector, since collectors without series return nothing.
 func describe(register func(prometheus.Registerer) error) ([]*dto.MetricFamily, error) {
 	recorder := &recorder{Registry: prometheus.NewRegistry()}
 	if err := register(recorder); err != nil {
@@ -23,7 +23,7 @@ func describe(register func(prometheus.Registerer) error) ([]*dto.MetricFamily, 
 	return recorder.Gather()
 }
 
-// recorder is a registry that remembers the collectors.
+// recorder is a registry that records the collectors.
 type recorder struct {
 	*prometheus.Registry
 
@@ -36,7 +36,7 @@ func (r *recorder) Register(c prometheus.Collector) error {
 	return r.Registry.Register(c)
 }
 
-// touch makes a series in a collector that makes them by their labels. Others have theirs.
+// touch creates a series in a vector. Other collectors have series.
 func touch(c prometheus.Collector) error {
 	switch vec := c.(type) {
 	case *prometheus.CounterVec:
@@ -49,10 +49,10 @@ func touch(c prometheus.Collector) error {
 	return nil
 }
 
-// mostLabels is how many labels a metric may have.
+// mostLabels is the maximum number of labels of a metric.
 const mostLabels = 8
 
-// touchVec makes a series with as many labels as it takes.
+// touchVec creates a series, trying every number of labels.
 func touchVec[M any](get func(values ...string) (M, error)) error {
 	var failed error
 	for n := range mostLabels + 1 {
@@ -62,5 +62,5 @@ func touchVec[M any](get func(values ...string) (M, error)) error {
 		}
 		failed = errors.Join(failed, err)
 	}
-	return fmt.Errorf("no series can be made: %w", failed)
+	return fmt.Errorf("create a series: %w", failed)
 }

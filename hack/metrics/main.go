@@ -1,4 +1,4 @@
-// Metrics writes the document of the metrics that the programs show.
+// Metrics writes the documentation of the metrics of all programs.
 package main
 
 import (
@@ -13,13 +13,14 @@ import (
 	vnagent "github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
-// program is one that shows metrics of its own.
+// program is a program with metrics of its own.
 type program struct {
 	name     string
 	register func(prometheus.Registerer) error
 }
 
-// programs are all of them. vc-standalone shows those of the parts that it runs, and its own.
+// programs returns all programs. vc-standalone has the metrics of the parts
+// that it runs, and its own.
 func programs() []program {
 	return []program{
 		{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", vnagent.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
@@ -33,19 +34,19 @@ func main() {
 	}
 }
 
-// run writes the document into the file that the argument names.
+// run writes the document to the file in the argument.
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("give the file to write, and not %q", args)
+		return fmt.Errorf("expected the file to write, got %q", args)
 	}
 	out := bytes.NewBufferString(header)
 	for _, p := range programs() {
 		families, err := describe(p.register)
 		if err != nil {
-			return fmt.Errorf("asking %s for its metrics: %w", p.name, err)
+			return fmt.Errorf("describe the metrics of %s: %w", p.name, err)
 		}
 		write(out, p.name, families)
 	}
 	out.WriteString(hosted)
-	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a document that everybody reads
+	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a public document
 }

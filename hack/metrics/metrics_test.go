@@ -11,7 +11,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestMetricsFollowTheConventions: those of Prometheus, and a few of this project.
+// TestMetricsFollowTheConventions checks the conventions of Prometheus, and
+// some of this project.
 func TestMetricsFollowTheConventions(t *testing.T) {
 	for _, p := range programs() {
 		families, err := describe(p.register)
@@ -34,7 +35,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	}
 }
 
-// checkFamily holds a metric against our own conventions.
+// checkFamily checks the project's own conventions.
 func checkFamily(t *testing.T, program string, f *dto.MetricFamily) {
 	t.Helper()
 	if prefix := strings.ReplaceAll(program, "-", "_") + "_"; !strings.HasPrefix(f.GetName(), prefix) {
@@ -44,7 +45,7 @@ func checkFamily(t *testing.T, program string, f *dto.MetricFamily) {
 		t.Errorf("%s: the help %q is not a sentence", f.GetName(), f.GetHelp())
 	}
 	if strings.HasPrefix(f.GetName(), "vc_syncer_quota_") {
-		return // they have series only for tenants that have a quota, and only while these are there
+		return // they have series only for tenants with a quota
 	}
 	for _, l := range f.GetMetric()[0].GetLabel() {
 		for _, unbounded := range []string{"tenant", "cluster", "namespace", "name", "uid"} {
@@ -88,7 +89,8 @@ func TestDescribeAndWrite(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOut: a metric of a kind that cannot be made to show itself is missed, not forgotten.
+// TestNothingIsLeftOut checks that every collector is documented, including
+// those in which touch cannot create a series.
 func TestNothingIsLeftOut(t *testing.T) {
 	for _, p := range programs() {
 		recorder := &recorder{Registry: prometheus.NewRegistry()}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	_ "embed" // the texts
+	_ "embed" // for header and hosted
 	"fmt"
 	"strings"
 
@@ -28,7 +28,7 @@ func write(out *bytes.Buffer, program string, families []*dto.MetricFamily) {
 	}
 }
 
-// labels are the names of the labels of a metric.
+// labels returns the names of the labels of a metric.
 func labels(f *dto.MetricFamily) string {
 	pairs := f.GetMetric()[0].GetLabel()
 	names := make([]string, len(pairs))

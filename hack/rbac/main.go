@@ -1,4 +1,4 @@
-// Rbac writes the roles of vc-syncer, from the kinds that it syncs.
+// Rbac writes the roles of vc-syncer, according to the kinds that it syncs.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
-// header is what a reader of the file should know.
+// header is a comment at the beginning of the file.
 const header = "# Written by make generate, from the kinds that the syncer syncs.\n"
 
 func main() {
@@ -25,10 +25,10 @@ func main() {
 	}
 }
 
-// run writes the roles into the file that the argument names.
+// run writes the roles to the file in the argument.
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("give the file to write, and not %q", args)
+		return fmt.Errorf("expected the file to write, got %q", args)
 	}
 	rules, err := app.Rules(resources.All(resources.Agent{}, nil))
 	if err != nil {
@@ -38,16 +38,17 @@ func run(args []string) error {
 	for _, role := range roles(rules) {
 		manifest, err := yaml.Marshal(role)
 		if err != nil {
-			return fmt.Errorf("writing a manifest: %w", err)
+			return fmt.Errorf("write a manifest: %w", err)
 		}
 		out.WriteString("---\n")
 		out.Write(manifest)
 	}
-	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a manifest that everybody reads
+	return os.WriteFile(args[0], out.Bytes(), 0o644) //nolint:gosec // a public manifest
 }
 
-// roles are the syncer's: one for the whole super cluster, of which the aggregated role takes its rules, one for leader election, and
-// one for the leases of replicas that share the tenants.
+// roles returns the syncer's roles: one for the whole super cluster, which is
+// aggregated, one for leader election, and one for the Leases of replicas that
+// share the tenants.
 func roles(rules []rbacv1.PolicyRule) []any {
 	return []any{
 		&rbacv1.ClusterRole{

@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// covered are the documents and folders that are checked without arguments.
+// covered has the documents and folders that are checked without arguments.
 const covered = "README.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md docs/admins docs/architecture.md " +
 	"docs/conformance.md docs/decisions docs/plugin-authors.md docs/real-node.md docs/scaling.md docs/security.md " +
-	"docs/troubleshooting.md apis cmd config controllers hack/metrics hack/rbac internal standalone " +
-	"test/bench test/conformance test/e2e test/escapes test/kit test/local test/modules test/node test/plugins vnagent " +
+	"docs/troubleshooting.md apis cmd config controllers hack/kinds hack/metrics hack/rbac hack/words/main.go " +
+	"hack/words/phrases.go hack/words/text.go internal standalone test vnagent " +
 	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
 	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue plugins/plugintest " +
 	"syncer/kinds syncer/views syncer/deletion syncer/provider syncer/app"
@@ -73,7 +73,7 @@ func run(tree fs.FS, paths []string) ([]string, error) {
 }
 
 // read returns the paragraphs of a document, or the comments and messages of a
-// Go file; none of a generated or another file.
+// Go file. It skips generated files and other types.
 func read(tree fs.FS, file string) ([]paragraph, error) {
 	ext := path.Ext(file)
 	if ext != ".md" && ext != ".go" || strings.HasPrefix(path.Base(file), "zz_generated") {

@@ -39,7 +39,8 @@ func parse(list string) ([]phrase, error) {
 	return phrases, nil
 }
 
-// compile returns an expression whose first group is the phrase. A space in the phrase matches the end of a line.
+// compile returns an expression whose first group is the phrase. A space in the
+// phrase matches the end of a line.
 func compile(pattern string) (*regexp.Regexp, error) {
 	pattern = strings.ReplaceAll(pattern, " ", `\s+`)
 	if rest, begins := strings.CutPrefix(pattern, "^"); begins {

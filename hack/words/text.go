@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// paragraph is text that belongs together. Its lines are those of the file, so that a phrase can be found across the end of a line.
+// paragraph is a text across several lines. Its line breaks are those of the
+// file, so that a match has a line number.
 type paragraph struct {
 	line int
 	text string
 }
 
-// spans are the parts of a line of Markdown that are not prose: code, the targets of links, comments.
+// spans are the parts of a line of Markdown that are not prose: code, the
+// targets of links, comments.
 var spans = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<!--.*?-->")
 
 // markdown returns the paragraphs of a document without code. A heading, an item of a list and a cell of a table are paragraphs.
@@ -46,7 +48,8 @@ func markdown(source string) []paragraph {
 	return all
 }
 
-// comments returns the comments and messages of a Go file. Comments on adjacent lines are one paragraph.
+// comments returns the comments and messages of a Go file. Comments on adjacent
+// lines are one paragraph.
 func comments(source []byte) []paragraph {
 	var (
 		all  []paragraph
@@ -76,7 +79,8 @@ func comments(source []byte) []paragraph {
 	}
 }
 
-// isDirective reports whether a comment is for a tool: //go:embed, //nolint, // +optional.
+// isDirective reports whether a comment is for a tool: //go:embed, //nolint, //
+// +optional.
 func isDirective(comment string) bool {
 	return strings.HasPrefix(comment, "// +") || strings.HasPrefix(comment, "//") && !strings.HasPrefix(comment, "// ") && comment != "//"
 }

@@ -35,7 +35,7 @@ var _ = Describe("A ServiceAccount", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns), bots, registry, token)
 	})
 
-	It("goes down with the secrets for registries, and with nothing that gives rights", func(ctx SpecContext) {
+	It("is synced down with its image pull secrets, and without permissions", func(ctx SpecContext) {
 		down := kit.SuperOf(red, bots)
 		kit.ShouldExist(ctx, super.Client, down)
 		Expect(*down).To(pulls("registry"))
@@ -45,7 +45,7 @@ var _ = Describe("A ServiceAccount", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, token))).NotTo(Succeed())
 	})
 
-	It("follows, and keeps what the super cluster added", func(ctx SpecContext) {
+	It("is updated, and keeps what the super cluster added", func(ctx SpecContext) {
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, bots))
 		kit.Edit(ctx, super.Client, kit.SuperOf(red, bots), func(a *corev1.ServiceAccount) {
 			a.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "mirror"}}
@@ -58,7 +58,7 @@ var _ = Describe("A ServiceAccount", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, registry))
 	})
 
-	It("called default is the super cluster's own, which is taken over", func(ctx SpecContext) {
+	It("named default adopts the one that the super cluster created", func(ctx SpecContext) {
 		own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
 		Eventually(down).Should(HaveField("AutomountServiceAccountToken", new(false)))

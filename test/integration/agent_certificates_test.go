@@ -27,7 +27,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// certificateOf is the certificate by which a tenant's apiserver shows kubelets who it is.
+// certificateOf returns the client certificate of a tenant's apiserver for
+// kubelets.
 func certificateOf(t *local.Tenant) tls.Certificate {
 	GinkgoHelper()
 	return pairIn(super.PKIFile(t.Key(), "kubelet-client.pem"))
@@ -56,7 +57,7 @@ func newAuthority() pki.Authority {
 	return ca
 }
 
-// signedBy is a certificate like that of an apiserver.
+// signedBy issues a certificate like that of an apiserver.
 func signedBy(ca pki.Authority, validity time.Duration) tls.Certificate {
 	GinkgoHelper()
 	certificate, err := local.KubeletClient(ca, validity)
@@ -64,7 +65,8 @@ func signedBy(ca pki.Authority, validity time.Duration) tls.Certificate {
 	return certificate
 }
 
-// mintedBy is a certificate with the name of an apiserver that a tenant's admin asks for and approves, in the tenant's own API.
+// mintedBy returns a certificate with the name of an apiserver that a tenant's
+// admin requests and approves in the tenant's own API.
 func mintedBy(ctx context.Context, t *local.Tenant) tls.Certificate {
 	GinkgoHelper()
 	clients := clientset(t)
@@ -73,7 +75,8 @@ func mintedBy(ctx context.Context, t *local.Tenant) tls.Certificate {
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "minted"}}
 	request.Spec.SignerName = certificatesv1.KubeAPIServerClientSignerName
 	request.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
-	// The groups of kubelets and of kubeadm's apiservers. An apiserver refuses system:masters.
+	// The groups of kubelets and of kubeadm's apiservers. The apiserver rejects
+	// system:masters.
 	request.Spec.Request, err = cert.MakeCSR(key, &pkix.Name{
 		CommonName: "kube-apiserver-kubelet-client", Organization: []string{"kubeadm:cluster-admins", "system:nodes"},
 	}, nil, nil)
@@ -94,7 +97,8 @@ func mintedBy(ctx context.Context, t *local.Tenant) tls.Certificate {
 	return certificate
 }
 
-// ghost makes a tenant that has a root namespace and never a control plane, for which nothing is published but by specs.
+// ghost creates a tenant that has a root namespace and never a control plane.
+// Only specs publish its authority.
 func ghost(ctx context.Context) *tenancyv1alpha1.VirtualCluster {
 	GinkgoHelper()
 	vc := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -128,14 +132,15 @@ func answer(code int, body gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher 
 	return And(HaveField("Code", code), HaveField("Body", body))
 }
 
-// ask asks the agent for a path as it stands, on a connection of its own. Headers are names and values.
+// ask sends the agent a request for a raw path, on a new connection. Headers
+// alternate names and values.
 func ask(ctx context.Context, agent *local.Agent, certificate tls.Certificate, path string, headers ...string) (local.Reply, error) {
 	c := local.Showing(certificate)
 	defer c.CloseIdleConnections()
 	return local.Ask(ctx, c, agent.Address, path, headers...)
 }
 
-// servedBy is the certificate that the agent serves with, at a new connection.
+// servedBy returns the certificate that the agent serves on a new connection.
 func servedBy(ctx context.Context, agent *local.Agent) ([]byte, error) {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", agent.Address)

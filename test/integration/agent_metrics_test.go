@@ -30,8 +30,9 @@ import (
 
 const metricsRoot = "/apis/metrics.k8s.io/v1beta1"
 
-// All but what measures is real: the tenant's aggregator, the agent with the rights that are shipped, and the super cluster's aggregator.
-var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
+// Everything is real except the measurements: the tenant's aggregator, the
+// agent with the shipped roles, and the super cluster's aggregator.
+var _ = Describe("The usage of pods", Ordered, ContinueOnFailure, func() {
 	var (
 		red, blue *local.Tenant
 		agent     *local.Agent
@@ -69,7 +70,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 			objects, err := addon.Objects(nil)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(addons.Ensure(ctx, dynamic.NewForConfigOrDie(t.Config), objects)).To(Succeed())
-			// An apiserver looks again whether an API is served after half a minute at most.
+			// An apiserver checks the availability of an API every half minute.
 			Eventually(asked(ctx, t.Config, "/pods")).WithTimeout(3*kit.Soon).Should(answer(http.StatusOK, Not(BeEmpty())), func() string {
 				own := apiService(0)
 				return fmt.Sprint(kit.Get(ctx, t.Client, own), own.Object["status"])
@@ -77,7 +78,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		}
 	})
 
-	// used is what is answered of pods.
+	// used returns the reported usage of pods.
 	used := func(ctx context.Context, t *local.Tenant, path string) map[string]string {
 		GinkgoHelper()
 		list := &metricsv1beta1.PodMetricsList{}
@@ -95,16 +96,16 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		return got
 	}
 
-	It("is what the tenant's own use, under its names", func(ctx SpecContext) {
+	It("covers the tenant's own pods, under its names", func(ctx SpecContext) {
 		Expect(used(ctx, red, "/pods")).To(Equal(map[string]string{"default/web": "10m", "default/db": "5m"}))
 		Expect(used(ctx, red, "/namespaces/default/pods")).To(HaveLen(2))
 		Expect(used(ctx, red, "/namespaces/default/pods?labelSelector=app%3Ddb")).To(Equal(map[string]string{"default/db": "5m"}))
 		Expect(used(ctx, red, "/pods?labelSelector=injected")).To(BeEmpty())
 		Expect(used(ctx, blue, "/pods")).To(Equal(map[string]string{"default/others": "700m"}))
 		Expect(asked(ctx, red.Config, "/namespaces/default/pods/web")()).To(answer(http.StatusOK, ContainSubstring(`"cpu":"10m"`)))
-	}, SpecTimeout(8*kit.Soon)) // with what is set up before: each tenant may take half a minute to see the API
+	}, SpecTimeout(8*kit.Soon)) // includes the setup: each tenant may take half a minute to see the API
 
-	It("is none of another tenant's, or of the super cluster's, however they are named", func(ctx SpecContext) {
+	It("covers no pods of other tenants or of the super cluster, whatever the path", func(ctx SpecContext) {
 		for _, namespace := range []string{"kube-system", blue.Key(), blue.Super(agentNamespace), red.Super(agentNamespace)} {
 			Expect(used(ctx, red, "/namespaces/"+namespace+"/pods")).To(BeEmpty(), namespace)
 		}
@@ -121,7 +122,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 			To(answer(http.StatusOK, Not(ContainSubstring("others"))))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is for a node the sum of the tenant's own", func(ctx SpecContext) {
+	It("of a node is the sum of the tenant's own pods", func(ctx SpecContext) {
 		list := &metricsv1beta1.NodeMetricsList{}
 		said, err := asked(ctx, red.Config, "/nodes")()
 		Expect(err).NotTo(HaveOccurred())
@@ -135,7 +136,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(asked(ctx, red.Config, "/nodes?labelSelector=a%3Db")()).To(answer(http.StatusBadRequest, ContainSubstring("name the nodes")))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is for those whom the tenant lets see it", func(ctx SpecContext) {
+	It("requires a permission in the tenant cluster", func(ctx SpecContext) {
 		alice := rest.CopyConfig(red.Config)
 		alice.Impersonate.UserName = "alice"
 		Expect(asked(ctx, alice, "/pods")()).To(answer(http.StatusForbidden, ContainSubstring("alice")))
@@ -147,7 +148,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Eventually(asked(ctx, alice, "/pods")).Should(answer(http.StatusOK, ContainSubstring("web")))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("leaves a metrics-server of the tenant's own alone", func(ctx SpecContext) {
+	It("does not replace the tenant's own metrics-server", func(ctx SpecContext) {
 		third := tenant(ctx)
 		own := apiService(443)
 		kit.Create(ctx, third.Client, own)
@@ -160,7 +161,7 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 		Expect(own.Object).To(HaveKeyWithValue("spec", HaveKeyWithValue("service", HaveKeyWithValue("name", "metrics-server"))))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is not known when nothing is measured, and the API stays, so that namespaces can be deleted", func(ctx SpecContext) {
+	It("is unknown without measurements, and the API stays available, so that namespaces can be deleted", func(ctx SpecContext) {
 		source.Stop()
 		Eventually(asked(ctx, red.Config, "/pods")).Should(answer(http.StatusServiceUnavailable,
 			And(ContainSubstring("the usage of pods and nodes is not known now"), Not(ContainSubstring("127.0.0.1")))))
@@ -170,7 +171,8 @@ var _ = Describe("What pods use", Ordered, ContinueOnFailure, func() {
 	}, SpecTimeout(2*kit.Soon))
 })
 
-// keepMetrics has the specs take care of a tenant's API, instead of the manager, which is told of no agent here.
+// keepMetrics reconciles a tenant's API in the spec: the manager here has no
+// agent.
 func keepMetrics(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	kit.Edit(ctx, t.Client, kit.Namespace(metav1.NamespaceSystem), func(ns *corev1.Namespace) {
@@ -178,8 +180,8 @@ func keepMetrics(ctx context.Context, t *local.Tenant) {
 	})
 }
 
-var _ = Describe("What pods use, where the manager has no agent any more", func() {
-	It("is no API of the tenant's then, which nobody would answer, unless the tenant has made that", func(ctx SpecContext) {
+var _ = Describe("The usage of pods when the manager has no agent any more", func() {
+	It("is removed as an API, which would be unavailable, unless the tenant has created the API", func(ctx SpecContext) {
 		red, blue := tenant(ctx), tenant(ctx)
 		agent := useAgent(ctx)
 		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
@@ -199,8 +201,8 @@ var _ = Describe("What pods use, where the manager has no agent any more", func(
 	}, SpecTimeout(4*kit.Soon))
 })
 
-var _ = Describe("What pods use, where the tenant takes care of the API", func() {
-	It("is left as it is, and is the tenant's to delete", func(ctx SpecContext) {
+var _ = Describe("The usage of pods when the tenant manages the API", func() {
+	It("is not touched, and the tenant may delete it", func(ctx SpecContext) {
 		red, agent := tenant(ctx), useAgent(ctx)
 		keepMetrics(ctx, red)
 		addon, err := metricsapi.Addon(agent.Address, filepath.Join(super.Dir, "vn-agent", "ca.crt"))
@@ -221,7 +223,8 @@ var _ = Describe("What pods use, where the tenant takes care of the API", func()
 	}, SpecTimeout(4*kit.Soon))
 })
 
-// lookAgain has the manager reconcile the addons of a tenant, as when it starts.
+// lookAgain makes the manager reconcile the addons of a tenant, as at its
+// start.
 func lookAgain(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	kit.Edit(ctx, super.Client, t.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -229,7 +232,8 @@ func lookAgain(ctx context.Context, t *local.Tenant) {
 	})
 }
 
-// serveMetrics has the super cluster's apiserver ask a source for the resource metrics API.
+// serveMetrics registers a source of the resource metrics API with the super
+// cluster's aggregator.
 func serveMetrics(ctx context.Context, source *local.MetricsServer) {
 	GinkgoHelper()
 	service := &corev1.Service{
@@ -242,7 +246,7 @@ func serveMetrics(ctx context.Context, source *local.MetricsServer) {
 	}
 }
 
-// apiService says that metrics-server serves the resource metrics API.
+// apiService registers metrics-server for the resource metrics API.
 func apiService(port int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
@@ -253,7 +257,7 @@ func apiService(port int) *unstructured.Unstructured {
 	}}
 }
 
-// asked asks an apiserver for a path of the API, and returns what it says.
+// asked sends an apiserver a request for a path of the API.
 func asked(ctx context.Context, config *rest.Config, path string) func() (local.Reply, error) {
 	return func() (local.Reply, error) {
 		var code int

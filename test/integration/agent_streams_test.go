@@ -23,7 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// nodeOf makes a node of the super cluster that a kubelet answers for.
+// nodeOf creates a node of the super cluster that has this kubelet.
 func nodeOf(ctx context.Context, kubelet *local.Kubelet) *corev1.Node {
 	GinkgoHelper()
 	node := bareNode(ctx)
@@ -33,7 +33,7 @@ func nodeOf(ctx context.Context, kubelet *local.Kubelet) *corev1.Node {
 	return node
 }
 
-// clientset is a client of a tenant's admin that knows of logs.
+// clientset returns a tenant admin's client with support for logs.
 func clientset(t *local.Tenant) kubernetes.Interface {
 	GinkgoHelper()
 	clients, err := kubernetes.NewForConfig(t.Config)
@@ -41,7 +41,7 @@ func clientset(t *local.Tenant) kubernetes.Interface {
 	return clients
 }
 
-// logs are the logs of a pod of the tenant's, as kubectl reads them.
+// logs reads the logs of a tenant's pod, as kubectl does.
 func logs(ctx context.Context, t *local.Tenant, pod string, options *corev1.PodLogOptions) (string, error) {
 	GinkgoHelper()
 	stream, err := clientset(t).CoreV1().Pods(agentNamespace).GetLogs(pod, options).Stream(ctx)
@@ -55,13 +55,14 @@ func logs(ctx context.Context, t *local.Tenant, pod string, options *corev1.PodL
 
 type newExecutor func(config *rest.Config, method string, location *url.URL) (remotecommand.Executor, error)
 
-// protocol is one that clients speak.
+// protocol is a protocol of clients for streams.
 type protocol struct {
 	name     string
 	executor newExecutor
 }
 
-// protocols are kubectl's of before, kubectl's of today, and that of clients in browsers, which no apiserver turns into another one.
+// protocols returns the protocols of older and current kubectl, and that of
+// browsers, which no apiserver translates.
 func protocols() []protocol {
 	return []protocol{
 		{"SPDY", remotecommand.NewSPDYExecutor},
@@ -74,13 +75,13 @@ func protocols() []protocol {
 	}
 }
 
-// said is what a command has said.
+// said is the output of a command.
 type said struct {
 	out, err string
 	failure  error
 }
 
-// run runs a command in a pod of the tenant's.
+// run runs a command in a tenant's pod.
 func run(ctx context.Context, t *local.Tenant, pod string, executor newExecutor, input string, command ...string) said {
 	GinkgoHelper()
 	request := clientset(t).CoreV1().RESTClient().Post().Namespace(agentNamespace).Resource("pods").Name(pod).SubResource("exec").
@@ -96,7 +97,8 @@ func run(ctx context.Context, t *local.Tenant, pod string, executor newExecutor,
 	return said{out: out.String(), err: errs.String(), failure: failure}
 }
 
-// forward forwards a port of a pod of the tenant's, as kubectl does, and returns where it is and what ends it.
+// forward forwards a port of a tenant's pod, as kubectl does. It returns the
+// local address, and a function that stops it.
 func forward(t *local.Tenant, pod string, port int) (address string, end func()) {
 	GinkgoHelper()
 	transport, upgrader, err := spdy.RoundTripperFor(t.Config)

@@ -29,12 +29,13 @@ import (
 
 const (
 	agentNamespace = "default"
-	// agentStreams is how many streams a tenant may have in these specs.
+	// agentStreams is the limit of a tenant's streams in these specs.
 	agentStreams = 12
 )
 
-// All but the last hop is real: the tenant's apiserver, the agent with the rights that are shipped, and the super cluster's apiserver.
-var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
+// Everything is real except the last hop: the tenant's apiserver, the agent
+// with the shipped roles, and the super cluster's apiserver.
+var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 	var (
 		red, blue *local.Tenant
 		agent     *local.Agent
@@ -58,7 +59,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		kubelet.Print("first")
 	})
 
-	It("goes to the agent, whatever else the node shows", func(ctx SpecContext) {
+	It("is sent to the agent, whatever addresses the node has", func(ctx SpecContext) {
 		shown := &corev1.Node{}
 		shown.Name = web.Spec.NodeName
 		Expect(kit.Get(ctx, red.Client, shown)).To(Succeed())
@@ -66,7 +67,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(agent.Address).To(HaveSuffix(":%d", shown.Status.DaemonEndpoints.KubeletEndpoint.Port))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is a log, with what the tenant wants to see of it", func(ctx SpecContext) {
+	It("reads a log, with the options of the client", func(ctx SpecContext) {
 		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{
 			Previous: true, Timestamps: true, TailLines: new(int64(7)), SinceSeconds: new(int64(60)),
 		})).To(HavePrefix("first\n"))
@@ -76,7 +77,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			HaveKeyWithValue("tailLines", []string{"7"}), HaveKeyWithValue("sinceSeconds", []string{"60"})))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is a log whose lines arrive when they are printed", func(ctx SpecContext) {
+	It("follows a log without delay", func(ctx SpecContext) {
 		stream, err := clientset(red).CoreV1().Pods(agentNamespace).GetLogs("web", &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		defer stream.Close()
@@ -90,8 +91,9 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is a log that prints nothing for now", func(ctx SpecContext) {
-		// The header of such a stream comes with its first line, however long that takes.
+	It("follows a log that has no output yet", func(ctx SpecContext) {
+		// The header of such a stream is sent with its first line, however long
+		// that takes.
 		silent := local.StartKubelet()
 		DeferCleanup(silent.Stop)
 		p := kit.Pod(agentNamespace, "silent", onNode(nodeOf(ctx, silent)))
@@ -114,7 +116,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 	}, SpecTimeout(2*kit.Soon))
 
 	for _, p := range protocols() {
-		It("is a command with input, output and exit code, over "+p.name, func(ctx SpecContext) {
+		It("runs a command with input, output and exit code, over "+p.name, func(ctx SpecContext) {
 			said := run(ctx, red, "web", p.executor, "hello\n", "sh", "-c", "read line; echo $line; echo oops >&2; exit 3")
 			Expect(said.out).To(Equal("hello\n"))
 			Expect(said.err).To(Equal("oops\n"))
@@ -122,7 +124,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}, SpecTimeout(2*kit.Soon))
 	}
 
-	It("is a command that carries much in both directions", func(ctx SpecContext) {
+	It("runs a command that transfers much in both directions", func(ctx SpecContext) {
 		much := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB, as kubectl cp would
 		said := run(ctx, red, "web", remotecommand.NewSPDYExecutor, much, "cat")
 		Expect(said.failure).NotTo(HaveOccurred())
@@ -130,7 +132,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(agent.Metric("vn_agent_stream_bytes_total", map[string]string{"call": "exec", "direction": "from_pod"})).To(BeNumerically(">", len(much)))
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is a container to attach to", func(ctx SpecContext) {
+	It("attaches to a container", func(ctx SpecContext) {
 		request := clientset(red).CoreV1().RESTClient().Post().Namespace(agentNamespace).Resource("pods").Name("web").SubResource("attach").
 			VersionedParams(&corev1.PodAttachOptions{Stdin: true, Stdout: true, Container: "main"}, scheme.ParameterCodec)
 		executor, err := remotecommand.NewSPDYExecutor(red.Config, http.MethodPost, request.URL())
@@ -146,10 +148,10 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(bufio.NewReader(heard).ReadString('\n')).To(Equal(word))
 		}
 		Expect(out.Close()).To(Succeed())
-		Eventually(ended).Should(Receive(BeNil()), "the end of what is typed reaches the container")
+		Eventually(ended).Should(Receive(BeNil()), "the end of the input reaches the container")
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is a port of a pod", func(SpecContext) {
+	It("forwards a port of a pod", func(SpecContext) {
 		address, end := forward(red, "web", 8080)
 		defer end()
 		for range 2 {
@@ -163,7 +165,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}
 	}, SpecTimeout(2*kit.Soon))
 
-	It("fails where the node does, in words that name nothing of the super cluster", func(ctx SpecContext) {
+	It("fails if the node does, with a message that names no object of the super cluster", func(ctx SpecContext) {
 		dead := local.StartKubelet()
 		node := nodeOf(ctx, dead)
 		dead.Stop()
@@ -178,7 +180,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is refused for a pod that is gone, in words of the tenant's", func(ctx SpecContext) {
+	It("fails for a deleted pod, with a message in the tenant's terms", func(ctx SpecContext) {
 		gone := kit.Pod(agentNamespace, "gone", onNode(node))
 		kit.Create(ctx, red.Client, gone)
 		copied := runs(ctx, red, gone)
@@ -192,7 +194,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		})
 	}, SpecTimeout(2*kit.Soon))
 
-	It("is served with the certificate that is in the file, also when that is renewed", func(ctx SpecContext) {
+	It("is served with the certificate in the file, also after its renewal", func(ctx SpecContext) {
 		ca := authorityIn(filepath.Join(super.Dir, "vn-agent", "ca.pem"))
 		served, err := servedBy(ctx, agent)
 		Expect(err).NotTo(HaveOccurred())
@@ -206,19 +208,19 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		Expect(os.WriteFile(file+".new", slices.Concat(renewed.CertPEM, renewed.KeyPEM), 0o600)).To(Succeed())
 		Expect(os.Rename(file+".new", file)).To(Succeed())
 		Eventually(servedBy).WithContext(ctx).WithArguments(agent).Should(Equal(block.Bytes))
-		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{})).To(HavePrefix("first\n"), "the tenant's apiserver takes it")
+		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{})).To(HavePrefix("first\n"), "the tenant's apiserver accepts it")
 	}, SpecTimeout(2*kit.Soon))
 
-	Context("asked directly, with a certificate", func() {
-		It("is answered for the tenant's own pods", func(ctx SpecContext) {
+	Context("sent directly, with a certificate", func() {
+		It("is accepted for the tenant's own pods", func(ctx SpecContext) {
 			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main")).To(answer(http.StatusOK, HavePrefix("first")))
 			Expect(ask(ctx, agent, certificateOf(red), "/healthz")).To(answer(http.StatusOK, Equal("ok")))
 			uid := string(web.UID)
 			Expect(ask(ctx, agent, certificateOf(red), "/exec/default/web/"+uid+"/main?output=1&command=id")).
-				To(answer(http.StatusBadRequest, ContainSubstring("pgrade")), "it gets as far as the super cluster, which wants a stream")
+				To(answer(http.StatusBadRequest, ContainSubstring("pgrade")), "it reaches the super cluster, which expects an upgrade")
 		}, SpecTimeout(2*kit.Soon))
 
-		It("is not answered for another tenant's, however they are named", func(ctx SpecContext) {
+		It("is rejected for another tenant's pods, whatever the path", func(ctx SpecContext) {
 			namespace := blue.Super(agentNamespace)
 			for _, path := range []string{
 				"/containerLogs/default/others/main",
@@ -244,14 +246,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(kubelet.Asked()).To(HaveLen(asked))
 		}, SpecTimeout(2*kit.Soon))
 
-		It("is not answered for what carries the name of another", func(ctx SpecContext) {
-			// Headers that would mean something to the super cluster's apiserver.
+		It("ignores headers with another identity", func(ctx SpecContext) {
+			// Headers that the super cluster's apiserver would interpret.
 			Expect(ask(ctx, agent, certificateOf(red), "/containerLogs/default/web/main",
 				"Impersonate-User", "system:admin", "Authorization", "Bearer nonsense", "X-Remote-User", "system:admin",
 			)).To(answer(http.StatusOK, HavePrefix("first")))
 		}, SpecTimeout(2*kit.Soon))
 
-		It("is refused to whoever the tenant's own authority signs for", func(ctx SpecContext) {
+		It("is rejected with certificates of other authorities", func(ctx SpecContext) {
 			for what, minted := range map[string]tls.Certificate{
 				"by the tenant's API": mintedBy(ctx, red),
 				"by the tenant's CA":  signedBy(authorityIn(super.PKIFile(red.Key(), "ca.pem")), time.Hour),
@@ -264,7 +266,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "unknown"})).To(BeNumerically(">=", 4))
 		}, SpecTimeout(2*kit.Soon))
 
-		It("is refused to a certificate that has expired", func(ctx SpecContext) {
+		It("is rejected with an expired certificate", func(ctx SpecContext) {
 			short := signedBy(authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
 			Expect(ask(ctx, agent, short, "/healthz")).To(answer(http.StatusOK, Equal("ok")))
 			Eventually(func() error {
@@ -274,7 +276,7 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 			Expect(agent.Metric("vn_agent_refused_certificates_total", map[string]string{"reason": "expired"})).To(BeNumerically(">=", 1))
 		}, SpecTimeout(2*kit.Soon))
 
-		It("follows an authority that is renewed, on connections that are open, too", func(ctx SpecContext) {
+		It("follows the renewal of an authority, on open connections too", func(ctx SpecContext) {
 			old, renewed := newAuthority(), newAuthority()
 			ghost := ghost(ctx)
 			publish(ctx, ghost, old)
@@ -292,13 +294,13 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 				_, err := ask(ctx, agent, certificateOf(red), "/healthz")
 				return err
 			}
-			Eventually(asRed).Should(MatchError(ContainSubstring("bad certificate")), "one authority does not stand for two tenants")
+			Eventually(asRed).Should(MatchError(ContainSubstring("bad certificate")), "one authority does not identify two tenants")
 			publish(ctx, ghost, renewed)
 			Eventually(asRed).Should(Succeed())
 		}, SpecTimeout(2*kit.Soon))
 	})
 
-	It("has an end: a tenant has so many streams and no more, and others have theirs", func(ctx SpecContext) {
+	It("is rejected beyond a tenant's limit of streams, which does not affect others", func(ctx SpecContext) {
 		var open []func()
 		for range agentStreams {
 			_, end := forward(red, "web", 80)
@@ -319,14 +321,14 @@ var _ = Describe("What is asked of a node", Ordered, ContinueOnFailure, func() {
 		}
 	}, SpecTimeout(2*kit.Soon))
 
-	It("has so many connections and no more, and others have theirs", func(ctx SpecContext) {
+	It("is rejected beyond a tenant's limit of connections, which does not affect others", func(ctx SpecContext) {
 		asks := func(c *http.Client) error {
 			_, err := local.Ask(ctx, c, agent.Address, "/healthz")
 			return err
 		}
 		var open []*http.Client
 		Eventually(func() error {
-			c := local.Showing(certificateOf(red)) // each has a connection of its own, which it keeps
+			c := local.Showing(certificateOf(red)) // each has a connection of its own, which it keeps open
 			open = append(open, c)
 			return asks(c)
 		}).Should(Not(Succeed()))

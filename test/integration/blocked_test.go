@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("A pod in a namespace that is created again while its old copy is still being deleted", func() {
-	It("has an event after a while that names the namespace, and goes on when the copy is gone", func(ctx SpecContext) {
+	It("gets an event after a while that names the namespace, and is synced when the copy is gone", func(ctx SpecContext) {
 		const name, hold = "again", "example.com/hold"
 		blocked := func() (float64, error) {
 			return syncer.Metric("vc_syncer_pending_objects", map[string]string{"kind": "Pod", "outcome": "blocked"})

@@ -17,7 +17,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// evict asks an apiserver to evict the first pod of a namespace.
+// evict requests the eviction of the first pod of a namespace.
 func evict(ctx context.Context, c client.Client, ns string) error {
 	all, err := pods(ctx, c, ns)
 	if err != nil {
@@ -55,14 +55,14 @@ var _ = Describe("A PodDisruptionBudget", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
 	})
 
-	It("keeps pods from being evicted, on both sides", func(ctx SpecContext) {
+	It("prevents evictions on both sides", func(ctx SpecContext) {
 		Eventually(kit.Read(ctx, red.Client, budget)).Should(allows(0))
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, budget))).Should(allows(0))
 		Expect(evict(ctx, super.Client, red.Super(ns))).To(tooMany)
 		Expect(evict(ctx, red.Client, ns)).To(tooMany)
 	})
 
-	It("that tells what may be missing is counted by the tenant, which knows how many pods there should be", func(ctx SpecContext) {
+	It("with maxUnavailable is evaluated by the tenant, which knows the desired number of pods", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, budget, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.MinAvailable, b.Spec.MaxUnavailable = nil, new(intstr.FromString("25%"))
 		})
@@ -75,19 +75,19 @@ var _ = Describe("A PodDisruptionBudget", Ordered, func() {
 		Eventually(down).Should(allows(1))
 	})
 
-	It("lets pods be evicted in the super cluster, and the tenant replaces them", func(ctx SpecContext) {
+	It("allows evictions in the super cluster, and the tenant replaces the pods", func(ctx SpecContext) {
 		was := must(podNames(ctx, red.Client, ns))
 		Eventually(evict).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(Succeed())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(And(HaveLen(4), Not(ConsistOf(was))))
 	})
 
-	It("lets pods be evicted in the tenant", func(ctx SpecContext) {
+	It("allows evictions in the tenant", func(ctx SpecContext) {
 		was := must(podNames(ctx, super.Client, red.Super(ns)))
 		Eventually(evict).WithContext(ctx).WithArguments(red.Client, ns).Should(Succeed())
 		Eventually(running).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(And(HaveLen(4), Not(ConsistOf(was))))
 	})
 
-	It("is mended, and goes", func(ctx SpecContext) {
+	It("is corrected, and is deleted", func(ctx SpecContext) {
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, budget))
 		kit.Edit(ctx, super.Client, kit.SuperOf(red, budget), func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.MinAvailable = new(intstr.FromInt32(0))

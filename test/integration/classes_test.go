@@ -25,10 +25,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// platformsOwn is in everything of a class that a tenant must not see.
+// platformsOwn is a text in fields of a class that a tenant must not see.
 const platformsOwn = "of-the-platform"
 
-// classesOf are one class of each kind that tenants choose from.
+// classesOf returns one class of each kind that tenants choose from.
 func classesOf(name string) []client.Object {
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"owner": platformsOwn}}
 	return []client.Object{
@@ -65,7 +65,8 @@ func classesOf(name string) []client.Object {
 	}
 }
 
-// offerClasses makes classes in the super cluster that go at the end, and returns their common name.
+// offerClasses creates classes in the super cluster until the end of the specs,
+// and returns their common name.
 func offerClasses(ctx context.Context, change ...func(client.Object)) (name string, classes []client.Object) {
 	GinkgoHelper()
 	name = fmt.Sprintf("c%d", time.Now().UnixNano()%1e9)
@@ -79,7 +80,7 @@ func offerClasses(ctx context.Context, change ...func(client.Object)) (name stri
 	return name, classes
 }
 
-// offerClass makes a class in the super cluster that goes at the end.
+// offerClass creates a class in the super cluster until the end of the specs.
 func offerClass(ctx context.Context, class client.Object) {
 	GinkgoHelper()
 	kit.Create(ctx, super.Client, class)
@@ -93,7 +94,8 @@ func publicClass(class client.Object) {
 	class.SetLabels(map[string]string{"tier": "gold", names.Public: "true"})
 }
 
-// asShown is a tenant's view of a class.
+// asShown returns an empty object with the name of a class, for reading the
+// tenant's copy.
 func asShown[T client.Object](class T) T {
 	out := class.DeepCopyObject().(T)
 	out.SetResourceVersion("")
@@ -101,7 +103,7 @@ func asShown[T client.Object](class T) T {
 	return out
 }
 
-// classesHeld are the kinds of which a tenant has a class of that name.
+// classesHeld returns the kinds of which a tenant has a class of that name.
 func classesHeld(ctx context.Context, t *local.Tenant, name string) []string {
 	var kinds []string
 	for _, class := range classesOf(name) {
@@ -119,7 +121,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		red, blue = tenant(ctx), tenant(ctx)
 	})
 
-	It("are shown to all tenants while their label says so, without what is the platform's", func(ctx SpecContext) {
+	It("are synced up to all tenants while they have the label, without the platform's own fields", func(ctx SpecContext) {
 		name, classes := offerClasses(ctx)
 		Consistently(classesHeld).WithContext(ctx).WithArguments(red, name).Should(BeEmpty())
 		for _, class := range classes {
@@ -144,7 +146,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		}
 	})
 
-	It("come back as they were when a tenant changes or deletes them", func(ctx SpecContext) {
+	It("are restored when a tenant changes or deletes them", func(ctx SpecContext) {
 		name, classes := offerClasses(ctx, publicClass)
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
 		for _, class := range classes {
@@ -161,7 +163,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classes)))
 	})
 
-	It("are made anew where the super cluster has others by the name", func(ctx SpecContext) {
+	It("are recreated when the super cluster replaces them", func(ctx SpecContext) {
 		name, _ := offerClasses(ctx, publicClass)
 		Eventually(classesHeld).WithContext(ctx).WithArguments(red, name).Should(HaveLen(len(classesOf(name))))
 		whileStopped(func() {
@@ -184,7 +186,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("leave a tenant's own class alone and tell it, until that is gone", func(ctx SpecContext) {
+	It("leave a tenant's own class alone and report it, until that is gone", func(ctx SpecContext) {
 		own := &storagev1.StorageClass{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("own%d", time.Now().UnixNano()%1e9)}, Provisioner: "mine.example.com",
 		}
@@ -199,7 +201,8 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 
 		Expect(blue.Client.Delete(ctx, own)).To(Succeed())
 		Eventually(kit.Read(ctx, blue.Client, asShown(class))).Should(HaveField("Provisioner", "disk.example.com"))
-		// Nor is a class of the tenant's taken away with the super cluster's.
+		// Deleting the super cluster's class does not delete the tenant's
+		// either.
 		Expect(super.Client.Delete(ctx, class)).To(Succeed())
 		kit.ShouldVanish(ctx, blue.Client, asShown(class))
 		again := asShown(own)
@@ -207,7 +210,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		Consistently(kit.Get).WithContext(ctx).WithArguments(blue.Client, again).Should(Succeed())
 	})
 
-	It("leave the priority classes of every cluster alone, even where they are published", func(ctx SpecContext) {
+	It("leave the built-in priority classes alone, even when they are published", func(ctx SpecContext) {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "system-node-critical"}}
 		kit.Edit(ctx, super.Client, class, func(c *schedulingv1.PriorityClass) { c.Labels = map[string]string{names.Public: "true"} })
 		DeferCleanup(func(ctx SpecContext) {
@@ -219,7 +222,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 		Expect(must(kit.Read(ctx, red.Client, own)()).Labels).NotTo(HaveKey(names.FromSuper))
 	})
 
-	It("are shown to the one tenant whose VirtualCluster names them, but for the kinds that it turns off", func(ctx SpecContext) {
+	It("are synced up to the only tenant whose VirtualCluster names them, except the kinds that it disables", func(ctx SpecContext) {
 		name, classes := offerClasses(ctx)
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
@@ -243,7 +246,7 @@ var _ = Describe("Classes of the super cluster", Ordered, func() {
 	})
 })
 
-// changeClass is something that a tenant could want of each kind of class.
+// changeClass makes a change of each kind of class that a tenant may want.
 func changeClass(class client.Object) {
 	switch class := class.(type) {
 	case *storagev1.StorageClass:
@@ -261,7 +264,8 @@ func changeClass(class client.Object) {
 	}
 }
 
-// renewClass is a change of each kind of class that an apiserver takes of a new one only.
+// renewClass makes a change of each kind of class that an apiserver accepts on
+// creation only.
 func renewClass(class client.Object) {
 	switch class := class.(type) {
 	case *storagev1.StorageClass:

@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// platform is the group of the custom resources of these specs.
+	// platform is the group of the custom resources in these specs.
 	platform = "platform.example.com"
-	// briefly is how often their syncer compares definitions.
+	// briefly is the interval at which their syncer compares definitions.
 	briefly = 2 * time.Second
 )
 
-// Custom resources of the super cluster: with a status of its own, without, and
-// without namespaces.
+// Custom resources of the super cluster: with a status subresource, without,
+// and cluster-scoped.
 const (
 	gears    = "gears"
 	levers   = "levers"
@@ -43,7 +43,7 @@ const (
 
 var kindOfCustom = map[string]string{gears: "Gear", levers: "Lever", catalogs: "Catalog"}
 
-// definition defines a custom resource.
+// definition returns the CustomResourceDefinition of a resource.
 func definition(resource string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
 	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	d := &apiextensionsv1.CustomResourceDefinition{
@@ -72,7 +72,7 @@ func definition(resource string, change ...func(*apiextensionsv1.CustomResourceD
 	return d
 }
 
-// custom is a custom resource with a spec of one field.
+// custom returns a custom resource with a spec of one field.
 func custom(resource, ns, name, color string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": color}}}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: platform, Version: "v1", Kind: kindOfCustom[resource]})
@@ -81,8 +81,8 @@ func custom(resource, ns, name, color string) *unstructured.Unstructured {
 	return u
 }
 
-// carrying has custom resources carried for a tenant.
-func carrying(direction tenancyv1alpha1.SyncDirection, resources ...string) func(*tenancyv1alpha1.VirtualCluster) {
+// withCustom enables the sync of custom resources for a tenant.
+func withCustom(direction tenancyv1alpha1.SyncDirection, resources ...string) func(*tenancyv1alpha1.VirtualCluster) {
 	return func(vc *tenancyv1alpha1.VirtualCluster) {
 		if vc.Spec.Sync == nil {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{}
@@ -95,7 +95,7 @@ func carrying(direction tenancyv1alpha1.SyncDirection, resources ...string) func
 	}
 }
 
-// field matches a custom resource with a text in one of its fields.
+// field matches a custom resource with a value in one of its fields.
 func field(value any, path ...string) gomegatypes.GomegaMatcher {
 	return WithTransform(func(u *unstructured.Unstructured) any {
 		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
@@ -103,7 +103,7 @@ func field(value any, path ...string) gomegatypes.GomegaMatcher {
 	}, Equal(value))
 }
 
-// syncingMessage is what the condition of a tenant says.
+// syncingMessage returns the message of a tenant's condition.
 func syncingMessage(ctx context.Context, t *local.Tenant) func() (string, error) {
 	return func() (string, error) {
 		vc, err := kit.Read(ctx, super.Client, t.VC)()
@@ -114,8 +114,8 @@ func syncingMessage(ctx context.Context, t *local.Tenant) func() (string, error)
 	}
 }
 
-// allowCustom gives the syncer the rights that an admin would have to, and
-// definitions in the super cluster.
+// allowCustom grants the syncer the permissions that an admin would have to,
+// and creates definitions in the super cluster.
 func allowCustom(ctx context.Context) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{
@@ -132,7 +132,7 @@ func allowCustom(ctx context.Context) {
 	Eventually(local.Allowed).WithContext(ctx).WithArguments(own, right).Should(BeTrue())
 }
 
-// undefine has the super cluster have a custom resource no more.
+// undefine deletes definitions in the super cluster.
 func undefine(ctx context.Context, resources ...string) {
 	GinkgoHelper()
 	for _, resource := range resources {
@@ -157,12 +157,12 @@ var _ = Describe("Custom resources", Ordered, func() {
 		useSyncer(account, func(o *app.Options) { o.Patrol = briefly })
 	})
 
-	Describe("that flow down", Ordered, func() {
+	Describe("that are synced down", Ordered, func() {
 		var red, blue, plain *local.Tenant
 
 		BeforeAll(func(ctx SpecContext) {
-			red = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears, levers))
-			blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears))
+			red = tenant(ctx, withCustom(tenancyv1alpha1.SyncDown, gears, levers))
+			blue = tenant(ctx, withCustom(tenancyv1alpha1.SyncDown, gears))
 			plain = tenant(ctx)
 			for _, t := range []*local.Tenant{red, blue, plain} {
 				kit.Create(ctx, t.Client, kit.Namespace(ns))
@@ -170,7 +170,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers) })
 		})
 
-		It("wait for their definition, which the condition says, while all else is carried", func(ctx SpecContext) {
+		It("wait for their definition, which the condition reports, while everything else is synced", func(ctx SpecContext) {
 			Eventually(syncingMessage(ctx, red)).Should(And(
 				ContainSubstring(gears+"."+platform), ContainSubstring(levers+"."+platform), ContainSubstring("not found")))
 			Expect(kit.Read(ctx, super.Client, red.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
@@ -186,7 +186,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			Expect(kit.Get(ctx, blue.Client, definition(levers))).To(MatchError(apierrors.IsNotFound, "not found"))
 		})
 
-		It("go down, follow changes, show their status without the super cluster's names, and go", func(ctx SpecContext) {
+		It("are created, updated and deleted, and have a status without the super cluster's names", func(ctx SpecContext) {
 			for _, resource := range []string{gears, levers} {
 				w := custom(resource, ns, "w", "red")
 				kit.Create(ctx, red.Client, w)
@@ -212,7 +212,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			}
 		})
 
-		It("are each tenant's own under the same name", func(ctx SpecContext) {
+		It("of two tenants may have the same name", func(ctx SpecContext) {
 			for i, t := range []*local.Tenant{red, blue} {
 				kit.Create(ctx, t.Client, custom(gears, ns, "same", fmt.Sprint(i)))
 			}
@@ -221,7 +221,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			}
 		})
 
-		It("keep the super cluster's definition, whatever a tenant makes of the copy", func(ctx SpecContext) {
+		It("keep the super cluster's definition, whatever a tenant changes in its copy", func(ctx SpecContext) {
 			d := definition(gears)
 			kit.Edit(ctx, red.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) {
 				d.Spec.Names.ShortNames = []string{"wdg"}
@@ -235,7 +235,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			}
 		})
 
-		It("are told why they are refused, on the tenant's object", func(ctx SpecContext) {
+		It("have an event when they are rejected", func(ctx SpecContext) {
 			taken := kit.SuperOf(red, custom(gears, ns, "taken", "platform"))
 			kit.Create(ctx, super.Client, taken)
 			w := custom(gears, ns, "taken", "red")
@@ -246,14 +246,13 @@ var _ = Describe("Custom resources", Ordered, func() {
 			Eventually(kit.Read(ctx, super.Client, taken)).WithTimeout(2 * kit.Soon).Should(field("red", "spec", "color"))
 		})
 
-		It("stay as they are when they are not carried any more, and are caught up with when they are again", func(ctx SpecContext) {
+		It("stay when their sync is disabled, and catch up when it is enabled again", func(ctx SpecContext) {
 			kept, gone := custom(gears, ns, "kept", "old"), custom(gears, ns, "gone", "old")
 			kit.Create(ctx, red.Client, kept, gone)
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kept))
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, gone))
 			kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
-			// What comes after the change is carried by the engagement after
-			// it.
+			// Changes after this one are synced by the next engagement.
 			Eventually(func(g Gomega) {
 				vc, err := kit.Read(ctx, super.Client, red.VC)()
 				g.Expect(err).NotTo(HaveOccurred())
@@ -267,18 +266,18 @@ var _ = Describe("Custom resources", Ordered, func() {
 			Consistently(kit.Read(ctx, super.Client, kit.SuperOf(red, kept))).Should(field("old", "spec", "color"))
 			Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, gone))).To(Succeed())
 			Expect(kit.Get(ctx, red.Client, definition(gears))).To(Succeed())
-			// The other tenant's are still watched.
+			// The other tenant's custom resources are still watched.
 			kit.Create(ctx, blue.Client, custom(gears, ns, "still", "blue"))
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(blue, custom(gears, ns, "still", "")))
 
-			kit.Edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			kit.Edit(ctx, super.Client, red.VC, withCustom(tenancyv1alpha1.SyncDown, gears, levers))
 			Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, kept))).WithTimeout(2 * kit.Soon).Should(field("new", "spec", "color"))
 			kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, gone))
 			kit.Create(ctx, red.Client, custom(levers, ns, "both", "red"))
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, custom(levers, ns, "both", "")))
 		})
 
-		It("of which the tenant has a definition of its own are carried if it is alike", func(ctx SpecContext) {
+		It("with a definition of the tenant's own are synced if the definitions are compatible", func(ctx SpecContext) {
 			for _, d := range []*apiextensionsv1.CustomResourceDefinition{
 				definition(gears, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"own"} }),
 				definition(levers, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }),
@@ -288,7 +287,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			shouldBeServed(ctx, plain, gears, ns)
 			shouldBeServed(ctx, plain, levers, "")
 			kit.Create(ctx, plain.Client, custom(gears, ns, "own", "plain"), custom(levers, "", "own", "plain"))
-			kit.Edit(ctx, super.Client, plain.VC, carrying(tenancyv1alpha1.SyncDown, gears, levers))
+			kit.Edit(ctx, super.Client, plain.VC, withCustom(tenancyv1alpha1.SyncDown, gears, levers))
 			kit.ShouldExist(ctx, super.Client, kit.SuperOf(plain, custom(gears, ns, "own", "")))
 			Eventually(syncingMessage(ctx, plain)).Should(And(
 				ContainSubstring(levers+"."+platform), ContainSubstring("definition of its own"), Not(ContainSubstring(gears))))
@@ -302,7 +301,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 		})
 	})
 
-	It("without namespaces cannot flow down, even if the tenant has them in namespaces", func(ctx SpecContext) {
+	It("that are cluster-scoped cannot be synced down, even if the tenant's definition is namespaced", func(ctx SpecContext) {
 		kit.Create(ctx, super.Client, definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, catalogs) })
 		red := tenant(ctx)
@@ -310,16 +309,16 @@ var _ = Describe("Custom resources", Ordered, func() {
 			definition(catalogs, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.NamespaceScoped }))
 		shouldBeServed(ctx, red, catalogs, ns)
 		kit.Create(ctx, red.Client, custom(catalogs, ns, "mine", "red"))
-		kit.Edit(ctx, super.Client, red.VC, carrying(tenancyv1alpha1.SyncDown, catalogs))
+		kit.Edit(ctx, super.Client, red.VC, withCustom(tenancyv1alpha1.SyncDown, catalogs))
 		Eventually(syncingMessage(ctx, red)).Should(ContainSubstring("can only flow up"))
 		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, custom(catalogs, "", "mine", "")).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
-	It("that flow up are shown in the tenant's terms, and stay the super cluster's", func(ctx SpecContext) {
+	It("that are synced up are translated, and restored when the tenant changes them", func(ctx SpecContext) {
 		kit.Create(ctx, super.Client, definition(gears), definition(levers), definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, levers, catalogs) })
-		red := tenant(ctx, carrying(tenancyv1alpha1.SyncUp, gears, levers, catalogs))
+		red := tenant(ctx, withCustom(tenancyv1alpha1.SyncUp, gears, levers, catalogs))
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		for _, resource := range []string{gears, levers} {
@@ -344,7 +343,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 			Expect(super.Client.Delete(ctx, w)).To(Succeed())
 			kit.ShouldVanish(ctx, red.Client, up)
 		}
-		// Those elsewhere are somebody else's.
+		// Those elsewhere do not belong to the tenant.
 		other := custom(gears, "default", "other", "platform")
 		kit.Create(ctx, super.Client, other)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
@@ -361,8 +360,8 @@ var _ = Describe("Custom resources", Ordered, func() {
 	})
 })
 
-// syncingGeneration is the generation of the VirtualCluster that the syncer has
-// looked at.
+// syncingGeneration returns the generation of the VirtualCluster that the
+// syncer has observed.
 func syncingGeneration(ctx context.Context, t *local.Tenant) (int64, error) {
 	vc, err := kit.Read(ctx, super.Client, t.VC)()
 	if c := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing); c != nil {

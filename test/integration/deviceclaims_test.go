@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// asking is a request for one device of a class.
+// asking returns a request for one device of a class.
 func asking(class string) resourcev1.ResourceClaimSpec {
 	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
 		Name: "device", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class},
@@ -26,7 +26,7 @@ func deviceClaim(ns, name, class string) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: asking(class)}
 }
 
-// using has a pod use devices.
+// using adds a claim to a pod.
 func using(claim corev1.PodResourceClaim) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		claim.Name = "device"
@@ -44,7 +44,7 @@ func deviceClass(name string) *resourcev1.DeviceClass {
 	}}
 }
 
-// devices are what the nodes of the super cluster offer.
+// devices returns a slice of devices on the nodes of the super cluster.
 func devices(names ...string) *resourcev1.ResourceSlice {
 	s := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "net-devices"},
@@ -84,7 +84,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		kit.ShouldExist(ctx, red.Client, deviceClass("net-public"))
 	})
 
-	It("goes down with a pod that uses it, and shows the devices and the tenant's pods", func(ctx SpecContext) {
+	It("is synced down with a pod that uses it, and has the devices and the tenant's pods in its status", func(ctx SpecContext) {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(red, shared))
 
@@ -102,7 +102,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		Eventually(up).Should(And(allocated, usedBy(first)))
 	})
 
-	It("shows what the driver says of a device", func(ctx SpecContext) {
+	It("has the driver's status of a device", func(ctx SpecContext) {
 		down := kit.SuperOf(red, shared)
 		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		device := down.Status.Allocation.Devices.Results[0]
@@ -116,7 +116,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 			HaveField("NetworkData.InterfaceName", "net1"), HaveField("Data.Raw", MatchJSON(`{"for":"devices/first"}`))))))
 	})
 
-	It("goes with the last pod, and has no device then", func(ctx SpecContext) {
+	It("is deleted in the super cluster with the last pod, and has no device then", func(ctx SpecContext) {
 		Expect(red.Client.Delete(ctx, kit.Pod(ns, "first"))).To(Succeed())
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, shared))
 		Eventually(kit.Read(ctx, red.Client, shared)).Should(HaveField("Status", resourcev1.ResourceClaimStatus{}))
@@ -129,7 +129,8 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		Eventually(up).Should(And(allocated, usedBy(again)))
 		was := must(up()).Status.Allocation.Devices.Results[0].Device
 
-		// As the super cluster would, were the claim freed and allocated anew before anybody looked.
+		// As if the claim had been deallocated and allocated again between two
+		// reconciles.
 		down := kit.SuperOf(red, shared)
 		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		allocation, consumers := down.Status.Allocation, down.Status.ReservedFor
@@ -144,7 +145,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 			HaveField("Status.Allocation.Devices.Results", ConsistOf(HaveField("Device", allocation.Devices.Results[0].Device)))))
 	})
 
-	It("of a class that is not offered is refused, until it is", func(ctx SpecContext) {
+	It("of a class that is not offered is rejected, until it is", func(ctx SpecContext) {
 		hidden := deviceClass("net-hidden")
 		offerClass(ctx, hidden)
 		secretly := deviceClaim(ns, "secretly", "net-hidden")
@@ -156,7 +157,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("waits"))
 	})
 
-	It("is not the only way to a device: asked for as for a resource, its class has to be offered too", func(ctx SpecContext) {
+	It("is not the only way to a device: the class of an extended resource must be offered too", func(ctx SpecContext) {
 		offerClass(ctx, deviceClass("net-quiet"))
 		asks := func(class string) func(*corev1.Pod) {
 			return func(p *corev1.Pod) {
@@ -172,7 +173,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, quiet))).NotTo(Succeed())
 	})
 
-	It("that would administer devices is refused, whatever the tenant's namespace is labelled with", func(ctx SpecContext) {
+	It("with admin access is rejected, whatever labels the tenant's namespace has", func(ctx SpecContext) {
 		ours := kit.Namespace("admins")
 		ours.Labels = map[string]string{resourcev1.DRAAdminNamespaceLabelKey: "true"}
 		bold := deviceClaim("admins", "bold", "net-public")
@@ -185,7 +186,7 @@ var _ = Describe("A ResourceClaim", Ordered, func() {
 })
 
 var _ = Describe("A ResourceClaimTemplate", func() {
-	It("is one for the super cluster, which makes a claim for each pod", func(ctx SpecContext) {
+	It("is synced down, and the super cluster creates a claim for each pod", func(ctx SpecContext) {
 		const ns = "templates"
 		all := devices("one", "two")
 		kit.Create(ctx, super.Client, all)

@@ -30,7 +30,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 
 	uid := func(obj client.Object) types.UID { return obj.GetUID() }
 
-	It("makes again what was deleted in the super cluster", func(ctx SpecContext) {
+	It("recreates what was deleted in the super cluster", func(ctx SpecContext) {
 		for _, obj := range []client.Object{kit.SuperOf(red, cm), kit.SuperOf(red, svc)} {
 			kit.ShouldExist(ctx, super.Client, obj)
 			was := obj.GetUID()
@@ -39,7 +39,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		}
 	})
 
-	It("puts back what was edited in the super cluster, and leaves alone what was added", func(ctx SpecContext) {
+	It("reverts changes in the super cluster, and keeps additions", func(ctx SpecContext) {
 		kit.Edit(ctx, super.Client, kit.SuperOf(red, cm), func(cm *corev1.ConfigMap) {
 			cm.Data["color"] = "blue"
 			cm.Labels["audit.example.com/seen"] = "yes"
@@ -54,7 +54,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		Consistently(down).Should(HaveField("Labels", HaveKeyWithValue("audit.example.com/seen", "yes")))
 	})
 
-	It("gives labels back that were taken away, by which the syncer finds its own", func(ctx SpecContext) {
+	It("restores deleted labels by which the syncer finds its copies", func(ctx SpecContext) {
 		p := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		for _, obj := range []client.Object{&p, kit.SuperOf(red, svc), kit.SuperOf(red, kit.Namespace(ns))} {
 			kit.Edit(ctx, super.Client, obj, func(obj client.Object) { obj.SetLabels(nil) })
@@ -64,7 +64,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		Expect(must(kit.Read(ctx, super.Client, &p)()).UID).To(Equal(p.UID))
 	})
 
-	It("knows its own by the UID when all else was taken away that says whose they are", func(ctx SpecContext) {
+	It("recognizes its copies by the UID when all other metadata of VirtualCluster is gone", func(ctx SpecContext) {
 		p := must(pods(ctx, super.Client, red.Super(ns)))[0]
 		for _, obj := range []client.Object{&p, kit.SuperOf(red, svc), kit.SuperOf(red, cm)} {
 			kit.ShouldExist(ctx, super.Client, obj)
@@ -90,11 +90,12 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 			Should(ConsistOf(must(podNames(ctx, red.Client, ns))))
 	})
 
-	It("puts back the status that was overwritten in the tenant", func(ctx SpecContext) {
+	It("restores a status that was overwritten in the tenant", func(ctx SpecContext) {
 		p := must(pods(ctx, red.Client, ns))[0]
 		p.Status.Phase = corev1.PodFailed
 		Expect(red.Client.Status().Update(ctx, &p)).To(Succeed())
-		// The ReplicaSet may be quicker and replace the pod that seemed to fail; no failed one is left either way.
+		// The ReplicaSet may be faster and replace the pod that seemed to fail;
+		// no failed pod is left either way.
 		Eventually(func(g Gomega) {
 			all, err := pods(ctx, red.Client, ns)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -105,7 +106,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("makes again a namespace that was deleted in the super cluster, with what was in it", func(ctx SpecContext) {
+	It("recreates a namespace that was deleted in the super cluster, with its objects", func(ctx SpecContext) {
 		down := kit.SuperOf(red, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, down)
 		was := down.UID
@@ -116,7 +117,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).Should(HaveLen(2))
 	})
 
-	It("sends nothing when nothing changed", func(ctx SpecContext) {
+	It("sends no requests without changes", func(ctx SpecContext) {
 		settle(ctx)
 		before, err := syncer.Requests()
 		Expect(err).NotTo(HaveOccurred())

@@ -15,11 +15,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// driverName is the CSI driver that these tests play in the super cluster.
+// driverName is the CSI driver that these tests simulate in the super cluster.
 const driverName = "disk.example.com"
 
-// playDriver plays what runs beside a CSI driver in the super cluster until the specs end: it makes volumes for claims that the
-// super cluster's binder asks it to provision, lets them grow, and deletes those that are released.
+// playDriver simulates the sidecars of a CSI driver in the super cluster until
+// the specs end: it provisions volumes for claims, expands them, and deletes
+// released ones.
 func playDriver() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -30,7 +31,7 @@ func playDriver() {
 	running.Go(func() {
 		for ctx.Err() == nil {
 			if err := driveVolumes(ctx); err != nil && ctx.Err() == nil {
-				logger.Error(err, "The driver tries again")
+				logger.Error(err, "The driver failed, will retry")
 			}
 			select {
 			case <-ctx.Done():
@@ -40,7 +41,8 @@ func playDriver() {
 	})
 }
 
-// driveVolumes does once what is to be done for all claims and volumes. What changed meanwhile is done the next time.
+// driveVolumes reconciles all claims and volumes once. It leaves conflicts to
+// the next time.
 func driveVolumes(ctx context.Context) error {
 	claims, volumes := &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}
 	if err := errors.Join(super.Client.List(ctx, claims), super.Client.List(ctx, volumes)); err != nil {
@@ -62,7 +64,7 @@ func driveVolumes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// provision makes the volume of a claim that has none.
+// provision creates the volume of a claim that has none.
 func provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
 		return nil
@@ -96,7 +98,8 @@ func provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// grow gives a claim the size that it asks for, as the resizer and a kubelet would together.
+// grow expands a claim to its requested size, as the resizer and a kubelet
+// would together.
 func grow(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	wanted, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if claim.Status.Phase != corev1.ClaimBound || wanted.Cmp(has) <= 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// otherHost are the options of a vc-standalone that does nothing but host control planes.
+// otherHost has the options of a vc-standalone that only hosts control planes.
 var otherHost = []string{"--syncer=false", "--nodes=0"}
 
-// startOtherHost starts one.
+// startOtherHost starts another host of control planes.
 func startOtherHost(ctx context.Context) *local.SuperCluster {
 	GinkgoHelper()
 	host, err := local.Start(ctx, kit.TempDir(), otherHost...)
@@ -21,7 +21,8 @@ func startOtherHost(ctx context.Context) *local.SuperCluster {
 	return host
 }
 
-// tenantThrough creates a tenant of a control plane elsewhere, which the syncer reaches by a kubeconfig.
+// tenantThrough creates a tenant with an external control plane, which the
+// syncer reaches with a kubeconfig.
 func tenantThrough(ctx context.Context, there *local.Tenant, kubeconfig []byte) *local.Tenant {
 	GinkgoHelper()
 	return kit.ExternalTenant(ctx, super, virtualCluster(), there, kubeconfig)

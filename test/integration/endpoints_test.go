@@ -16,10 +16,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// endpoints are deprecated for EndpointSlices, and still written.
+// endpoints are deprecated in favor of EndpointSlices, and still in use.
 type endpoints = corev1.Endpoints //nolint:staticcheck // see above
 
-// byHand are Endpoints with these addresses.
+// byHand returns Endpoints with these addresses.
 func byHand(ns, name string, addresses ...string) *endpoints {
 	e := &endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 	setAddresses(e, addresses...)
@@ -27,14 +27,14 @@ func byHand(ns, name string, addresses ...string) *endpoints {
 }
 
 func setAddresses(e *endpoints, addresses ...string) {
-	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "http", Port: 80}}} //nolint:staticcheck // what Endpoints are made of
+	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "http", Port: 80}}} //nolint:staticcheck // see above
 	for _, ip := range addresses {
 		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: ip})
 	}
 	e.Subsets = append(e.Subsets[:0], subset)
 }
 
-// addressesOf are the addresses of Endpoints.
+// addressesOf returns the addresses of Endpoints.
 func addressesOf(e *endpoints) []string {
 	var all []string
 	for _, s := range e.Subsets {
@@ -45,7 +45,7 @@ func addressesOf(e *endpoints) []string {
 	return all
 }
 
-// slicesOf are the EndpointSlices of a service, as a matcher can be told of them.
+// slicesOf lists the EndpointSlices of a Service.
 func slicesOf(ctx context.Context, c client.Client, ns, service string) func() ([]discoveryv1.EndpointSlice, error) {
 	return func() ([]discoveryv1.EndpointSlice, error) {
 		list := &discoveryv1.EndpointSliceList{}
@@ -54,7 +54,7 @@ func slicesOf(ctx context.Context, c client.Client, ns, service string) func() (
 	}
 }
 
-// reached are the addresses in slices.
+// reached returns the addresses in slices.
 func reached(slices []discoveryv1.EndpointSlice) []string {
 	var all []string
 	for _, s := range slices {
@@ -79,7 +79,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns), manual, own)
 	})
 
-	It("that the tenant wrote go down, and the super cluster makes slices of them, once", func(ctx SpecContext) {
+	It("of the tenant are synced down, and the super cluster mirrors them to slices, once", func(ctx SpecContext) {
 		mirrored := slicesOf(ctx, super.Client, red.Super(ns), "manual")
 		Eventually(mirrored).Should(WithTransform(reached, ConsistOf("192.0.2.1")))
 		settle(ctx)
@@ -90,11 +90,11 @@ var _ = Describe("Endpoints", Ordered, func() {
 			return all
 		}
 		was := uids(must(mirrored()))
-		Expect(was).To(HaveLen(1), "the tenant's own mirrored slice does not go down beside it")
+		Expect(was).To(HaveLen(1), "the tenant's own mirrored slice is not synced down too")
 		Consistently(mirrored).Should(WithTransform(uids, Equal(was)))
 	})
 
-	It("follow, and are mended", func(ctx SpecContext) {
+	It("are updated, and are corrected", func(ctx SpecContext) {
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
 		kit.Edit(ctx, red.Client, own, func(e *endpoints) { setAddresses(e, "192.0.2.2", "192.0.2.3") })
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.2", "192.0.2.3")))
@@ -109,7 +109,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 		Eventually(slicesOf(ctx, super.Client, red.Super(ns), "manual")).Should(BeEmpty())
 	})
 
-	It("of pods are found by the super cluster itself", func(ctx SpecContext) {
+	It("of a Service with a selector are created by the super cluster itself", func(ctx SpecContext) {
 		svc := service(ns, "web")
 		kit.Create(ctx, red.Client, svc, kit.Pod(ns, "web"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
@@ -122,7 +122,7 @@ var _ = Describe("Endpoints", Ordered, func() {
 			To(HaveKeyWithValue("endpoints.kubernetes.io/managed-by", "endpoint-controller"))
 	})
 
-	It("can be written when the service selects no more", func(ctx SpecContext) {
+	It("can be written when the Service has no selector any more", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, service(ns, "web"), func(s *corev1.Service) { s.Spec.Selector = nil })
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service(ns, "web")))).Should(HaveField("Spec.Selector", BeEmpty()))
 		Expect(red.Client.Delete(ctx, byHand(ns, "web"))).To(Succeed())
@@ -133,14 +133,14 @@ var _ = Describe("Endpoints", Ordered, func() {
 		Eventually(down).Should(WithTransform(addressesOf, ConsistOf("192.0.2.8")))
 	})
 
-	It("of the tenant's apiserver go down like any other, since pods reach it by them", func(ctx SpecContext) {
+	It("of the tenant's apiserver are synced down, since pods connect to it through them", func(ctx SpecContext) {
 		apiserver := byHand("default", "kubernetes", "192.0.2.1")
 		kit.Create(ctx, red.Client, apiserver, kit.EndpointSlice("default", "kubernetes", "kubernetes", "192.0.2.1"))
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, apiserver))).Should(WithTransform(addressesOf, ConsistOf("192.0.2.1")))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.EndpointSlice("default", "kubernetes", "kubernetes", "192.0.2.1")))
 	})
 
-	It("that lead to a node's own addresses are refused by the tenant's apiserver", func(ctx SpecContext) {
+	It("with a node's own addresses are rejected by the tenant's apiserver", func(ctx SpecContext) {
 		for _, ip := range []string{"127.0.0.1", "169.254.169.254"} {
 			Expect(red.Client.Create(ctx, byHand(ns, "bad", ip))).To(MatchError(apierrors.IsInvalid, "invalid"))
 			Expect(red.Client.Create(ctx, kit.EndpointSlice(ns, "bad", "manual", ip))).To(MatchError(apierrors.IsInvalid, "invalid"))
@@ -166,7 +166,7 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 		kit.Create(ctx, red.Client, own)
 	})
 
-	It("that the tenant wrote goes down, with the pod that it is about", func(ctx SpecContext) {
+	It("of the tenant is synced down, with its target pod", func(ctx SpecContext) {
 		down := kit.SuperOf(red, own)
 		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Labels).To(HaveKeyWithValue(discoveryv1.LabelServiceName, "manual"))
@@ -175,7 +175,7 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 			HaveField("TargetRef", &corev1.ObjectReference{Kind: "Pod", Namespace: red.Super(ns), Name: "behind"}))))
 	})
 
-	It("follows, and is mended", func(ctx SpecContext) {
+	It("is updated, and is corrected", func(ctx SpecContext) {
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, own))
 		to := func(ip string) func(*discoveryv1.EndpointSlice) {
 			return func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{ip} }
@@ -189,7 +189,7 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 		Eventually(down).Should(WithTransform(reaches, ConsistOf("192.0.2.2")))
 	})
 
-	It("that a controller takes over stays, and its copy goes", func(ctx SpecContext) {
+	It("that a controller adopts stays, and its copy is deleted", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, own, func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 			s.Labels[discoveryv1.LabelServiceName] = "none"
@@ -197,7 +197,7 @@ var _ = Describe("An EndpointSlice", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, own))
 	})
 
-	It("of another address family takes the place of the first", func(ctx SpecContext) {
+	It("of another address family replaces the first", func(ctx SpecContext) {
 		v4 := kit.EndpointSlice(ns, "either", "manual", "192.0.2.1")
 		kit.Create(ctx, red.Client, v4)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, v4))

@@ -18,7 +18,7 @@ import (
 )
 
 func (f *faults) conflicts() {
-	It("others that write to both sides all the time change nothing in the end", func(ctx SpecContext) {
+	It("both sides agree in the end although other clients write to both all the time", func(ctx SpecContext) {
 		const ns = "conflicts"
 		loads := f.busy(ctx, ns)
 		s := &storm{}
@@ -39,10 +39,10 @@ func (f *faults) conflicts() {
 	})
 }
 
-// gust is how long one of those who write waits from one write to the next.
+// gust is the pause between two writes of one writer.
 const gust = 50 * time.Millisecond
 
-// storm is others who write to the same objects as the syncer.
+// storm is a set of clients that write to the same objects as the syncer.
 type storm struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -51,19 +51,21 @@ type storm struct {
 	failed atomic.Pointer[error]
 }
 
-// meddle is a patch; %d stands for a number that is another each time.
+// meddle is a patch; %d stands for a number that changes each time.
 type meddle struct {
 	patch  string
 	status bool
 }
 
-// labelled writes a label, and one and an annotation that nobody else knows.
+// labelled writes a label, and a label and an annotation that only this client
+// writes.
 func labelled(key string) meddle {
 	return meddle{patch: `{"metadata": {"labels": {"` + key + `": "n%d", "storm.example.com/label": "n%[1]d"},
 		"annotations": {"storm.example.com/annotation": "n%[1]d"}}}`}
 }
 
-// inStatus writes fields of a status, and a condition that nobody else knows.
+// inStatus writes fields of a status, and a condition that only this client
+// writes.
 func inStatus(fields string) meddle {
 	if fields != "" {
 		fields += ", "
@@ -76,13 +78,13 @@ func (s *storm) begin(ctx context.Context) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// end waits until nobody writes any more.
+// end stops the writers and waits for them.
 func (s *storm) end() {
 	s.cancel()
 	s.work.Wait()
 }
 
-// failure is what somebody could not write, and should have been able to.
+// failure returns the first write that should have succeeded and failed.
 func (s *storm) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -90,7 +92,8 @@ func (s *storm) failure() error {
 	return nil
 }
 
-// write has somebody write to one object of a list after the other, and do something else each time.
+// write starts a writer, which writes to one object of a list after the other,
+// with changing patches.
 func (s *storm) write(c client.Client, list client.ObjectList, in client.InNamespace, what ...meddle) {
 	s.work.Go(func() {
 		ticker := time.NewTicker(gust)
@@ -112,7 +115,7 @@ func (s *storm) write(c client.Client, list client.ObjectList, in client.InNames
 	})
 }
 
-// to patches an object, if it is still there.
+// to patches an object, if it still exists.
 func (m meddle) to(ctx context.Context, c client.Client, obj client.Object, n int) error {
 	patch := client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, m.patch, n))
 	write := func() error { return c.Patch(ctx, obj, patch) }

@@ -16,9 +16,9 @@ import (
 )
 
 func (f *faults) expiredWatch() {
-	It("what happened on either side is found when the watches have expired", func(ctx SpecContext) {
+	It("changes on both sides are found after watches have expired", func(ctx SpecContext) {
 		const ns, behind, much = "expired", "behind", 60
-		// Red works only now and then: its apiserver restarts.
+		// Red is available only at times: its apiserver restarts.
 		red, blue := newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)
 		blue.start(ctx)
 		DeferCleanup(blue.end)
@@ -49,20 +49,23 @@ func (f *faults) expiredWatch() {
 	})
 }
 
-// restartElsewhere restarts the process of red's control plane. It keeps its data and its port, and begins to watch anew.
+// restartElsewhere restarts the process of red's control plane. It keeps its
+// data and its port, and starts with an empty watch cache.
 func (f *faults) restartElsewhere(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.elsewhere.Stop()).To(Succeed())
 	again, err := local.Start(ctx, f.elsewhere.Dir, otherHost...)
 	Expect(err).NotTo(HaveOccurred())
 	f.elsewhere = again
-	// An apiserver that has just started has no addresses for Services for a moment, and says that its range is full.
+	// An apiserver that has just started briefly rejects Services, since its
+	// range of addresses seems full.
 	probe := service(metav1.NamespaceDefault, "probe")
 	Eventually(f.red.Client.Create).WithContext(ctx).WithArguments(probe).WithTimeout(2 * kit.Soon).Should(Succeed())
 	Expect(f.red.Client.Delete(ctx, probe)).To(Succeed())
 }
 
-// resourceVersion is where a watch of a tenant's pods would begin now.
+// resourceVersion returns the resource version at which a watch of a tenant's
+// pods would start now.
 func resourceVersion(ctx context.Context, t *local.Tenant) string {
 	GinkgoHelper()
 	list := &corev1.PodList{}
@@ -70,7 +73,8 @@ func resourceVersion(ctx context.Context, t *local.Tenant) string {
 	return list.ResourceVersion
 }
 
-// watchFrom is what a watch of a tenant's pods says that begins there.
+// watchFrom returns the first error of a watch of a tenant's pods from a
+// resource version.
 func watchFrom(ctx context.Context, t *local.Tenant, resourceVersion string) error {
 	GinkgoHelper()
 	w, err := t.Client.Watch(ctx, &corev1.PodList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: resourceVersion}})

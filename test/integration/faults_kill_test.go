@@ -10,10 +10,11 @@ import (
 )
 
 func (f *faults) kills() {
-	// atMost is how long a syncer lives: from not even begun to well at work.
+	// atMost is the longest life of a syncer: from before its start to full
+	// operation.
 	const atMost = 2 * time.Second
 	kills := atLength(50, 6)
-	It(fmt.Sprintf("nothing is lost or made twice when the syncer is killed %d times", kills), func(ctx SpecContext) {
+	It(fmt.Sprintf("nothing is lost or duplicated when the syncer is killed %d times", kills), func(ctx SpecContext) {
 		loads := f.busy(ctx, "kills")
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), uint64(kills)))
 		By(fmt.Sprintf("killing with --ginkgo.seed=%d", GinkgoRandomSeed()))

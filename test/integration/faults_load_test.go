@@ -22,24 +22,26 @@ import (
 )
 
 const (
-	// rush is how often a load changes something.
+	// rush is the interval between changes of a load.
 	rush = 100 * time.Millisecond
-	// few and many are how many objects of a kind a load has at least and at most. The first few pods stay throughout.
+	// few and many are the minimum and maximum number of objects of a kind in a
+	// load. The first few pods stay throughout.
 	few, many = 5, 12
 	// scaled is the Deployment of a load.
 	scaled = "scaled"
 )
 
-// load is a tenant that is busy: it makes, changes, scales and deletes, and knows what has to be there in the end.
+// load is a busy tenant: it creates, updates, scales and deletes, and knows
+// which objects must exist in the end.
 type load struct {
 	tenant   *local.Tenant
 	ns       string
 	random   *rand.Rand
-	number   int // of what is made or written next
+	number   int // of the next object or change
 	kinds    []*things
 	pods     *things
 	replicas int32
-	// steady are the copies of the pods that stay.
+	// steady has the copies of the pods that stay.
 	steady map[string]types.UID
 
 	stop chan struct{}
@@ -50,13 +52,14 @@ type load struct {
 // things are objects of one kind.
 type things struct {
 	fresh func(name string) client.Object
-	// patch changes one; %d stands for a number that is another each time.
+	// patch changes an object; %d stands for a number that changes each time.
 	patch string
-	// there are those that have to be there.
+	// there has the objects that must exist.
 	there map[string]types.UID
 }
 
-// newLoad makes what a load begins with, and waits until it runs. What it does then depends on Ginkgo's seed, which is printed.
+// newLoad creates the initial objects of a load, and waits until they run. Its
+// changes depend on Ginkgo's seed, which is printed.
 func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	GinkgoHelper()
 	offerCertified(ctx)
@@ -90,7 +93,7 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 // certified is the class of ingresses with certificates.
 const certified = "certified"
 
-// offerCertified offers that class to all tenants, if that is not done yet, until the specs end.
+// offerCertified offers that class to all tenants, once, until the specs end.
 func offerCertified(ctx context.Context) {
 	GinkgoHelper()
 	if err := kit.Get(ctx, super.Client, ingressClass(certified)); apierrors.IsNotFound(err) {
@@ -98,7 +101,7 @@ func offerCertified(ctx context.Context) {
 	}
 }
 
-// withCertificate is an ingress of that class with a certificate.
+// withCertificate returns an Ingress of that class with a certificate.
 func withCertificate(ns, name, certificate string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
@@ -118,7 +121,7 @@ func (l *load) add(fresh func(name string) client.Object, patch string) *things 
 	return of
 }
 
-// start has the load work until it is ended.
+// start runs the load until end.
 func (l *load) start(ctx context.Context) {
 	l.stop, l.done = make(chan struct{}), make(chan error, 1)
 	go func() { l.done <- l.work(context.WithoutCancel(ctx)) }()
@@ -139,7 +142,7 @@ func (l *load) work(ctx context.Context) error {
 	}
 }
 
-// end waits until the load has ended what it is at. It can be called again.
+// end waits until the load has finished its current change. It is idempotent.
 func (l *load) end() {
 	GinkgoHelper()
 	l.over.Do(func() {
@@ -151,7 +154,7 @@ func (l *load) end() {
 	})
 }
 
-// changes does several things, one after the other.
+// changes makes several changes, one after the other.
 func (l *load) changes(ctx context.Context, n int) {
 	GinkgoHelper()
 	for range n {
@@ -159,7 +162,7 @@ func (l *load) changes(ctx context.Context, n int) {
 	}
 }
 
-// change does one thing.
+// change makes one change.
 func (l *load) change(ctx context.Context) error {
 	of := l.kinds[l.random.IntN(len(l.kinds))]
 	switch l.random.IntN(5) {
@@ -173,7 +176,7 @@ func (l *load) change(ctx context.Context) error {
 	return l.create(ctx, of)
 }
 
-// create makes an object of a new name, unless there are enough.
+// create creates an object with a new name, unless there are enough.
 func (l *load) create(ctx context.Context, of *things) error {
 	if len(of.there) >= many {
 		return l.edit(ctx, of)
@@ -187,7 +190,7 @@ func (l *load) create(ctx context.Context, of *things) error {
 	return nil
 }
 
-// remove deletes one of the objects, but no steady pod.
+// remove deletes one of the objects, except steady pods.
 func (l *load) remove(ctx context.Context, of *things) error {
 	name := l.pick(of)
 	if _, stays := l.steady[name]; stays || len(of.there) <= few {
@@ -204,19 +207,21 @@ func (l *load) edit(ctx context.Context, of *things) error {
 	return l.tenant.Client.Patch(ctx, of.fresh(l.pick(of)), patch)
 }
 
-// scale scales the Deployment, whose pods the tenant's controllers make and delete.
+// scale scales the Deployment, whose pods the tenant's controllers create and
+// delete.
 func (l *load) scale(ctx context.Context) error {
 	l.replicas = l.random.Int32N(2 * few)
 	patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, l.replicas)
 	return l.tenant.Client.Patch(ctx, deployment(l.ns, scaled, 0), client.RawPatch(types.MergePatchType, patch))
 }
 
-// pick is the name of one of the objects.
+// pick returns the name of one of the objects.
 func (l *load) pick(of *things) string {
 	return slices.Sorted(maps.Keys(of.there))[l.random.IntN(len(of.there))]
 }
 
-// shouldBeWhole waits until both sides are equal, and then looks for what was lost or made twice.
+// shouldBeWhole waits until both sides agree, and checks that nothing was lost
+// or duplicated.
 func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 	GinkgoHelper()
 	began, last := time.Now(), []string(nil)
@@ -233,7 +238,7 @@ func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 		for name, uid := range of.there {
 			obj := of.fresh(name)
 			Expect(kit.Get(ctx, l.tenant.Client, obj)).To(Succeed(), "%T %s was not deleted by the tenant", obj, name)
-			Expect(obj.GetUID()).To(Equal(uid), "%T %s was not made again by the tenant", obj, name)
+			Expect(obj.GetUID()).To(Equal(uid), "%T %s was not recreated by the tenant", obj, name)
 		}
 	}
 	for name, uid := range l.pods.there {

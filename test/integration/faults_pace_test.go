@@ -15,11 +15,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// paces is how many pods there are at least by which a pace is taken: fewer tell more of the machine than of the syncer.
+// paces is the minimum number of pods for a pace: fewer say more about the
+// machine than about the syncer.
 const paces = 7
 
-// pace runs one pod of a tenant after the other, one a second at most, and says how long it took until half of them ran: a
-// machine that stands still for a moment is not the syncer's fault.
+// pace runs one pod of a tenant after the other, at most one a second, and
+// returns the median of the times until they ran: the syncer is not to blame
+// when the machine stalls for a moment.
 func pace(ctx context.Context, t *local.Tenant, during time.Duration) time.Duration {
 	GinkgoHelper()
 	ticker := time.NewTicker(time.Second)
@@ -34,12 +36,13 @@ func pace(ctx context.Context, t *local.Tenant, during time.Duration) time.Durat
 	return half
 }
 
-// beNormal matches a pace that a tenant has where nothing is wrong with it. The one from before tells how busy the machine is.
+// beNormal matches a normal pace of a tenant. The pace before the fault shows
+// how busy the machine is.
 func beNormal(before time.Duration) gomegatypes.GomegaMatcher {
 	return BeNumerically("<", normal+3*before)
 }
 
-// runOne runs a pod that is there for nothing else, and says how long it took until it ran.
+// runOne runs a pod of its own, and returns the time until it ran.
 func runOne(ctx context.Context, t *local.Tenant) time.Duration {
 	GinkgoHelper()
 	began := time.Now()

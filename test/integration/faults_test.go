@@ -15,21 +15,23 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// outage is how long an apiserver cannot be reached.
+// outage is the time for which an apiserver is unreachable.
 var outage = atLength(30*time.Second, 8*time.Second)
 
 const (
-	// recovery is how long both sides may take to be equal again, on a machine that is busy. What could not be carried is tried
-	// again every 15 seconds at least.
+	// recovery is how long both sides may take to agree again, on a busy
+	// machine. Failed reconciles are retried every 15 seconds at least.
 	recovery = 2 * time.Minute
-	// normal is how long a pod may take to run where nothing is wrong.
+	// normal is how long a pod may take to run without faults.
 	normal = 5 * time.Second
-	// noPatrol keeps the patrol from mending what the syncer should have found by itself.
+	// noPatrol prevents the patrol from repairing what the syncer should have
+	// found by itself.
 	noPatrol = time.Hour
 )
 
-// The specs share one syncer, which reaches the super cluster and one tenant through proxies, and two tenants that are busy. Each
-// fault is in a file of its own.
+// The specs share one syncer, which connects to the super cluster and one
+// tenant through proxies, and two busy tenants. Each fault is in a file of its
+// own.
 var _ = Describe("Under faults", Ordered, ContinueOnFailure, func() {
 	f := &faults{}
 
@@ -37,7 +39,7 @@ var _ = Describe("Under faults", Ordered, ContinueOnFailure, func() {
 		f.begin(ctx)
 	})
 	AfterEach(func() {
-		f.mend()
+		f.repair()
 	})
 
 	f.superOutage()
@@ -48,18 +50,20 @@ var _ = Describe("Under faults", Ordered, ContinueOnFailure, func() {
 	f.kills()
 })
 
-// faults is what the specs about faults have in common.
+// faults has the environment that the specs about faults share.
 type faults struct {
-	// super and far are what the syncer reaches the super cluster and the tenant red through.
+	// super and far are the syncer's proxies to the super cluster and the
+	// tenant red.
 	super, far *local.Proxy
-	// elsewhere is the process that red's control plane runs in.
+	// elsewhere is the process of red's control plane.
 	elsewhere *local.SuperCluster
 	// red is a tenant behind a proxy, blue one without.
 	red, blue *local.Tenant
 	copies    *local.Copies
 }
 
-// begin makes all that, and puts a syncer behind the proxies in the place of the one that other specs share.
+// begin creates the environment, and replaces the syncer that other specs share
+// with one behind the proxies.
 func (f *faults) begin(ctx context.Context) {
 	GinkgoHelper()
 	f.elsewhere = startOtherHost(ctx)
@@ -75,8 +79,8 @@ func (f *faults) begin(ctx context.Context) {
 	useSyncer(f.super.Config(account), func(o *app.Options) { o.Patrol = noPatrol })
 }
 
-// mend takes all faults away.
-func (f *faults) mend() {
+// repair ends all faults.
+func (f *faults) repair() {
 	GinkgoHelper()
 	for _, p := range []*local.Proxy{f.super, f.far} {
 		Expect(p.Resume()).To(Succeed())
@@ -84,7 +88,8 @@ func (f *faults) mend() {
 	}
 }
 
-// tenantBehindProxy makes a tenant whose control plane runs in another process. The client goes around the proxy.
+// tenantBehindProxy creates a tenant whose control plane runs in another
+// process. The tenant's client bypasses the proxy.
 func (f *faults) tenantBehindProxy(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
 	there := kit.ControlPlane(ctx, f.elsewhere)
@@ -96,7 +101,7 @@ func (f *faults) tenantBehindProxy(ctx context.Context) *local.Tenant {
 	return tenantThrough(ctx, there, kubeconfig)
 }
 
-// proxy is a proxy in front of a server.
+// proxy starts a proxy in front of a server.
 func proxy(server string) *local.Proxy {
 	GinkgoHelper()
 	p, err := local.NewProxy(server)
@@ -105,7 +110,8 @@ func proxy(server string) *local.Proxy {
 	return p
 }
 
-// busy has both tenants work in a namespace, until they are looked at or the spec ends.
+// busy starts loads of both tenants in a namespace, which run until they are
+// checked or the spec ends.
 func (f *faults) busy(ctx context.Context, ns string) []*load {
 	GinkgoHelper()
 	loads := []*load{newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)}
@@ -116,7 +122,7 @@ func (f *faults) busy(ctx context.Context, ns string) []*load {
 	return loads
 }
 
-// shouldBeWhole ends loads, and looks for what the fault has left of them.
+// shouldBeWhole stops the loads, and checks them.
 func (f *faults) shouldBeWhole(ctx context.Context, loads []*load) {
 	GinkgoHelper()
 	for _, l := range loads {

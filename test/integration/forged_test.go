@@ -20,7 +20,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// with is a map with all of another on top.
+// with returns a map with the entries of both; more takes precedence.
 func with(m, more map[string]string) map[string]string {
 	m = maps.Clone(m)
 	if m == nil {
@@ -30,14 +30,15 @@ func with(m, more map[string]string) map[string]string {
 	return m
 }
 
-// beOf matches the annotations of a copy that is a tenant's.
+// beOf matches the annotations of a tenant's copy.
 func beOf(t *local.Tenant) gomegatypes.GomegaMatcher {
 	return And(
 		HaveKeyWithValue(names.Cluster, t.Key()), HaveKeyWithValue(names.VCName, t.VC.Name),
 		HaveKeyWithValue(names.VCNamespace, t.VC.Namespace), HaveKeyWithValue(names.UID, Not(Equal("forged"))))
 }
 
-// stamps are the annotations of all copies in a namespace of the super cluster.
+// stamps returns the annotations of all copies in a namespace of the super
+// cluster.
 func stamps(ctx context.Context, ns string) []map[string]string {
 	GinkgoHelper()
 	var all []map[string]string
@@ -49,7 +50,8 @@ func stamps(ctx context.Context, ns string) []map[string]string {
 	return all
 }
 
-// versions are the resource versions of all that is in a namespace of the super cluster, and of the namespace.
+// versions returns the resource versions of a namespace of the super cluster
+// and all its objects.
 func versions(ctx context.Context, ns string) map[string]string {
 	GinkgoHelper()
 	all := map[string]string{}
@@ -61,16 +63,17 @@ func versions(ctx context.Context, ns string) map[string]string {
 	return all
 }
 
-// A tenant may write any label and annotation in its own cluster, ours too. None of them may make an object another tenant's, the
-// platform's, or unknown.
-var _ = Describe("A tenant that writes our labels and annotations itself", Ordered, func() {
+// A tenant may write any label and annotation in its own cluster, including
+// VirtualCluster's. None of them may make an object another tenant's, the
+// platform's, or unmanaged.
+var _ = Describe("A tenant that forges VirtualCluster's labels and annotations", Ordered, func() {
 	const ns = "forged"
 	var (
 		red, blue *local.Tenant
 		o         offer
 	)
 
-	// forge says of an object all that would make it the other tenant's.
+	// forge sets all metadata that would make an object the other tenant's.
 	forge := func(obj client.Object) {
 		obj.SetLabels(with(obj.GetLabels(), map[string]string{
 			names.VCName: blue.VC.Name, names.VCNamespace: blue.VC.Namespace, names.Public: "true",
@@ -89,12 +92,12 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		kit.Create(ctx, super.Client, definition(gears))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears) })
 		o = offerAll(ctx, 4)
-		red, blue = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears)), tenant(ctx)
+		red, blue = tenant(ctx, withCustom(tenancyv1alpha1.SyncDown, gears)), tenant(ctx)
 		kit.Create(ctx, blue.Client, kit.Namespace(ns), service(ns, "x00"), kit.Pod(ns, "x00"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("x00"))
 	})
 
-	It("has objects of every kind carried as its own, and nothing of another's is touched", func(ctx SpecContext) {
+	It("has objects of every kind synced as its own, without touching another tenant's", func(ctx SpecContext) {
 		before := versions(ctx, blue.Super(ns))
 		populate(ctx, red, o, ns, 1, forge)
 		shouldBeServed(ctx, red, gears, ns)
@@ -113,7 +116,7 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))
 	})
 
-	It("has what it forges later carried no further", func(ctx SpecContext) {
+	It("cannot forge the metadata of copies later", func(ctx SpecContext) {
 		svc, in := service(ns, "late"), kit.Namespace(ns)
 		kit.Create(ctx, red.Client, svc)
 		down := kit.SuperOf(red, svc)
@@ -128,17 +131,18 @@ var _ = Describe("A tenant that writes our labels and annotations itself", Order
 		Expect(stamps(ctx, red.Super(ns))).To(HaveEach(beOf(red)))
 	})
 
-	It("deletes its own objects and no others", func(ctx SpecContext) {
+	It("deletes only its own objects", func(ctx SpecContext) {
 		before := versions(ctx, blue.Super(ns))
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
-		// The namespace controllers of both sides look again after as long as a pod may take to end.
+		// The namespace controllers of both sides retry after the grace period
+		// of a pod.
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(4 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))
 		Expect(running(ctx, blue.Client, ns)).To(ConsistOf("x00"))
 	})
 
-	It("does not have its own classes taken for the super cluster's by other tenants", func(ctx SpecContext) {
+	It("cannot pass its own classes off as the super cluster's to other tenants", func(ctx SpecContext) {
 		class := storageClass(ctx)
 		own := class.DeepCopy()
 		own.ObjectMeta = metav1.ObjectMeta{Name: "own-" + red.VC.Name}

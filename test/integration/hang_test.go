@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("A tenant's apiserver that hangs", func() {
-	It("is parked with a condition, holds nobody else, and catches up when it answers again", func(ctx SpecContext) {
+	It("is parked with a condition, does not delay others, and catches up when it responds again", func(ctx SpecContext) {
 		const ns, total = "hang", 20
 		elsewhere := startElsewhere(ctx, kit.TempDir())
 		red := tenantElsewhere(ctx, elsewhere)
@@ -34,7 +34,7 @@ var _ = Describe("A tenant's apiserver that hangs", func() {
 				signal(syscall.SIGCONT)
 			}
 		})
-		// Each of these has to be written to the apiserver that hangs.
+		// Each of these must be written to the apiserver that hangs.
 		for i := range total {
 			kit.Create(ctx, super.Client, eventAbout(about, fmt.Sprintf("told-%02d", i)))
 		}
@@ -62,7 +62,7 @@ var _ = Describe("A tenant's apiserver that hangs", func() {
 	})
 })
 
-// eventAbout is an event of the super cluster.
+// eventAbout returns an event of the super cluster.
 func eventAbout(obj client.Object, name string) *corev1.Event {
 	GinkgoHelper()
 	gvk, err := apiutil.GVKForObject(obj, super.Client.Scheme())

@@ -18,13 +18,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// beginRemoval deletes a VirtualCluster. That takes ten seconds, for which no spec waits unless it is about them.
+// beginRemoval deletes a VirtualCluster. The deletion takes ten seconds, for
+// which only specs about it wait.
 func beginRemoval(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed())
 }
 
-// nothingIsLeft waits until no tenant and no namespace of one is left.
+// nothingIsLeft waits until all tenants and their namespaces are gone.
 func nothingIsLeft(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -45,7 +46,8 @@ func removeTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 		Should(MatchError(apierrors.IsNotFound, "not found"))
 }
 
-// must returns what was read. It fails the spec where that failed, so what is polled does not call it.
+// must returns a result. It fails the spec on an error, so it is not for
+// polling.
 func must[T any](found T, err error) T {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
@@ -105,7 +107,7 @@ func pods(ctx context.Context, c client.Client, ns string) ([]corev1.Pod, error)
 	return list.Items, err
 }
 
-// running are the names of the pods of a namespace that run.
+// running returns the names of the running pods of a namespace.
 func running(ctx context.Context, c client.Client, ns string) ([]string, error) {
 	all, err := pods(ctx, c, ns)
 	var names []string
@@ -117,7 +119,7 @@ func running(ctx context.Context, c client.Client, ns string) ([]string, error) 
 	return names, err
 }
 
-// podNames are the names of all pods of a namespace.
+// podNames returns the names of all pods of a namespace.
 func podNames(ctx context.Context, c client.Client, ns string) ([]string, error) {
 	all, err := pods(ctx, c, ns)
 	names := []string{}
@@ -127,7 +129,8 @@ func podNames(ctx context.Context, c client.Client, ns string) ([]string, error)
 	return names, err
 }
 
-// superNamespaces are the tenant's namespaces in the super cluster, the root included.
+// superNamespaces returns the tenant's namespaces in the super cluster,
+// including the root.
 func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	labels := client.MatchingLabels{names.VCNamespace: vc.Namespace, names.VCName: vc.Name}
@@ -135,14 +138,14 @@ func superNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) ([
 	return list.Items, err
 }
 
-// text is all that can be read of an object.
+// text returns an object as text.
 func text(obj any) string {
 	data, err := json.Marshal(obj)
 	Expect(err).NotTo(HaveOccurred())
 	return string(data)
 }
 
-// settle waits until the syncer sends nothing any more.
+// settle waits until the syncer sends no more requests.
 func settle(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

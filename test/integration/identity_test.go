@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("A tenant whose data is lost", func() {
-	It("keeps what runs for it until an admin confirms the new cluster", func(ctx SpecContext) {
+	It("keeps its copies until an admin confirms the new cluster", func(ctx SpecContext) {
 		const ns = "kept"
 		elsewhere := startElsewhere(ctx, kit.TempDir())
 		red := tenantElsewhere(ctx, elsewhere)
@@ -27,7 +27,7 @@ var _ = Describe("A tenant whose data is lost", func() {
 		kit.ShouldExist(ctx, super.Client, copied)
 		uid := copied.UID
 
-		By("losing the data, and starting the control plane again without it, while no syncer looks")
+		By("losing the data, and restarting the control plane without it, while no syncer runs")
 		var again *local.SuperCluster
 		whileStopped(func() {
 			Expect(elsewhere.Stop()).To(Succeed())
@@ -39,7 +39,7 @@ var _ = Describe("A tenant whose data is lost", func() {
 		Consistently(kit.Read(ctx, super.Client, copied)).WithTimeout(2 * kit.Quiet).Should(And(
 			HaveField("UID", uid), HaveField("DeletionTimestamp", BeNil())))
 
-		By("confirming it")
+		By("confirming the new cluster")
 		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.ConfirmIdentity: string(identity(ctx, again))}
 		})
@@ -49,7 +49,7 @@ var _ = Describe("A tenant whose data is lost", func() {
 	})
 })
 
-// startElsewhere starts a control plane that is a process of its own.
+// startElsewhere starts a control plane in a process of its own.
 func startElsewhere(ctx context.Context, dir string) *local.SuperCluster {
 	GinkgoHelper()
 	elsewhere, err := local.Start(ctx, dir, "--manager=false", "--syncer=false", "--nodes=0")
@@ -58,7 +58,7 @@ func startElsewhere(ctx context.Context, dir string) *local.SuperCluster {
 	return elsewhere
 }
 
-// tenantElsewhere makes a tenant of such a control plane.
+// tenantElsewhere creates a tenant of such a control plane.
 func tenantElsewhere(ctx context.Context, elsewhere *local.SuperCluster) *local.Tenant {
 	GinkgoHelper()
 	config, err := os.ReadFile(filepath.Join(elsewhere.Dir, "super.kubeconfig"))
@@ -67,7 +67,7 @@ func tenantElsewhere(ctx context.Context, elsewhere *local.SuperCluster) *local.
 	return tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { kit.SetExternal(vc, source) })
 }
 
-// identity is the UID by which a cluster is told from others.
+// identity returns the UID that identifies a cluster.
 func identity(ctx context.Context, of *local.SuperCluster) types.UID {
 	GinkgoHelper()
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}

@@ -14,7 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// offerPublicly makes a class in the super cluster that all tenants are shown, and that goes at the end.
+// offerPublicly creates a class in the super cluster for all tenants until the
+// specs end.
 func offerPublicly(ctx context.Context, class client.Object) {
 	GinkgoHelper()
 	publicClass(class)
@@ -56,7 +57,7 @@ var _ = Describe("An Ingress", Ordered, func() {
 		kit.ShouldExist(ctx, red.Client, ingressClass("net-public"))
 	})
 
-	It("goes down with its certificates, follows, and is mended", func(ctx SpecContext) {
+	It("is synced down with its certificates, updated, and corrected", func(ctx SpecContext) {
 		web := ingress("web", "net-public", func(i *networkingv1.Ingress) {
 			i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"example.com"}, SecretName: "cert"}}
 		})
@@ -77,7 +78,7 @@ var _ = Describe("An Ingress", Ordered, func() {
 		Eventually(down).Should(HaveField("Spec", web.Spec))
 	})
 
-	It("shows its addresses", func(ctx SpecContext) {
+	It("has its addresses synced up", func(ctx SpecContext) {
 		down := kit.SuperOf(red, ingress("web", ""))
 		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
 		down.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
@@ -86,12 +87,12 @@ var _ = Describe("An Ingress", Ordered, func() {
 			Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
 	})
 
-	It("goes away", func(ctx SpecContext) {
+	It("is deleted", func(ctx SpecContext) {
 		Expect(red.Client.Delete(ctx, ingress("web", ""))).To(Succeed())
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, ingress("web", "")))
 	})
 
-	It("of a class that is not offered is refused, until it names another, or the class is offered", func(ctx SpecContext) {
+	It("of a class that is not offered is rejected, until it names another, or the class is offered", func(ctx SpecContext) {
 		hidden := ingressClass("net-hidden")
 		offerClass(ctx, hidden)
 		one, other, old := ingress("one", "net-hidden"), ingress("other", "net-hidden"), ingress("old", "", func(i *networkingv1.Ingress) {
@@ -110,7 +111,7 @@ var _ = Describe("An Ingress", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, old))
 	})
 
-	It("without a class has no copy, unless the tenant is shown a default class", func(ctx SpecContext) {
+	It("without a class has no copy, unless the tenant has a default class", func(ctx SpecContext) {
 		standard := ingressClass("net-default")
 		standard.Annotations = map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
 		offerClass(ctx, standard)
@@ -122,7 +123,8 @@ var _ = Describe("An Ingress", Ordered, func() {
 
 		kit.Edit(ctx, super.Client, standard, func(c *networkingv1.IngressClass) { c.Labels = map[string]string{names.Public: "true"} })
 		kit.ShouldExist(ctx, red.Client, ingressClass("net-default"))
-		// The tenant's own apiserver chooses, as soon as it knows the class.
+		// The tenant's own apiserver sets the class, as soon as it knows the
+		// default.
 		Eventually(func(ctx context.Context) (*string, error) {
 			tried := chosen.DeepCopy()
 			err := red.Client.Create(ctx, tried, client.DryRunAll)

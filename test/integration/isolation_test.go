@@ -28,7 +28,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 		}
 	})
 
-	It("run the same names side by side", func(ctx SpecContext) {
+	It("run pods with the same names side by side", func(ctx SpecContext) {
 		for _, t := range []*local.Tenant{red, blue} {
 			Expect(podNames(ctx, super.Client, t.Super(ns))).To(ConsistOf(must(podNames(ctx, t.Client, ns))))
 			down := kit.SuperOf(t, configMap(ns, "web", nil))
@@ -37,7 +37,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 		}
 	})
 
-	It("are refused by each other's apiservers", func(ctx SpecContext) {
+	It("are rejected by each other's apiservers", func(ctx SpecContext) {
 		mixed := rest.CopyConfig(blue.Config)
 		mixed.CertData, mixed.KeyData = red.Config.CertData, red.Config.KeyData
 		intruder, err := local.NewClient(mixed)
@@ -56,7 +56,7 @@ var _ = Describe("Two tenants", Ordered, func() {
 	})
 })
 
-var _ = Describe("What the super cluster refuses", Ordered, func() {
+var _ = Describe("An object that the super cluster rejects", Ordered, func() {
 	const ns = "limits"
 	var red *local.Tenant
 
@@ -66,7 +66,7 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 	})
 
-	It("is told in an event without the super cluster's names, holds up nothing else, and goes down when it can", func(ctx SpecContext) {
+	It("gets an event without the super cluster's names, delays no other object, and is synced down when it can be", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "none"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
@@ -88,7 +88,7 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("waiting"))
 	})
 
-	It("includes a pod that would be privileged on its node, which is told so", func(ctx SpecContext) {
+	It("may be a privileged pod, which gets an event", func(ctx SpecContext) {
 		privileged := kit.Pod(ns, "privileged", func(p *corev1.Pod) {
 			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 		})
@@ -97,7 +97,7 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 		Expect(podNames(ctx, super.Client, red.Super(ns))).NotTo(ContainElement("privileged"))
 	})
 
-	It("includes a pod that chooses its node, which is told so", func(ctx SpecContext) {
+	It("may be a pod that chooses its node, which gets an event", func(ctx SpecContext) {
 		bold := kit.Pod(ns, "bold", func(p *corev1.Pod) { p.Spec.NodeName = "node-1" })
 		kit.Create(ctx, red.Client, bold)
 		Eventually(kit.Rejections(ctx, red, bold)).Should(ContainElement(ContainSubstring("spec.nodeName")))
@@ -106,8 +106,8 @@ var _ = Describe("What the super cluster refuses", Ordered, func() {
 	})
 })
 
-var _ = Describe("A namespace of the super cluster that is somebody else's", func() {
-	It("is never written to, and the tenant is told to choose another name", func(ctx SpecContext) {
+var _ = Describe("A namespace of the super cluster that belongs to another owner", func() {
+	It("is never written to, and an event tells the tenant to choose another name", func(ctx SpecContext) {
 		red := tenant(ctx)
 		foreign := kit.SuperOf(red, kit.Namespace("taken"))
 		foreign.Annotations = map[string]string{"owner": "platform"}
@@ -125,7 +125,7 @@ var _ = Describe("A namespace of the super cluster that is somebody else's", fun
 		Expect(untouched.Annotations).To(HaveKeyWithValue("owner", "platform"))
 		Expect(untouched.Labels).NotTo(HaveKey(names.VCName))
 
-		// Nor when the tenant deletes its namespace.
+		// It is not deleted with the tenant's namespace either.
 		Expect(red.Client.Delete(ctx, ns)).To(Succeed())
 		kit.ShouldVanish(ctx, red.Client, ns)
 		Consistently(kit.Read(ctx, super.Client, foreign)).Should(HaveField("DeletionTimestamp", BeNil()))

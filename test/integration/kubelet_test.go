@@ -17,17 +17,19 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// bareLabel is on nodes whose kubelet is played by specs, and keeps other pods away from them.
+// bareLabel is a label of nodes whose kubelet is simulated by specs, and repels
+// other pods.
 const bareLabel = "example.com/bare"
 
-// bareNode makes a node of the super cluster whose kubelet is played by specs.
+// bareNode creates a node of the super cluster whose kubelet is simulated by
+// specs.
 func bareNode(ctx context.Context) *corev1.Node {
 	GinkgoHelper()
 	name := fmt.Sprintf("bare-%d", time.Now().UnixNano()%1e9)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{bareLabel: name}}}
 	kit.Create(ctx, super.Client, node)
 	DeferCleanup(func(ctx SpecContext) { removeNode(ctx, node) })
-	// Admission has marked it as not ready.
+	// Admission has tainted it as not ready.
 	kit.Edit(ctx, super.Client, node, func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: bareLabel, Effect: corev1.TaintEffectNoSchedule}}
 	})
@@ -41,7 +43,8 @@ func bareNode(ctx context.Context) *corev1.Node {
 	return node
 }
 
-// removeNode ends what runs on a bare node, as its kubelet would, and removes the node.
+// removeNode finishes the pods on a bare node, as its kubelet would, and
+// deletes the node.
 func removeNode(ctx context.Context, node *corev1.Node) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, node))).To(Succeed())
@@ -55,12 +58,12 @@ func removeNode(ctx context.Context, node *corev1.Node) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// ends has the kubelet say that a copy has ended.
+// ends finishes the deletion of a copy, as its kubelet would.
 func ends(ctx context.Context, copied *corev1.Pod) error {
 	return super.Client.Delete(ctx, copied, client.GracePeriodSeconds(0))
 }
 
-// onNode has a pod run on a bare node.
+// onNode schedules a pod to a bare node.
 func onNode(node *corev1.Node) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{bareLabel: node.Name}
@@ -68,8 +71,8 @@ func onNode(node *corev1.Node) func(*corev1.Pod) {
 	}
 }
 
-// runs has the kubelet start the copy of a tenant's pod, once it is on its node, and waits until the tenant sees that. It
-// returns the copy.
+// runs starts the copy of a tenant's pod as the kubelet would, once it is bound
+// to its node, and waits until the tenant sees that. It returns the copy.
 func runs(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.Pod {
 	GinkgoHelper()
 	copied := kit.SuperOf(t, p)
@@ -88,7 +91,8 @@ func runs(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.Pod {
 	return copied
 }
 
-// conditionOf is the status of a condition of a pod; none if it does not have it.
+// conditionOf returns the status of a condition of a pod; none without the
+// condition.
 func conditionOf(kind corev1.PodConditionType) func(*corev1.Pod) corev1.ConditionStatus {
 	return func(p *corev1.Pod) corev1.ConditionStatus {
 		for _, c := range p.Status.Conditions {
@@ -100,7 +104,8 @@ func conditionOf(kind corev1.PodConditionType) func(*corev1.Pod) corev1.Conditio
 	}
 }
 
-// havePodCondition matches a pod with a condition of this status; "none" is a status too.
+// havePodCondition matches a pod with a condition of this status; "none" is a
+// status too.
 func havePodCondition(kind corev1.PodConditionType, status corev1.ConditionStatus) gomegatypes.GomegaMatcher {
 	return WithTransform(conditionOf(kind), Equal(status))
 }

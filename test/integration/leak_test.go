@@ -27,26 +27,29 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// secretOf are texts that a tenant must not find anywhere, and what they are. Not among them are the names of the super cluster's
-// nodes, since a tenant sees the nodes that run its pods, nor what a platform calls the classes that it offers and its quotas.
+// secretOf returns texts that a tenant must not find anywhere, and their
+// meaning. It excludes the names of the super cluster's nodes, since a tenant
+// sees the nodes of its pods, and the platform's names of offered classes and
+// quotas.
 func secretOf(red, blue *local.Tenant) map[string]string {
 	GinkgoHelper()
 	host, err := os.Hostname()
 	Expect(err).NotTo(HaveOccurred())
 	return map[string]string{
-		red.Key():                   "the tenant's cluster key, with which all its namespaces in the super cluster begin",
+		red.Key():                   "the tenant's cluster key, the prefix of all its namespaces in the super cluster",
 		string(red.VC.UID):          "the UID of its VirtualCluster",
 		blue.Key():                  "another tenant's cluster key",
 		blue.VC.Name:                "another tenant's name",
 		string(blue.VC.UID):         "the UID of another tenant's VirtualCluster",
-		platformsOwn:                "what the platform keeps to itself of classes and volumes",
+		platformsOwn:                "a private field of a class or volume",
 		"-" + host + `"`:            "the host of a component of the super cluster",
-		names.VCUID:                 "an annotation of ours",
+		names.VCUID:                 "an annotation of VirtualCluster",
 		names.AdminKubeconfigSecret: "the Secret with the admin's kubeconfig",
 	}
 }
 
-// findings are where something was found that a tenant must not find, and how many objects were looked at.
+// findings returns the places with a text that a tenant must not find, and the
+// number of inspected objects.
 func findings(ctx context.Context, t *local.Tenant, secrets map[string]string) ([]string, int) {
 	GinkgoHelper()
 	looked := 0
@@ -65,7 +68,8 @@ func findings(ctx context.Context, t *local.Tenant, secrets map[string]string) (
 	return found, looked
 }
 
-// told is a condition, as the super cluster's controllers write them, with its own names in the message.
+// told returns a condition, as the super cluster's controllers write them, with
+// its own names in the message.
 func told(message string) metav1.Condition {
 	return metav1.Condition{
 		Type: "platform.example.com/Told", Status: metav1.ConditionTrue, Reason: "Told", Message: message, LastTransitionTime: metav1.Now(),
@@ -84,7 +88,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		kit.Create(ctx, super.Client, definition(gears), definition(catalogs))
 		DeferCleanup(func(ctx SpecContext) { undefine(ctx, gears, catalogs) })
 		o = offerAll(ctx, 8)
-		red = tenant(ctx, carrying(tenancyv1alpha1.SyncDown, gears), carrying(tenancyv1alpha1.SyncUp, catalogs))
+		red = tenant(ctx, withCustom(tenancyv1alpha1.SyncDown, gears), withCustom(tenancyv1alpha1.SyncUp, catalogs))
 		blue = tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {
 			populate(ctx, t, o, ns, 1)
@@ -94,13 +98,13 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, long).Should(ConsistOf("web"))
 	})
 
-	It("finds the super cluster's reasons for what it refuses, in its own terms", func(ctx SpecContext) {
+	It("finds the super cluster's reasons for rejections, in its own terms", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(long), Name: "few"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
 		}
 		taken := kit.SuperOf(red, service(ns, "taken"))
-		taken.Spec.ClusterIP = corev1.ClusterIPNone // a chosen address may be one that tenants may not have
+		taken.Spec.ClusterIP = corev1.ClusterIPNone // the tenant may not choose addresses
 		kit.Create(ctx, super.Client, quota, taken)
 		Eventually(kit.Read(ctx, super.Client, quota)).Should(HaveField("Status.Hard", Not(BeEmpty())))
 		external := service(ns, "external")
@@ -118,7 +122,7 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		}
 	})
 
-	It("finds what the super cluster says of its objects, in its own terms", func(ctx SpecContext) {
+	It("finds the super cluster's status of its objects, in its own terms", func(ctx SpecContext) {
 		down := kit.SuperOf(red, kit.Pod(ns, "x00"))
 		kit.SetPodStatus(ctx, super.Client, down, func(s *corev1.PodStatus) {
 			in := "in " + down.Namespace + " for " + red.Key()
@@ -199,11 +203,11 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		kit.ShouldExist(ctx, red.Client, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "leaky"}})
 	})
 
-	It("finds events about objects of every kind, and what becomes of them", func(ctx SpecContext) {
+	It("finds events about objects of every kind, and their updates", func(ctx SpecContext) {
 		for _, k := range resources.All(resources.Agent{}, nil) {
 			of := copiesOf(ctx, red, k, ns)
 			if len(of) == 0 {
-				continue // it flows up, or is in no namespace, where events are
+				continue // it is synced up, or cluster-scoped, and events are namespaced
 			}
 			told := eventAbout(of[0], "told-"+strings.ToLower(nameOf(k)))
 			kit.Create(ctx, super.Client, told)
@@ -218,10 +222,10 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		}
 	})
 
-	It("finds nothing that is not meant for it", func(ctx SpecContext) {
+	It("finds no secret of the platform", func(ctx SpecContext) {
 		settle(ctx)
 		found, looked := findings(ctx, red, secretOf(red, blue))
-		AddReportEntry("objects looked at", looked)
+		AddReportEntry("inspected objects", looked)
 		Expect(looked).To(BeNumerically(">", 100))
 		Expect(found).To(BeEmpty())
 	})

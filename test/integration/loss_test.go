@@ -20,8 +20,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// churn creates and deletes pods in a namespace of its own until the spec ends. What fails is tried again: the tenant's data may be
-// what is being lost.
+// churn creates and deletes pods in a namespace of its own until the spec ends.
+// It ignores errors: the tenant's data may be in the process of being lost.
 func churn(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	const ns = "churn"
@@ -45,8 +45,8 @@ func churn(ctx context.Context, t *local.Tenant) {
 	})
 }
 
-var _ = Describe("A tenant whose whole data are destroyed under load", func() {
-	It("keeps what runs until an admin confirms the new cluster, and others do not notice", func(ctx SpecContext) {
+var _ = Describe("A tenant whose data is destroyed under load", func() {
+	It("keeps its copies until an admin confirms the new cluster, without affecting others", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
 		blue := tenant(ctx)
 		kit.Create(ctx, blue.Client, kit.Namespace(pasture))
@@ -64,7 +64,7 @@ var _ = Describe("A tenant whose whole data are destroyed under load", func() {
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * kit.Quiet).Should(Equal(copies))
 		Expect(kit.Read(ctx, super.Client, blue.VC)()).To(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 
-		By("confirming it")
+		By("confirming the new cluster")
 		system := kit.Namespace(metav1.NamespaceSystem)
 		kit.ShouldExist(ctx, red.Client, system)
 		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -76,13 +76,13 @@ var _ = Describe("A tenant whose whole data are destroyed under load", func() {
 	})
 })
 
-var _ = Describe("A tenant whose data are restored from a backup", func() {
-	It("is followed from there, and keeps what ran until an admin confirms that it goes", func(ctx SpecContext) {
+var _ = Describe("A tenant whose data is restored from a backup", func() {
+	It("is synced from there, and keeps its copies until an admin confirms their deletion", func(ctx SpecContext) {
 		f := farTenant(ctx)
 		red := f.tenant
 		Expect(red.Client.List(ctx, &corev1.PodList{})).To(Succeed())
 
-		By("making a backup, and more than that holds")
+		By("making a backup, and more objects after it")
 		f.restart(ctx, func(etcd string) { Expect(os.CopyFS(etcd+".backup", os.DirFS(etcd))).To(Succeed()) })
 		kit.Create(ctx, red.Client, kit.Namespace(pasture), configMap(pasture, "web", nil))
 		for i := range herd {
@@ -102,7 +102,7 @@ var _ = Describe("A tenant whose data are restored from a backup", func() {
 			Should(syncing(metav1.ConditionFalse, tenancyv1alpha1.ReasonRemovalUnconfirmed))
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).Should(Equal(copies))
 
-		By("confirming it")
+		By("confirming the deletion")
 		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Annotations = map[string]string{names.ConfirmRemoval: fmt.Sprint(herd)}
 		})
@@ -112,7 +112,8 @@ var _ = Describe("A tenant whose data are restored from a backup", func() {
 	})
 })
 
-// far is a tenant whose control plane runs in another process: as that of a tenant there, which has no scheduler of its own.
+// far is a tenant whose control plane runs in another process: that of a tenant
+// there, which has no scheduler of its own.
 type far struct {
 	process *local.SuperCluster
 	tenant  *local.Tenant
@@ -151,7 +152,8 @@ func (f *far) connect(ctx context.Context) *local.Tenant {
 	return there
 }
 
-// restart stops the process, does something with etcd's directory, and starts it again.
+// restart stops the process, modifies etcd's directory, and starts the process
+// again.
 func (f *far) restart(ctx context.Context, meanwhile func(etcd string)) {
 	GinkgoHelper()
 	Expect(f.process.Stop()).To(Succeed())
@@ -161,7 +163,8 @@ func (f *far) restart(ctx context.Context, meanwhile func(etcd string)) {
 	Eventually(f.tenant.Client.List).WithContext(ctx).WithArguments(&corev1.NamespaceList{}).Should(Succeed())
 }
 
-// age has the tenant write more than a start of its control plane does, and waits until the syncer has seen it.
+// age makes the tenant write more than a start of its control plane does, and
+// waits until the syncer has seen it.
 func (f *far) age(ctx context.Context) {
 	GinkgoHelper()
 	ns := kit.Namespace("default")

@@ -10,12 +10,12 @@ import (
 )
 
 var _ = Describe("The metrics", func() {
-	// metric is what a metric says now.
+	// metric returns the current value of a metric.
 	metric := func(name string, with map[string]string) func() (float64, error) {
 		return func() (float64, error) { return syncer.Metric(name, with) }
 	}
 
-	It("follow an object that is refused, and a tenant that comes and goes", func(ctx SpecContext) {
+	It("count a rejected object, and follow the creation and deletion of a tenant", func(ctx SpecContext) {
 		const ns = "counted"
 		ready := metric("vc_syncer_tenants", map[string]string{"reason": tenancyv1alpha1.ReasonReady})
 		refused := metric("vc_syncer_pending_objects", map[string]string{"kind": "Service", "outcome": "rejected"})
@@ -36,7 +36,7 @@ var _ = Describe("The metrics", func() {
 		Expect(err).NotTo(HaveOccurred())
 		for _, name := range []string{"mended", "deleted", "left"} {
 			greedy := service(ns, name)
-			greedy.Spec.ExternalIPs = []string{"192.0.2.1"} // which would take the traffic of others
+			greedy.Spec.ExternalIPs = []string{"192.0.2.1"} // which could intercept the traffic of others
 			kit.Create(ctx, red.Client, greedy)
 		}
 		Eventually(refused).Should(Equal(none + 3))

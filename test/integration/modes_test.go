@@ -12,10 +12,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("Config maps and secrets that no pod refers to", func() {
+var _ = Describe("ConfigMaps and Secrets to which no pod refers", func() {
 	const ns = "unused"
 
-	It("go down if the VirtualCluster says so, and are taken away when it does not any more", func(ctx SpecContext) {
+	It("are synced down while the VirtualCluster enables it, and deleted when it does not any more", func(ctx SpecContext) {
 		red := tenant(ctx)
 		cm, sec := configMap(ns, "settings", map[string]string{"a": "1"}), secret(ns, "password", map[string]string{"b": "2"})
 		used := configMap(ns, "used", map[string]string{"c": "3"})

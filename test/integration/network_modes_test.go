@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("What of its network and devices a tenant has carried", func() {
+var _ = Describe("The modes of network and device kinds", func() {
 	const ns = "modes"
 	carry := func(mode tenancyv1alpha1.SyncMode, kinds ...tenancyv1alpha1.OptionalKind) func(*tenancyv1alpha1.VirtualCluster) {
 		return func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -26,7 +26,7 @@ var _ = Describe("What of its network and devices a tenant has carried", func() 
 	}
 	meta := metav1.ObjectMeta{Namespace: ns, Name: "web"}
 
-	It("is nothing of a kind that is off, from then on", func(ctx SpecContext) {
+	It("stop the sync of a kind that is disabled", func(ctx SpecContext) {
 		kinds := []tenancyv1alpha1.OptionalKind{"Endpoints", "EndpointSlice", "Ingress", "NetworkPolicy", "PodDisruptionBudget"}
 		offerCertified(ctx)
 		red := tenant(ctx, carry(tenancyv1alpha1.SyncOff, kinds...))
@@ -55,7 +55,7 @@ var _ = Describe("What of its network and devices a tenant has carried", func() 
 		}
 	})
 
-	It("is every device claim of its own, if it asks for that, but none that was made for a pod", func(ctx SpecContext) {
+	It("can include all device claims of the tenant, except those created for pods", func(ctx SpecContext) {
 		offerPublicly(ctx, deviceClass("net-public"))
 		red := tenant(ctx, carry(tenancyv1alpha1.SyncAll, "ResourceClaim", "ResourceClaimTemplate"))
 		kit.Create(ctx, red.Client, kit.Namespace(ns))

@@ -15,7 +15,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// admitting is a policy for all pods of the namespace policies, which admits those of other namespaces.
+// admitting returns a policy for all pods of the namespace policies, which
+// admits those of other namespaces.
 func admitting(name string, from *metav1.LabelSelector) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "policies", Name: name},
@@ -25,7 +26,8 @@ func admitting(name string, from *metav1.LabelSelector) *networkingv1.NetworkPol
 	}
 }
 
-// admitted are the namespaces of the super cluster whose pods the copy of a policy admits; none while there is no copy.
+// admitted returns the namespaces of the super cluster whose pods the copy of a
+// policy admits; none without a copy.
 func admitted(ctx context.Context, policy *networkingv1.NetworkPolicy) func() ([]string, error) {
 	return func() ([]string, error) {
 		copied, err := kit.Read(ctx, super.Client, policy)()
@@ -71,7 +73,7 @@ var _ = Describe("A NetworkPolicy", Ordered, func() {
 		}
 	})
 
-	It("admits the tenant's own namespaces alone, however it selects them", func(ctx SpecContext) {
+	It("admits only the tenant's own namespaces, whatever its selector", func(ctx SpecContext) {
 		byName, byLabel, all := admitting("by-name", named(ns, "default")),
 			admitting("by-label", &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}),
 			admitting("all", &metav1.LabelSelector{})
@@ -87,7 +89,7 @@ var _ = Describe("A NetworkPolicy", Ordered, func() {
 			ContainElement(red.Super("default")), Not(ContainElements(red.Super(ns), red.Super("labelled"))), HaveEach(HavePrefix(red.Key()))))
 	})
 
-	It("follows, and is mended", func(ctx SpecContext) {
+	It("is updated, and is corrected", func(ctx SpecContext) {
 		policy := admitting("changing", named("default"))
 		kit.Create(ctx, red.Client, policy)
 		down := kit.SuperOf(red, policy)
@@ -104,7 +106,7 @@ var _ = Describe("A NetworkPolicy", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, policy))
 	})
 
-	It("that would not be enforced is refused", func(ctx SpecContext) {
+	It("that would not be enforced is rejected", func(ctx SpecContext) {
 		policy := admitting("opaque", &metav1.LabelSelector{MatchLabels: map[string]string{"internal.example.com/tier": "front"}})
 		kit.Create(ctx, red.Client, policy)
 		Eventually(kit.Rejections(ctx, red, policy)).Should(ContainElement(ContainSubstring("internal.example.com/tier")))

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("The conditions of a virtual node", func() {
-	It("have heartbeats of when they changed, which follow no kubelet's", func(ctx SpecContext) {
+	It("have the heartbeat of their last change, independent of the kubelet's heartbeats", func(ctx SpecContext) {
 		const ns = "nodes"
 		red, node := tenant(ctx), bareNode(ctx)
 		p := kit.Pod(ns, "web", onNode(node))

@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-var _ = Describe("Field rewrites of an admin", Ordered, func() {
+var _ = Describe("An admin's field rewrites", Ordered, func() {
 	const ns = "patched"
 	var red *local.Tenant
 
@@ -40,7 +40,7 @@ var _ = Describe("Field rewrites of an admin", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
-	It("change the copies that they are for, and not the tenant's objects", func(ctx SpecContext) {
+	It("change matching copies, but not the tenant's objects", func(ctx SpecContext) {
 		labelled := kit.Pod(ns, "labelled", func(p *corev1.Pod) { p.Labels["pool"] = "linux" })
 		plain, svc := kit.Pod(ns, "plain"), service(ns, "web")
 		kit.Create(ctx, red.Client, labelled, plain, svc)
@@ -55,7 +55,7 @@ var _ = Describe("Field rewrites of an admin", Ordered, func() {
 		Expect(own.Labels).NotTo(HaveKey("tenant"))
 	})
 
-	It("park the object that one cannot be applied to, with an event, and nothing else", func(ctx SpecContext) {
+	It("keep an object pending, with an event, when one cannot be applied, and no other object", func(ctx SpecContext) {
 		user := kit.Pod(ns, "user", withConfigMap("broken"), withConfigMap("sound"))
 		broken := configMap(ns, "broken", map[string]string{"a": "b"})
 		kit.Create(ctx, red.Client, broken, configMap(ns, "sound", map[string]string{"a": "b"}), user)
@@ -65,7 +65,7 @@ var _ = Describe("Field rewrites of an admin", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, broken))).NotTo(Succeed())
 	})
 
-	It("cannot change whose a copy is", func(ctx SpecContext) {
+	It("cannot change the owner of a copy", func(ctx SpecContext) {
 		s := secret(ns, "own", map[string]string{"a": "b"})
 		kit.Create(ctx, red.Client, s, kit.Pod(ns, "reader", withSecret("own")))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, s))

@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-var _ = Describe("A tenant's objects", Ordered, func() {
+var _ = Describe("The path of a tenant's objects", Ordered, func() {
 	const ns = "shop"
 	var (
 		red *local.Tenant
@@ -29,7 +29,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns), cm, sec, svc)
 	})
 
-	It("goes down as a namespace of the tenant's own, and config maps and secrets only when a pod needs them", func(ctx SpecContext) {
+	It("syncs a namespace down, and ConfigMaps and Secrets only when a pod needs them", func(ctx SpecContext) {
 		down := kit.SuperOf(red, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Annotations).To(HaveKeyWithValue(names.VCUID, string(red.VC.UID)))
@@ -40,7 +40,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}
 	})
 
-	It("runs a Deployment's pods in the super cluster and shows them running in the tenant", func(ctx SpecContext) {
+	It("runs a Deployment's pods in the super cluster and syncs their status up", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, dep)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(3))
 		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
@@ -50,7 +50,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}
 	})
 
-	It("brings what the pods refer to, with the tenant's root CA under a name of its own", func(ctx SpecContext) {
+	It("syncs down the references of pods, with the tenant's root CA under another name", func(ctx SpecContext) {
 		down := kit.SuperOf(red, cm)
 		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Data).To(HaveKeyWithValue("color", "red"))
@@ -65,7 +65,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		Expect(moved.Data).To(Equal(own.Data))
 	})
 
-	It("keeps the labels that selectors name, and adds the network's", func(ctx SpecContext) {
+	It("keeps the labels of selectors, and adds those for network policies", func(ctx SpecContext) {
 		down := kit.SuperOf(red, svc)
 		kit.ShouldExist(ctx, super.Client, down)
 		Expect(down.Spec.Selector).To(Equal(svc.Spec.Selector))
@@ -76,7 +76,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}
 	})
 
-	It("gives the super cluster's pods no token of the super cluster", func(ctx SpecContext) {
+	It("mounts no token of the super cluster in copies", func(ctx SpecContext) {
 		for _, p := range must(pods(ctx, super.Client, red.Super(ns))) {
 			Expect(p.Spec.AutomountServiceAccountToken).To(Equal(new(false)))
 			for _, v := range p.Spec.Volumes {
@@ -90,7 +90,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}
 	})
 
-	It("shows the nodes that run the pods, and only those", func(ctx SpecContext) {
+	It("syncs up the nodes of the pods, and only those", func(ctx SpecContext) {
 		used := map[string]bool{}
 		for _, p := range must(pods(ctx, red.Client, ns)) {
 			used[p.Spec.NodeName] = true
@@ -106,7 +106,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		Expect(shown).To(Equal(used))
 	})
 
-	It("shows the events of the pods in the tenant's own terms", func(ctx SpecContext) {
+	It("syncs up the events of the pods in the tenant's own terms", func(ctx SpecContext) {
 		Eventually(func(g Gomega) {
 			events := &corev1.EventList{}
 			g.Expect(red.Client.List(ctx, events, client.InNamespace(ns))).To(Succeed())
@@ -124,7 +124,7 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("follows updates: data, labels, images, ports", func(ctx SpecContext) {
+	It("syncs updates: data, labels, images, ports", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, cm, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"color": "crimson"} })
 		kit.Edit(ctx, red.Client, sec, func(s *corev1.Secret) { s.Data["password"] = []byte("changed") })
 		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
@@ -145,20 +145,20 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		Eventually(down).ShouldNot(HaveField("Labels", HaveKey("tier")))
 	})
 
-	It("scales down: the pods end in the super cluster first and then in the tenant", func(ctx SpecContext) {
+	It("scales down: the pods are gone in the super cluster first and then in the tenant", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, dep, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) })
 		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(1))
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(HaveLen(1))
 	})
 
-	It("takes away what no pod refers to any more", func(ctx SpecContext) {
+	It("deletes copies to which no pod refers any more", func(ctx SpecContext) {
 		Expect(red.Client.Delete(ctx, dep, client.PropagationPolicy("Background"))).To(Succeed())
 		Eventually(podNames).WithContext(ctx).WithArguments(red.Client, ns).Should(BeEmpty())
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, cm))
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, sec))
 	})
 
-	It("shows no node any more when no pod is left", func(ctx SpecContext) {
+	It("deletes the virtual nodes when no pod is left", func(ctx SpecContext) {
 		Eventually(func(g Gomega) {
 			nodes := &corev1.NodeList{}
 			g.Expect(red.Client.List(ctx, nodes)).To(Succeed())
@@ -166,11 +166,12 @@ var _ = Describe("A tenant's objects", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("deletes the namespace with all that is in it", func(ctx SpecContext) {
+	It("deletes the namespace with all its objects", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, kit.Pod(ns, "last"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
-		// Each cluster's namespace controller waits before it looks, and again for the pod: 16 seconds on an idle machine.
+		// Each cluster's namespace controller waits before its first attempt,
+		// and again for the pod: 16 seconds on an idle machine.
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		kit.ShouldVanish(ctx, red.Client, kit.Namespace(ns))

@@ -17,10 +17,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// An apiserver that loses an acknowledged write sends no event of that: the syncer believes that the copy is up to date, and
-// neither side changes any more.
+// An apiserver that loses an acknowledged write sends no event for the loss:
+// the syncer assumes that the copy is up to date, and neither side changes any
+// more.
 var _ = Describe("The patrol", func() {
-	It("mends a difference without an event", func(ctx SpecContext) {
+	It("repairs a difference that no event reports", func(ctx SpecContext) {
 		const ns = "patrolled"
 		havePort := func(port int32) gomegatypes.GomegaMatcher {
 			return HaveField("Spec.Ports", ConsistOf(HaveField("Port", port)))
@@ -64,5 +65,6 @@ var _ = Describe("The patrol", func() {
 	})
 })
 
-// patrolled is a short interval, for a spec that waits for rounds of the patrol.
+// patrolled is a short interval, for a spec that waits for rounds of the
+// patrol.
 const patrolled = 3 * time.Second

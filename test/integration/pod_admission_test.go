@@ -11,10 +11,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("What the super cluster's admission makes of a copy", func() {
+var _ = Describe("A change of a copy by the super cluster's admission", func() {
 	const ns, gate = "admitted", "example.com/quota"
 
-	It("stays, and nobody fights over it", func(ctx SpecContext) {
+	It("stays, and the syncer does not fight it", func(ctx SpecContext) {
 		red := tenant(ctx)
 		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "quota-" + red.VC.Name},
@@ -54,7 +54,7 @@ var _ = Describe("What the super cluster's admission makes of a copy", func() {
 			Expect(super.Client.Delete(ctx, policy)).To(Succeed())
 		})
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
-		Eventually(func(g Gomega) { // until the apiserver has taken the policy up
+		Eventually(func(g Gomega) { // until the policy is in effect
 			probe := kit.Pod(red.Super(ns), "probe")
 			probe.Spec.ServiceAccountName = "default"
 			g.Expect(super.Client.Create(ctx, probe)).To(Succeed())

@@ -27,7 +27,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		red, node = tenant(ctx), bareNode(ctx)
 		kit.Create(ctx, red.Client, kit.Namespace(ns), configMap(ns, "tools", map[string]string{"TOOL": "strace"}))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
-		// What the super cluster adds to what tenants ask for.
+		// Defaults of the super cluster.
 		limits := &corev1.LimitRange{
 			ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(ns), Name: "defaults"},
 			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
@@ -40,7 +40,8 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(super.Client.List).WithContext(ctx).WithArguments(&listed, client.InNamespace(red.Super(ns))).Should(Succeed())
 	})
 
-	// through sends a change through a subresource, as kubectl debug and kubectl patch --subresource do.
+	// through updates a pod through a subresource, as kubectl debug and kubectl
+	// patch --subresource do.
 	through := func(ctx context.Context, name string, p *corev1.Pod, change func(*corev1.Pod)) {
 		GinkgoHelper()
 		Eventually(func(ctx context.Context) error {
@@ -59,12 +60,12 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		return func(p *corev1.Pod) { p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, c) }
 	}
 
-	// tracing asks for what kubectl debug asks for unless it is told otherwise.
+	// tracing sets the capabilities that kubectl debug requests by default.
 	tracing := func(c *corev1.EphemeralContainer) {
 		c.SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_PTRACE"}}}
 	}
 
-	It("takes containers to look around with, after what they refer to, and shows how they are", func(ctx SpecContext) {
+	It("accepts ephemeral containers, after their references, and has their status", func(ctx SpecContext) {
 		p := kit.Pod(ns, "debugged", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -94,7 +95,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.EphemeralContainers", HaveLen(2)))
 	})
 
-	It("is told why a container is refused, and everything else goes on", func(ctx SpecContext) {
+	It("gets an event when an ephemeral container is rejected, and everything else is synced", func(ctx SpecContext) {
 		p := kit.Pod(ns, "prying", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -108,7 +109,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Labels", HaveKeyWithValue("tier", "front")))
 		Expect(must(kit.Read(ctx, super.Client, copied)()).Spec.EphemeralContainers).To(BeEmpty())
 
-		By("taking those that are allowed, though the tenant cannot take back the one that is not")
+		By("accepting those that are allowed, although the tenant cannot remove the one that is not")
 		through(ctx, "ephemeralcontainers", p, debug("allowed"))
 		through(ctx, "ephemeralcontainers", p, func(p *corev1.Pod) { debug("tracing", tracing)(p); debug("later")(p) })
 		Eventually(kit.Read(ctx, super.Client, copied)).
@@ -119,7 +120,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Expect(must(kit.Read(ctx, red.Client, p)()).Spec.EphemeralContainers).To(HaveLen(4))
 	})
 
-	It("shows its status also where the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
+	It("has its status even if the super cluster's defaults give the copy another QoS class", func(ctx SpecContext) {
 		p := kit.Pod(ns, "best-effort", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -127,7 +128,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Expect(must(kit.Read(ctx, red.Client, p)()).Status.QOSClass).To(Equal(corev1.PodQOSBestEffort))
 	})
 
-	It("is resized in place, and says how far that has come", func(ctx SpecContext) {
+	It("is resized in place, and reports the progress", func(ctx SpecContext) {
 		p := kit.Pod(ns, "growing", onNode(node), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "2")}
 		})
@@ -146,14 +147,14 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(resources).Should(And(HaveField("Requests", haveAmount("cpu", "3")), HaveField("Limits", haveAmount("cpu", "4"))))
 		Expect(resources()).To(And(HaveField("Requests", haveAmount("memory", "1Gi")), HaveField("Limits", haveAmount("memory", "8Gi"))))
 
-		By("saying that it waits")
+		By("reporting that it waits")
 		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.Conditions = append(s.Conditions, corev1.PodCondition{
 				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred, LastTransitionTime: metav1.Now(),
 			})
 		})
 		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodResizePending, corev1.ConditionTrue))
-		By("saying that it is done")
+		By("reporting that it is done")
 		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.Conditions = s.Conditions[:len(s.Conditions)-1]
 			s.ContainerStatuses[0].Resources = new(must(resources()))
@@ -164,12 +165,12 @@ var _ = Describe("A pod that runs", Ordered, func() {
 			HaveField("Status.ContainerStatuses", ConsistOf(HaveField("AllocatedResources", haveAmount("cpu", "3")))),
 		))
 
-		By("going back")
+		By("resizing it back")
 		through(ctx, "resize", p, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = kit.Amounts("cpu", "1") })
 		Eventually(resources).Should(HaveField("Requests", haveAmount("cpu", "1")))
 	})
 
-	It("is resized as a whole, also before it runs", func(ctx SpecContext) {
+	It("is resized at the pod level, even before it runs", func(ctx SpecContext) {
 		p := kit.Pod("default", "waiting", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{bareLabel: "nowhere"}
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "4")}
@@ -181,7 +182,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Spec.Resources.Requests", haveAmount("cpu", "2")))
 	})
 
-	It("is told why the super cluster does not resize it", func(ctx SpecContext) {
+	It("gets an event when the super cluster rejects a resize", func(ctx SpecContext) {
 		p := kit.Pod(ns, "greedy", onNode(node), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: kit.Amounts("cpu", "1"), Limits: kit.Amounts("cpu", "2")}
 		})
@@ -200,7 +201,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 			Should(HaveField("Spec.Containers", ConsistOf(HaveField("Resources.Limits", haveAmount("cpu", "9")))))
 	})
 
-	It("is ready when the tenant's controllers have opened its gates", func(ctx SpecContext) {
+	It("is ready when the tenant's controllers have set its readiness gates", func(ctx SpecContext) {
 		const gate = "example.com/in-rotation"
 		p := kit.Pod(ns, "gated", onNode(node), func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: gate}} })
 		kit.Create(ctx, red.Client, p)
@@ -230,11 +231,11 @@ var _ = Describe("A pod that runs", Ordered, func() {
 			havePodCondition(corev1.PodReady, corev1.ConditionTrue), havePodCondition(gate, corev1.ConditionTrue),
 		))
 
-		By("closing one without saying when")
+		By("closing one without a time")
 		says(corev1.ConditionFalse, metav1.Time{})
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
 
-		By("somebody in the super cluster having the later word")
+		By("another controller of the super cluster making the last change")
 		says(corev1.ConditionFalse, metav1.NewTime(time.Now().Add(-time.Hour)))
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
 		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
@@ -244,7 +245,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Consistently(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionTrue))
 	})
 
-	It("keeps what the tenant's controllers note on it, and follows the node", func(ctx SpecContext) {
+	It("keeps conditions of the tenant's controllers, and has those of the node", func(ctx SpecContext) {
 		p := kit.Pod(ns, "noted", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -257,7 +258,7 @@ var _ = Describe("A pod that runs", Ordered, func() {
 		Expect(kit.Read(ctx, super.Client, copied)()).To(havePodCondition("example.com/noted", "none"))
 	})
 
-	It("takes tolerations that are added, but for those of the super cluster's own nodes", func(ctx SpecContext) {
+	It("accepts additional tolerations, except those of the super cluster's reserved nodes", func(ctx SpecContext) {
 		p := kit.Pod(ns, "tolerant", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -280,7 +281,8 @@ var _ = Describe("A pod that runs", Ordered, func() {
 	})
 })
 
-// haveAmount matches a list with an amount of a resource, however it is written.
+// haveAmount matches a list with an amount of a resource, whatever its
+// notation.
 func haveAmount(name corev1.ResourceName, quantity string) gomegatypes.GomegaMatcher {
 	return WithTransform(func(list corev1.ResourceList) string {
 		have := list[name]
@@ -288,12 +290,12 @@ func haveAmount(name corev1.ResourceName, quantity string) gomegatypes.GomegaMat
 	}, Equal(quantity))
 }
 
-// podCondition is a condition that changed now.
+// podCondition returns a condition that changed now.
 func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
 	return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.Now()}
 }
 
-// conditionIn is a condition of a status, to be changed.
+// conditionIn returns a condition of a status for modification.
 func conditionIn(s *corev1.PodStatus, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range s.Conditions {
 		if s.Conditions[i].Type == kind {

@@ -13,12 +13,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// endingIn matches a pod that has so many seconds to end.
+// endingIn matches a pod that is being deleted with a grace period.
 func endingIn(seconds int64) gomegatypes.GomegaMatcher {
 	return And(HaveField("DeletionTimestamp", Not(BeNil())), HaveField("DeletionGracePeriodSeconds", HaveValue(Equal(seconds))))
 }
 
-var _ = Describe("A pod that ends", Ordered, func() {
+var _ = Describe("A pod that is deleted", Ordered, func() {
 	const ns = "ending"
 	var (
 		red  *local.Tenant
@@ -30,7 +30,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
-	It("has the time that the tenant gives it, and less if the tenant changes its mind", func(ctx SpecContext) {
+	It("has the tenant's grace period, which the tenant can shorten", func(ctx SpecContext) {
 		p := kit.Pod(ns, "slow", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -41,7 +41,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		Expect(red.Client.Delete(ctx, p, client.GracePeriodSeconds(1))).To(Succeed())
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(endingIn(1))
 
-		By("showing how it ends, until it has")
+		By("reporting its status until it has terminated")
 		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			s.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error"}}
 		})
@@ -51,7 +51,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, p)
 	})
 
-	It("ends in the tenant with the time that an admin of the super cluster gives it", func(ctx SpecContext) {
+	It("is deleted in the tenant with the grace period of an admin of the super cluster", func(ctx SpecContext) {
 		p := kit.Pod(ns, "evicted", onNode(node))
 		kit.Create(ctx, red.Client, p)
 		copied := runs(ctx, red, p)
@@ -61,7 +61,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, p)
 	})
 
-	It("ends at once by force, also if its node says nothing any more, and leaves its name to another", func(ctx SpecContext) {
+	It("is deleted at once by force, even if its node is unreachable, and frees its name", func(ctx SpecContext) {
 		for _, patience := range []int64{0, 30} {
 			old := kit.Pod(ns, "twin", onNode(node))
 			kit.Create(ctx, red.Client, old)
@@ -83,7 +83,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		}
 	})
 
-	It("keeps its name from another for as long as the super cluster needs", func(ctx SpecContext) {
+	It("reserves its name until the super cluster has deleted it", func(ctx SpecContext) {
 		const hold = "example.com/hold"
 		old := kit.Pod(ns, "held", onNode(node))
 		kit.Create(ctx, red.Client, old)
@@ -103,7 +103,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		runs(ctx, red, next)
 	})
 
-	It("ends with its namespace", func(ctx SpecContext) {
+	It("is deleted with its namespace", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, kit.Namespace("doomed"))
 		p := kit.Pod("doomed", "last", onNode(node))
 		kit.Create(ctx, red.Client, p)
@@ -111,7 +111,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		Expect(red.Client.Delete(ctx, kit.Namespace("doomed"))).To(Succeed())
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
 
-		By("having its time, as in any cluster")
+		By("having its grace period, as in any cluster")
 		Consistently(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Namespace("doomed")))).Should(HaveField("DeletionTimestamp", BeNil()))
 		Expect(ends(ctx, copied)).To(Succeed())
 		kit.ShouldVanish(ctx, red.Client, p)
@@ -119,7 +119,7 @@ var _ = Describe("A pod that ends", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(red, kit.Namespace("doomed")))
 	})
 
-	It("ends with its namespace in the super cluster, which is made again for the next", func(ctx SpecContext) {
+	It("is deleted with its namespace in the super cluster, which is recreated for the next pod", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, kit.Namespace("pulled"))
 		p := kit.Pod("pulled", "last", onNode(node))
 		kit.Create(ctx, red.Client, p)

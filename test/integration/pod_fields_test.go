@@ -11,7 +11,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// fieldOf is what a kubelet reads of a pod for a fieldRef to one of its labels or annotations.
+// fieldOf returns the value that a kubelet reads for a fieldRef to a label or
+// annotation of a pod.
 func fieldOf(p *corev1.Pod, path string) string {
 	if key, ok := strings.CutPrefix(path, "metadata.annotations['"); ok {
 		return p.Annotations[strings.TrimSuffix(key, "']")]
@@ -20,10 +21,10 @@ func fieldOf(p *corev1.Pod, path string) string {
 	return p.Labels[strings.TrimSuffix(key, "']")]
 }
 
-var _ = Describe("The fields that a pod reads of itself", func() {
+var _ = Describe("The downward API of a pod", func() {
 	const ns = "fields"
 
-	It("are the tenant's, in variables and in files, and the files follow", func(ctx SpecContext) {
+	It("has the tenant's values, in variables and in files, and updates the files", func(ctx SpecContext) {
 		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.OpaqueMetaPrefixes = []string{"secret.example.com/"} })
 		p := kit.Pod(ns, "web", func(p *corev1.Pod) {
 			p.Labels = map[string]string{"app": "web", "secret.example.com/team": "x"}

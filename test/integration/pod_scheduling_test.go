@@ -13,7 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// asideFrom keeps a pod off nodes that have a pod that a term selects.
+// asideFrom keeps a pod off nodes with a pod that a term selects.
 func asideFrom(term corev1.PodAffinityTerm) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		term.TopologyKey = corev1.LabelHostname
@@ -28,12 +28,12 @@ func byApp(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
-// withLabel gives a pod a label.
+// withLabel adds a label to a pod.
 func withLabel(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels[key] = value }
 }
 
-// nodesOf are the nodes of a tenant's pods.
+// nodesOf returns the nodes of a tenant's pods.
 func nodesOf(ctx context.Context, t *local.Tenant, namespaces ...string) (nodes []string, err error) {
 	for _, ns := range namespaces {
 		all, failed := pods(ctx, t.Client, ns)
@@ -47,7 +47,7 @@ func nodesOf(ctx context.Context, t *local.Tenant, namespaces ...string) (nodes 
 	return nodes, err
 }
 
-// distinct are values, each once.
+// distinct returns the set of values.
 func distinct(values []string) map[string]bool {
 	set := map[string]bool{}
 	for _, v := range values {
@@ -56,7 +56,7 @@ func distinct(values []string) map[string]bool {
 	return set
 }
 
-var _ = Describe("Where a pod is scheduled", Ordered, func() {
+var _ = Describe("The scheduling of a pod", Ordered, func() {
 	const one, two = "one", "two"
 	var red, blue *local.Tenant
 
@@ -67,7 +67,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 		}
 	})
 
-	It("depends on the pods of all of the tenant's namespaces, if it says so, and on nobody else's", func(ctx SpecContext) {
+	It("can depend on the pods of all of the tenant's namespaces, and of no other tenant", func(ctx SpecContext) {
 		everywhere := asideFrom(corev1.PodAffinityTerm{LabelSelector: byApp("spread"), NamespaceSelector: &metav1.LabelSelector{}})
 		kit.Create(ctx, blue.Client, deployment(one, "spread", 3, withLabel("app", "spread"), everywhere))
 		Eventually(nodesOf).WithContext(ctx).WithArguments(blue, one).Should(HaveLen(3))
@@ -84,7 +84,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 		Expect(red.Client.Delete(ctx, fourth)).To(Succeed())
 	})
 
-	It("depends on the pods of namespaces that it names", func(ctx SpecContext) {
+	It("can depend on the pods of named namespaces", func(ctx SpecContext) {
 		kit.Create(ctx, blue.Client, kit.Pod(one, "anchor", withLabel("app", "anchor"), func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
 		}))
@@ -106,7 +106,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 		))
 	})
 
-	It("depends on its own labels, if it says so, which the tenant's apiserver has put into its selectors already", func(ctx SpecContext) {
+	It("can depend on its own labels, which the tenant's apiserver has already added to its selectors", func(ctx SpecContext) {
 		keys := func(p *corev1.Pod) {
 			asideFrom(corev1.PodAffinityTerm{
 				LabelSelector: byApp("keyed"), MatchLabelKeys: []string{"release"}, MismatchLabelKeys: []string{"tier"},
@@ -121,7 +121,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 			kit.Create(ctx, red.Client, p)
 			Eventually(kit.Read(ctx, red.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
 			term := p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
-			Expect(term.LabelSelector.MatchExpressions).To(HaveLen(2), "the apiserver puts keys into selectors")
+			Expect(term.LabelSelector.MatchExpressions).To(HaveLen(2), "the apiserver adds keys to selectors")
 
 			copied := kit.SuperOf(red, p)
 			kit.ShouldExist(ctx, super.Client, copied)
@@ -132,7 +132,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 		}
 	})
 
-	It("is decided when its gates are gone, and can be narrowed until then", func(ctx SpecContext) {
+	It("waits for its gates, and can be narrowed until then", func(ctx SpecContext) {
 		p := kit.Pod(one, "gated", func(p *corev1.Pod) {
 			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "example.com/b"}}
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: inHosts("node-1", "node-2", "node-3")}
@@ -152,7 +152,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 		))
 		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
 
-		By("taking the last gate away together with a last choice")
+		By("removing the last gate together with a last change of the affinity")
 		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) {
 			term := &p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 			term.MatchExpressions = append(term.MatchExpressions, inHosts("node-3").RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions...)
@@ -165,7 +165,7 @@ var _ = Describe("Where a pod is scheduled", Ordered, func() {
 	})
 })
 
-// inHosts chooses among nodes by name.
+// inHosts selects nodes by name.
 func inHosts(names ...string) *corev1.NodeAffinity {
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: names}},

@@ -8,7 +8,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("A pod that asks for a bundle of authorities and a certificate", func() {
+var _ = Describe("A pod with projected trust bundles and certificates", func() {
 	It("runs without them, as in any cluster that does not have the features", func(ctx SpecContext) {
 		const ns = "certified"
 		red := tenant(ctx)
@@ -25,12 +25,12 @@ var _ = Describe("A pod that asks for a bundle of authorities and a certificate"
 		kit.Create(ctx, red.Client, kit.Namespace(ns), configMap(ns, "own", map[string]string{"ca.pem": "own"}), p)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
 
-		By("the tenant's apiserver having dropped them")
+		By("the tenant's apiserver dropping them")
 		Expect(sourcesOf(p)).To(Equal([]corev1.VolumeProjection{{}, {}, own}))
 		By("the copy having none")
 		Expect(sourcesOf(must(kit.Read(ctx, super.Client, kit.SuperOf(red, p))()))).To(Equal(sourcesOf(p)))
 	})
 })
 
-// sourcesOf are what the first volume of a pod is made of.
+// sourcesOf returns the sources of the first volume of a pod.
 func sourcesOf(p *corev1.Pod) []corev1.VolumeProjection { return p.Spec.Volumes[0].Projected.Sources }

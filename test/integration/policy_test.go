@@ -23,7 +23,7 @@ func enforcing(level string) gomegatypes.GomegaMatcher {
 	return HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", level))
 }
 
-// What a pod can ask of its node.
+// Ways in which a pod can access its node.
 var (
 	inHostNetwork = func(p *corev1.Pod) { p.Spec.HostNetwork = true }
 	withHostPath  = func(p *corev1.Pod) {
@@ -47,7 +47,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 			&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Handler: "own"})
 	})
 
-	// follows sets the policy. Pods that were refused are tried again soon.
+	// follows sets the policy. Rejected pods are retried soon.
 	follows := func(ctx context.Context, policy *tenancyv1alpha1.TenantPolicy) {
 		GinkgoHelper()
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Policy = policy })
@@ -57,7 +57,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).Should(ContainElement(name))
 	}
 
-	DescribeTable("is by default that a pod may not reach out for its node, and is told what it may not",
+	DescribeTable("rejects access of a pod to its node by default, and reports what is forbidden",
 		func(ctx SpecContext, name, why string, change func(*corev1.Pod)) {
 			p := kit.Pod(ns, name, change)
 			kit.Create(ctx, red.Client, p)
@@ -78,7 +78,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		}),
 	)
 
-	It("is told to the pods of a Deployment, each", func(ctx SpecContext) {
+	It("is reported to each pod of a Deployment", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, deployment(ns, "many", 2, withHostPath))
 		Eventually(func(g Gomega) {
 			told := 0
@@ -96,7 +96,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		Expect(red.Client.Delete(ctx, deployment(ns, "many", 0), client.PropagationPolicy("Foreground"))).To(Succeed())
 	})
 
-	It("can be stricter, also for namespaces that exist", func(ctx SpecContext) {
+	It("can be stricter, even for existing namespaces", func(ctx SpecContext) {
 		copied := kit.SuperOf(red, kit.Namespace(ns))
 		Expect(kit.Read(ctx, super.Client, copied)()).To(enforcing("baseline"))
 		follows(ctx, &tenancyv1alpha1.TenantPolicy{PodSecurity: tenancyv1alpha1.PodSecurityRestricted})
@@ -106,7 +106,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		Eventually(kit.Rejections(ctx, red, p)).Should(ContainElement(ContainSubstring(`violates PodSecurity "restricted:latest"`)))
 	})
 
-	It("can allow what it says, and no more", func(ctx SpecContext) {
+	It("can allow exactly what it names", func(ctx SpecContext) {
 		follows(ctx, &tenancyv1alpha1.TenantPolicy{
 			PodSecurity:   tenancyv1alpha1.PodSecurityPrivileged,
 			AllowHostPath: true,
@@ -127,7 +127,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		goesDown(ctx, "network")
 	})
 
-	It("shows a pod where it said it wanted to be, and what becomes of it there", func(ctx SpecContext) {
+	It("can allow a pod to choose its node, and its status is synced up", func(ctx SpecContext) {
 		named := kit.Pod(ns, "named")
 		Expect(kit.Get(ctx, red.Client, named)).To(Succeed())
 		Expect(named.Spec.NodeName).To(Equal("node-2"))
@@ -136,12 +136,12 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
 		Expect(copied.Spec.NodeName).To(Equal("node-2"))
 
-		By("ending with its copy")
+		By("deleting it with its copy")
 		Expect(super.Client.Delete(ctx, copied)).To(Succeed())
 		kit.ShouldVanish(ctx, red.Client, named)
 		Consistently(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).ShouldNot(ContainElement("named"))
 
-		By("ending in the tenant")
+		By("deleting it in the tenant")
 		again := kit.Pod(ns, "again", onNamedNode)
 		kit.Create(ctx, red.Client, again)
 		goesDown(ctx, "again")
@@ -150,7 +150,7 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, again)
 	})
 
-	It("ends nothing that runs when it grows stricter, and is asked about what is new", func(ctx SpecContext) {
+	It("does not delete running pods when it becomes stricter, and applies to new ones", func(ctx SpecContext) {
 		files := kit.Pod(ns, "files")
 		Expect(kit.Get(ctx, red.Client, files)).To(Succeed())
 		told := must(kit.Rejections(ctx, red, files)())
@@ -167,10 +167,10 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 	})
 })
 
-var _ = Describe("Nodes that the super cluster keeps for itself", func() {
+var _ = Describe("Nodes that are reserved for the platform", func() {
 	const ns = "reserved"
 
-	It("are only for pods of tenants whose policy says so", func(ctx SpecContext) {
+	It("run only pods of tenants whose policy allows it", func(ctx SpecContext) {
 		red, node := tenant(ctx), bareNode(ctx)
 		kit.Edit(ctx, super.Client, node, func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
@@ -182,7 +182,7 @@ var _ = Describe("Nodes that the super cluster keeps for itself", func() {
 		Eventually(kit.Read(ctx, red.Client, p)).Should(havePodCondition(corev1.PodScheduled, corev1.ConditionFalse))
 		Consistently(kit.Read(ctx, red.Client, p)).Should(HaveField("Spec.NodeName", BeEmpty()))
 
-		By("allowing it, also to the pod that waits")
+		By("allowing it, also for the waiting pod")
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Policy.AllowSystemTolerations = true
 		})
@@ -190,10 +190,10 @@ var _ = Describe("Nodes that the super cluster keeps for itself", func() {
 	})
 })
 
-var _ = Describe("The classes that a pod names", func() {
+var _ = Describe("The priority and runtime classes of a pod", func() {
 	const ns = "ranked"
 
-	It("are the super cluster's, if it offers them, and what they stand for is its own to say", func(ctx SpecContext) {
+	It("are the super cluster's, if it offers them, with the super cluster's values", func(ctx SpecContext) {
 		red := tenant(ctx)
 		name := "gold-" + red.VC.Name
 		public := metav1.ObjectMeta{Name: name, Labels: map[string]string{names.Public: "true"}}
@@ -212,7 +212,7 @@ var _ = Describe("The classes that a pod names", func() {
 		kit.ShouldExist(ctx, red.Client, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}})
 
 		p := kit.Pod(ns, "gold", func(p *corev1.Pod) { p.Spec.PriorityClassName, p.Spec.RuntimeClassName = name, new(name) })
-		Eventually(red.Client.Create).WithContext(ctx).WithArguments(p).Should(Succeed()) // admission may not know the classes at once
+		Eventually(red.Client.Create).WithContext(ctx).WithArguments(p).Should(Succeed()) // admission may see the classes late
 		copied := kit.SuperOf(red, p)
 		kit.ShouldExist(ctx, super.Client, copied)
 		Expect(copied.Spec.Priority).To(HaveValue(BeEquivalentTo(4321)))
@@ -221,7 +221,7 @@ var _ = Describe("The classes that a pod names", func() {
 		Expect(copied.Spec.Overhead).To(haveAmount("cpu", "7m"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("gold"))
 
-		By("doing without a priority of the tenant's own, and of the system's")
+		By("ignoring a priority of the tenant's own, and a system priority")
 		for name, class := range map[string]string{"own": "own", "vital": "system-node-critical"} {
 			p := kit.Pod(ns, name, func(p *corev1.Pod) { p.Spec.PriorityClassName = class })
 			kit.Create(ctx, red.Client, p)
@@ -231,7 +231,7 @@ var _ = Describe("The classes that a pod names", func() {
 			Expect(copied.Spec.Priority).To(HaveValue(BeEquivalentTo(0)))
 		}
 
-		By("allowing the system's")
+		By("allowing system priorities")
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Policy.AllowSystemPriority = true
 		})

@@ -27,12 +27,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// offer is what the super cluster offers to the tenants of a population.
+// offer has the objects that the super cluster offers to the tenants of a
+// population.
 type offer struct {
 	storage, devices string // the names of classes
 }
 
-// samples are objects of each kind that flows down, for one namespace of a tenant. A further kind is a row here.
+// samples returns objects of each kind that is synced down, for one namespace
+// of a tenant. Add a row for a new kind.
 func samples(o offer) map[string]func(ns, name string) []client.Object {
 	return map[string]func(ns, name string) []client.Object{
 		"ServiceAccount": func(ns, name string) []client.Object {
@@ -94,7 +96,8 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 	}
 }
 
-// offerAll makes what a population takes in the super cluster, until the specs end.
+// offerAll creates the objects that a population needs in the super cluster,
+// until the specs end.
 func offerAll(ctx context.Context, most int) offer {
 	GinkgoHelper()
 	offerCertified(ctx)
@@ -116,7 +119,8 @@ func offerAll(ctx context.Context, most int) offer {
 	return o
 }
 
-// populate gives a tenant objects of each kind in a namespace, as many of each, and returns how many that are.
+// populate creates objects of each kind in a namespace of a tenant, and returns
+// their number.
 func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times int, change ...func(client.Object)) int {
 	GinkgoHelper()
 	kit.ShouldExist(ctx, t.Client, asShown(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.devices}}))
@@ -139,18 +143,20 @@ func populate(ctx context.Context, t *local.Tenant, o offer, ns string, times in
 	return made
 }
 
-// shouldBePopulated waits until a tenant has all that it declared, and something of each kind that is carried.
+// shouldBePopulated waits until both sides of a tenant agree, with at least one
+// object of each kind that is synced.
 func shouldBePopulated(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	Eventually(super.Differences).WithContext(ctx).WithArguments(t).WithTimeout(6 * kit.Soon).WithPolling(10 * kit.Poll).Should(BeEmpty())
 	Eventually(waiting).WithContext(ctx).WithArguments(t).WithTimeout(6 * kit.Soon).WithPolling(10 * kit.Poll).Should(BeEmpty())
 	for _, k := range resources.All(resources.Agent{}, nil) {
-		Eventually(carried).WithContext(ctx).WithArguments(t, k).WithTimeout(2*kit.Soon).
-			Should(BeNumerically(">", 0), "of %s nothing is carried: has samples a row for it?", nameOf(k))
+		Eventually(synced).WithContext(ctx).WithArguments(t, k).WithTimeout(2*kit.Soon).
+			Should(BeNumerically(">", 0), "no %s is synced: has samples a row for it?", nameOf(k))
 	}
 }
 
-// waiting are the pods of a tenant that do not run yet and its claims that are not bound, with what they say.
+// waiting describes the pods of a tenant that do not run yet and its claims
+// that are not bound.
 func waiting(ctx context.Context, t *local.Tenant) ([]string, error) {
 	all, claims := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
 	if err := errors.Join(t.Client.List(ctx, all), t.Client.List(ctx, claims)); err != nil {
@@ -170,8 +176,10 @@ func waiting(ctx context.Context, t *local.Tenant) ([]string, error) {
 	return not, nil
 }
 
-// carried is how many objects of a kind are carried for a tenant: copies in the super cluster, or what the tenant is shown.
-func carried(ctx context.Context, t *local.Tenant, k kinds.Flow) (int, error) {
+// synced returns the number of a tenant's objects of a kind that are synced:
+// copies in the super cluster, or the tenant's objects for a kind that is
+// synced up.
+func synced(ctx context.Context, t *local.Tenant, k kinds.Flow) (int, error) {
 	list := emptyList(k)
 	if !flowsDown(k) {
 		err := t.Client.List(ctx, list, client.MatchingLabels{names.FromSuper: "true"})
@@ -181,7 +189,8 @@ func carried(ctx context.Context, t *local.Tenant, k kinds.Flow) (int, error) {
 	return meta.LenList(list), err
 }
 
-// copiesOf are the copies of a kind in one namespace of a tenant; none of a kind that flows up.
+// copiesOf returns the copies of a kind in one namespace of a tenant; none of a
+// kind that is synced up.
 func copiesOf(ctx context.Context, t *local.Tenant, k kinds.Flow, ns string) []client.Object {
 	GinkgoHelper()
 	if !flowsDown(k) {
@@ -191,7 +200,8 @@ func copiesOf(ctx context.Context, t *local.Tenant, k kinds.Flow, ns string) []c
 	Expect(super.Client.List(ctx, list, ofTenant(t), client.InNamespace(t.Super(ns)))).To(Succeed())
 	var copies []client.Object
 	Expect(meta.EachListItem(list, func(item runtime.Object) error {
-		// Controllers of the super cluster give what they make of a copy its labels and annotations.
+		// Controllers of the super cluster propagate the labels and annotations
+		// of a copy to its children.
 		obj, above := item.(client.Object), item.DeepCopyObject().(client.Object)
 		above.SetNamespace(ns)
 		if obj.GetNamespace() != "" && kit.Get(ctx, t.Client, above) == nil && string(above.GetUID()) == obj.GetAnnotations()[names.UID] {

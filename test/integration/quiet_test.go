@@ -14,8 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// sentButEvents are the syncer's requests so far, without those that show events: the super cluster's controllers repeat what they
-// have to say, which the tenants are shown, whenever they like.
+// sentButEvents returns the syncer's requests so far, except those that sync
+// events: the super cluster's controllers repeat their events at any time.
 func sentButEvents() local.Requests {
 	GinkgoHelper()
 	sent, err := syncer.Requests()
@@ -25,7 +25,8 @@ func sentButEvents() local.Requests {
 }
 
 var _ = Describe("A syncer of several tenants with objects of every kind", Ordered, func() {
-	// At length, that is what a hundred tenants have with a namespace each; their control planes would not fit on a small machine.
+	// At length, the numbers are those of a hundred tenants with a namespace
+	// each, whose control planes would not fit on a small machine.
 	tenants, namespaces, times := atLength(10, 3), atLength(10, 2), atLength(1, 3)
 	var all []*local.Tenant
 
@@ -39,14 +40,14 @@ var _ = Describe("A syncer of several tenants with objects of every kind", Order
 				made += populate(ctx, t, o, fmt.Sprint("many-", i), times)
 			}
 		}
-		AddReportEntry("objects made", made)
+		AddReportEntry("objects created", made)
 		for _, t := range all {
 			shouldBePopulated(ctx, t)
 		}
 		settle(ctx)
 	})
 
-	It("that starts again writes nothing, nor does its patrol find anything", func(ctx SpecContext) {
+	It("writes nothing after a restart, and its patrol finds no difference", func(ctx SpecContext) {
 		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
 		ready := map[string]string{"reason": "Ready"}
 		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", ready).WithTimeout(2 * kit.Soon).Should(BeNumerically(">=", tenants))

@@ -14,7 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// quotaEnforced returns a function that reads the condition QuotaEnforced of a tenant; nil if there is none.
+// quotaEnforced returns a function that reads the condition QuotaEnforced of a
+// tenant; nil without the condition.
 func quotaEnforced(ctx context.Context, t *local.Tenant) func() (*metav1.Condition, error) {
 	return func() (*metav1.Condition, error) {
 		vc, err := kit.Read(ctx, super.Client, t.VC)()
@@ -22,8 +23,8 @@ func quotaEnforced(ctx context.Context, t *local.Tenant) func() (*metav1.Conditi
 	}
 }
 
-var _ = Describe("Whether a quota is enforced", func() {
-	It("shows in a condition of the VirtualCluster, and no usage is shown of a quota that is not", func(ctx SpecContext) {
+var _ = Describe("The condition QuotaEnforced", func() {
+	It("reports whether a quota is enforced, and the status has no usage otherwise", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3"}))
 		enforced := quotaEnforced(ctx, red)
 		disabled := And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", tenancyv1alpha1.ReasonValidationDisabled))

@@ -29,18 +29,19 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// withQuota is a tenant that may have so much.
+// withQuota sets the quota of a tenant.
 func withQuota(limits tenancyv1alpha1.Limits) func(*tenancyv1alpha1.VirtualCluster) {
 	return func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: limits} }
 }
 
-// limit changes what a tenant may have.
+// limit changes the quota of a tenant.
 func limit(ctx context.Context, t *local.Tenant, limits tenancyv1alpha1.Limits) {
 	GinkgoHelper()
 	kit.Edit(ctx, super.Client, t.VC.DeepCopy(), withQuota(limits))
 }
 
-// quotaOf is what a tenant has of what it may have; empty if nothing is said.
+// quotaOf returns a function that reads the usage and limits of a tenant; empty
+// without a quota.
 func quotaOf(ctx context.Context, t *local.Tenant) func() (string, error) {
 	return func() (string, error) {
 		vc, err := kit.Read(ctx, super.Client, t.VC)()
@@ -51,7 +52,8 @@ func quotaOf(ctx context.Context, t *local.Tenant) func() (string, error) {
 	}
 }
 
-// below is the number of a tenant's pods in all its namespaces of the super cluster.
+// below returns a function that counts a tenant's pods in all its namespaces of
+// the super cluster.
 func below(ctx context.Context, t *local.Tenant) func() (int, error) {
 	return func() (int, error) {
 		namespaces, err := superNamespaces(ctx, t.VC)
@@ -71,7 +73,7 @@ func needing(cpu string) func(*corev1.Pod) {
 	}
 }
 
-// watchCopies watches the pods of the super cluster while a spec lasts.
+// watchCopies watches the pods of the super cluster during a spec.
 func watchCopies(ctx context.Context) *local.Copies {
 	GinkgoHelper()
 	copies, err := local.WatchCopies(ctx, super.Config)
@@ -80,7 +82,7 @@ func watchCopies(ctx context.Context) *local.Copies {
 	return copies
 }
 
-// column is what a column of kubectl get shows of a VirtualCluster.
+// column returns the value of a column of kubectl get for a VirtualCluster.
 func column(ctx context.Context, t *local.Tenant, name string) (any, error) {
 	client, err := rest.RESTClientFor(restConfigOf(super.Config))
 	if err != nil {
@@ -100,7 +102,8 @@ func column(ctx context.Context, t *local.Tenant, name string) (any, error) {
 	return nil, fmt.Errorf("there is no column %s", name)
 }
 
-// restConfigOf is how VirtualClusters are asked for without a typed client.
+// restConfigOf returns a configuration for requests for VirtualClusters without
+// a typed client.
 func restConfigOf(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.GroupVersion, c.APIPath = &tenancyv1alpha1.GroupVersion, "/apis"
@@ -113,7 +116,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		useSyncer(account, func(o *app.Options) { o.QuotaValidation = true })
 	})
 
-	It("holds over all namespaces and for pods of every source (QV-1, QV-2, QV-5)", func(ctx SpecContext) {
+	It("applies across all namespaces and to pods of every source (QV-1, QV-2, QV-5)", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3"}))
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "job"}, Spec: batchv1.JobSpec{
 			Parallelism: new(int32(2)), Completions: new(int32(2)),
@@ -129,10 +132,10 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 
 		Expect(red.Client.Delete(ctx, kit.Namespace("a"))).To(Succeed())
 		kit.ShouldVanish(ctx, red.Client, kit.Namespace("a"))
-		Eventually(below(ctx, red)).Should(Equal(3), "what became free is taken")
+		Eventually(below(ctx, red)).Should(Equal(3), "freed capacity is used")
 	})
 
-	It("tells the tenant what is exceeded, and follows the limit up and down without evicting (QV-11, QV-14)", func(ctx SpecContext) {
+	It("reports the exceeded limit to the tenant, and follows changes of the limit without evictions (QV-11, QV-14)", func(ctx SpecContext) {
 		const ns = "shop"
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"requests.cpu": "1"}))
 		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "first", needing("600m")))
@@ -150,11 +153,11 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Consistently(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(2))
 		for _, object := range []client.ObjectList{&corev1.NamespaceList{}, &corev1.ConfigMapList{}} {
 			Expect(red.Client.List(ctx, object)).To(Succeed())
-			Expect(text(object)).NotTo(ContainSubstring("requests.cpu"), "the limits are in the super cluster alone")
+			Expect(text(object)).NotTo(ContainSubstring("requests.cpu"), "the limits are in the super cluster only")
 		}
 	})
 
-	It("counts resized pods, claims of a class, and services of load balancers", func(ctx SpecContext) {
+	It("counts resized pods, claims of a class, and Services of type LoadBalancer", func(ctx SpecContext) {
 		const ns = "shop"
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{
 			"limits.cpu": "1", "small.storageclass.storage.k8s.io/requests.storage": "1Gi", "services.loadbalancers": "0",
@@ -190,7 +193,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, claim).Should(ContainElement(ContainSubstring("used 0, asked 2Gi, hard 1Gi")))
 	})
 
-	It("gives the last slot to one of 20 who race for it, again and again (QV-8, QV-16)", func(ctx SpecContext) {
+	It("gives the last slot to one of 20 pods that race for it, again and again (QV-8, QV-16)", func(ctx SpecContext) {
 		const limit, racers = 2, 20
 		rounds := atLength(1000, 25)
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "2"}))
@@ -218,7 +221,8 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 				winner = others[0]
 			}).Should(Succeed(), "in round %d", round)
 			Eventually(syncer.Metric).WithArguments("vc_syncer_pending_objects", denied).Should(BeEquivalentTo(racers - 1))
-			// What becomes free is the last slot, and all who wait race for it, with one more.
+			// The deletion frees the last slot, for which all waiting pods
+			// race, and a new one.
 			kit.Create(ctx, red.Client, kit.Pod("race", fmt.Sprintf("pod-%d", racers+round)))
 			Expect(red.Client.Delete(ctx, kit.Pod("race", winner), client.GracePeriodSeconds(0))).To(Succeed())
 			last = winner
@@ -226,7 +230,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Expect(copies.Most(red)).To(Equal(limit))
 	}, SpecTimeout(atLength(time.Hour, 2*time.Minute)))
 
-	It("is no webhook, and nothing that the tenant could take away (QV-4)", func(ctx SpecContext) {
+	It("is not a webhook or another object that the tenant could delete (QV-4)", func(ctx SpecContext) {
 		const ns = "mine"
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "0"}))
 		waits := kit.Pod(ns, "waits")
@@ -240,7 +244,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 				Expect(meta.LenList(list)).To(BeZero())
 			}
 		}
-		Expect(red.Client.List(ctx, &corev1.ResourceQuotaList{})).To(Succeed(), "quotas of its own are the tenant's to make")
+		Expect(red.Client.List(ctx, &corev1.ResourceQuotaList{})).To(Succeed(), "the tenant may create quotas of its own")
 		own := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "own"}}
 		own.Spec.Hard = corev1.ResourceList{"pods": resource.MustParse("100")}
 		kit.Create(ctx, red.Client, own)
@@ -248,13 +252,13 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Consistently(below(ctx, red)).Should(BeZero())
 	})
 
-	It("is what kubectl get vc -o wide shows", func(ctx SpecContext) {
+	It("is a column of kubectl get vc -o wide", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "3", "requests.cpu": "2"}))
 		kit.Create(ctx, red.Client, kit.Namespace("wide"), kit.Pod("wide", "web", needing("500m")))
 		Eventually(column).WithContext(ctx).WithArguments(red, "Quota").Should(Equal("pods 1/3, requests.cpu 500m/2"))
 	})
 
-	It("is the same after a restart in the middle", func(ctx SpecContext) {
+	It("is unaffected by a restart in the middle", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "10"}))
 		dep := deployment("many", "web", 30)
 		kit.Create(ctx, red.Client, kit.Namespace("many"), dep)
@@ -266,7 +270,7 @@ var _ = Describe("A tenant's quota", Ordered, ContinueOnFailure, func() {
 		Eventually(quotaOf(ctx, red)).Should(Equal("pods 4/10"))
 	})
 
-	It("is not there when it is taken away", func(ctx SpecContext) {
+	It("is not enforced after its removal", func(ctx SpecContext) {
 		red := tenant(ctx, withQuota(tenancyv1alpha1.Limits{"pods": "0"}))
 		waits := kit.Pod("free", "waits")
 		kit.Create(ctx, red.Client, kit.Namespace("free"), waits)

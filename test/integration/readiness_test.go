@@ -41,7 +41,7 @@ func probed(ctx context.Context, address, path string) func() (int, error) {
 	}
 }
 
-// gated is a transport that holds requests for Pods until it is opened.
+// gated is a transport that delays requests for Pods until it is opened.
 type gated struct {
 	http.RoundTripper
 
@@ -59,7 +59,8 @@ func (g gated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.RoundTripper.RoundTrip(req)
 }
 
-// probing starts a syncer with a health endpoint, until the spec ends, and returns the address.
+// probing starts a syncer with a health endpoint, until the spec ends, and
+// returns the address.
 func probing(ctx context.Context, config *rest.Config, change func(*app.Options)) string {
 	GinkgoHelper()
 	address := freeAddress(ctx)
@@ -73,7 +74,7 @@ func probing(ctx context.Context, config *rest.Config, change func(*app.Options)
 }
 
 var _ = Describe("Readiness", func() {
-	It("of a syncer takes synced caches", func(ctx SpecContext) {
+	It("of a syncer requires synced caches", func(ctx SpecContext) {
 		takeSyncerAway()
 		open := make(chan struct{})
 		slow := rest.CopyConfig(account)
@@ -84,7 +85,7 @@ var _ = Describe("Readiness", func() {
 		Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
 	})
 
-	It("of a syncer takes the Lease, or another replica that holds it", func(ctx SpecContext) {
+	It("of a syncer requires that it or another replica holds the Lease", func(ctx SpecContext) {
 		takeSyncerAway()
 		elect := func(namespace string) func(*app.Options) {
 			return func(o *app.Options) {
@@ -98,14 +99,14 @@ var _ = Describe("Readiness", func() {
 		Consistently(probed(ctx, refused, "/readyz")).Should(Equal(http.StatusInternalServerError), "it may not read the Lease")
 	})
 
-	It("of a syncer that shares the tenants takes a Lease of its own", func(ctx SpecContext) {
+	It("of a syncer that shares the tenants requires a Lease of its own", func(ctx SpecContext) {
 		takeSyncerAway()
 		shared := probing(ctx, account, func(o *app.Options) { o.ShareTenants = true })
 		Eventually(probed(ctx, shared, "/readyz")).Should(Equal(http.StatusOK))
 		Expect(probed(ctx, shared, "/readyz/lease")()).To(Equal(http.StatusOK))
 	})
 
-	It("of a manager that is not the leader takes one that is", func(ctx SpecContext) {
+	It("of a manager that is not the leader requires another one that is", func(ctx SpecContext) {
 		const ns = "led-elsewhere"
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "vc-manager"}, Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)),
@@ -122,7 +123,7 @@ var _ = Describe("Readiness", func() {
 	})
 })
 
-// program is one that works on a super cluster until its context ends.
+// program runs on a super cluster until its context ends.
 type program func(context.Context, *rest.Config, component.Options) error
 
 func runManager(ctx context.Context, super *rest.Config, options component.Options) error {
@@ -136,8 +137,8 @@ func runSyncer(ctx context.Context, super *rest.Config, options component.Option
 	return app.Run(ctx, super, o)
 }
 
-// A tenant's apiserver does not serve the tenancy API, so it is a super cluster
-// without the CRDs.
+// A tenant's apiserver does not serve the tenancy API, so it serves as a super
+// cluster without the CRDs.
 var _ = Describe("A program that is started before the CRDs are installed", func() {
 	waiting := func(ctx SpecContext, run program) (there *local.Tenant, address string, stop func()) {
 		GinkgoHelper()
@@ -172,13 +173,14 @@ var _ = Describe("A program that is started before the CRDs are installed", func
 		Entry("as vc-syncer", program(runSyncer)),
 	)
 
-	It("ends when it is stopped while it waits", func(ctx SpecContext) {
+	It("stops while it waits", func(ctx SpecContext) {
 		_, _, stop := waiting(ctx, runManager)
 		stop()
 	})
 })
 
-// standby starts a manager with a health endpoint that stands by, until the spec ends, and returns the address.
+// standby starts a manager that is not the leader, with a health endpoint,
+// until the spec ends, and returns the address.
 func standby(ctx context.Context, config *rest.Config, namespace string) string {
 	GinkgoHelper()
 	options := controllers.Options{Options: component.Options{

@@ -19,13 +19,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// herd is how many pods a spec about losing them all has, more than may vanish unseen, and the pasture their namespace.
+// herd is the number of pods in specs about the loss of all pods, more than may
+// vanish without a confirmation; pasture is their namespace.
 const (
 	herd    = 8
 	pasture = "herd"
 )
 
-// withHerd is a tenant whose namespace has so many pods that run, each with the config map that it refers to, and the copies.
+// withHerd creates a tenant with a namespace of herd running pods, each with a
+// ConfigMap to which it refers, and returns the UIDs of the copies.
 func withHerd(ctx context.Context) (*local.Tenant, map[string]types.UID) {
 	GinkgoHelper()
 	red := tenant(ctx)
@@ -37,7 +39,8 @@ func withHerd(ctx context.Context) (*local.Tenant, map[string]types.UID) {
 	return red, must(copyUIDs(ctx, red))
 }
 
-// copyUIDs are the copies of the herd's pods, by name, that are not being deleted.
+// copyUIDs returns the UIDs of the copies of the herd's pods, by name, that are
+// not being deleted.
 func copyUIDs(ctx context.Context, t *local.Tenant) (map[string]types.UID, error) {
 	all, err := pods(ctx, super.Client, t.Super(pasture))
 	uids := map[string]types.UID{}
@@ -49,12 +52,12 @@ func copyUIDs(ctx context.Context, t *local.Tenant) (map[string]types.UID, error
 	return uids, err
 }
 
-// syncing matches a VirtualCluster whose objects are being carried, or not for a reason.
+// syncing matches the condition Syncing of a VirtualCluster.
 func syncing(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
 	return kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, status, reason)
 }
 
-var _ = Describe("Pods that vanish without having been deleted", func() {
+var _ = Describe("Pods that vanish without a deletion", func() {
 	shouldBeAskedAbout := func(ctx context.Context, red *local.Tenant, copies map[string]types.UID) {
 		GinkgoHelper()
 		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).
@@ -63,7 +66,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 			To(ContainElement(HaveField("Message", ContainSubstring(names.ConfirmRemoval+"="+fmt.Sprint(herd)))))
 		Consistently(copyUIDs).WithContext(ctx).WithArguments(red).WithTimeout(2 * kit.Quiet).Should(Equal(copies))
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, configMap(pasture, "web", nil)))).
-			To(Succeed(), "what the pods refer to stays with them")
+			To(Succeed(), "the references of the pods stay with them")
 	}
 	confirm := func(ctx context.Context, red *local.Tenant, pods int) {
 		GinkgoHelper()
@@ -72,7 +75,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		})
 	}
 
-	It("run on until an admin confirms that they go, in numbers", func(ctx SpecContext) {
+	It("keep running until an admin confirms the number of deletions", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
@@ -88,7 +91,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, pasture).Should(ConsistOf("new"))
 	})
 
-	It("run on when they vanish with their namespace", func(ctx SpecContext) {
+	It("keep running when they vanish with their namespace", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
 		Expect(super.Lose(ctx, red.Key(), "namespaces/"+pasture)).To(Succeed())
 		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
@@ -96,7 +99,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, kit.Namespace(pasture)))).To(Succeed())
 	})
 
-	It("run on when no syncer saw them vanish, and when it starts again and again", func(ctx SpecContext) {
+	It("keep running when no syncer saw them vanish, and after several restarts", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
 		whileStopped(func() { Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed()) })
 		shouldBeAskedAbout(ctx, red, copies)
@@ -107,7 +110,7 @@ var _ = Describe("Pods that vanish without having been deleted", func() {
 	})
 })
 
-var _ = DescribeTable("Pods that are deleted are gone, however many they are",
+var _ = DescribeTable("Deleted pods are gone, whatever their number",
 	func(ctx SpecContext, away bool, remove func(context.Context, *local.Tenant)) {
 		red, _ := withHerd(ctx)
 		if away {
@@ -117,13 +120,13 @@ var _ = DescribeTable("Pods that are deleted are gone, however many they are",
 		}
 		shouldBeGone(ctx, red, pasture)
 	},
-	Entry("all at once while no syncer looks", true, deleteAll()),
+	Entry("all at once while no syncer runs", true, deleteAll()),
 	Entry("by force", false, deleteAll(client.GracePeriodSeconds(0))),
 	Entry("by force, one after the other", false, deleteEach(client.GracePeriodSeconds(0))),
-	Entry("with their namespace while no syncer looks", true, deleteNamespace),
+	Entry("with their namespace while no syncer runs", true, deleteNamespace),
 )
 
-var _ = Describe("A Deployment that is scaled to none while no syncer looks", func() {
+var _ = Describe("A Deployment that is scaled to zero while no syncer runs", func() {
 	It("has no pods on either side", func(ctx SpecContext) {
 		red, dep := tenant(ctx), deployment(pasture, "web", herd)
 		kit.Create(ctx, red.Client, kit.Namespace(pasture), dep)
@@ -137,7 +140,8 @@ var _ = Describe("A Deployment that is scaled to none while no syncer looks", fu
 	})
 })
 
-// shouldBeGone waits until no pod is left on either side, of a tenant that is never stopped.
+// shouldBeGone waits until no pod is left on either side, while the tenant is
+// never paused.
 func shouldBeGone(ctx context.Context, red *local.Tenant, ns string) {
 	GinkgoHelper()
 	Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).WithTimeout(3 * kit.Soon).Should(BeEmpty())
@@ -145,8 +149,8 @@ func shouldBeGone(ctx context.Context, red *local.Tenant, ns string) {
 	Consistently(kit.Read(ctx, super.Client, red.VC)).Should(syncing(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 }
 
-var _ = Describe("Pods that are deleted by force while no syncer looks", func() {
-	It("are gone if the tenant has others, or if they are a handful", func(ctx SpecContext) {
+var _ = Describe("Pods that are deleted by force while no syncer runs", func() {
+	It("are gone if the tenant has others, or if they are few", func(ctx SpecContext) {
 		red, _ := withHerd(ctx)
 		kit.Create(ctx, red.Client, kit.Namespace("other"), kit.Pod("other", "stays"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, "other").Should(ConsistOf("stays"))
@@ -160,7 +164,8 @@ var _ = Describe("Pods that are deleted by force while no syncer looks", func() 
 	})
 })
 
-// deleteAll deletes all pods of a tenant's namespace, as kubectl delete pods --all does on the apiserver's side.
+// deleteAll deletes all pods of a tenant's namespace with one request, as
+// kubectl delete pods --all does.
 func deleteAll(opts ...client.DeleteAllOfOption) func(context.Context, *local.Tenant) {
 	return func(ctx context.Context, red *local.Tenant) {
 		GinkgoHelper()

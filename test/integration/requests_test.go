@@ -12,11 +12,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-var _ = DescribeTable("The requests for one pod are one for each state worth showing, and no reads",
+var _ = DescribeTable("The requests for one pod are one for each relevant state, and no reads",
 	func(ctx SpecContext, change func(*corev1.Pod), more, last local.Requests) {
 		const ns = "count"
 		red := tenant(ctx)
-		// The first pod brings the namespace, the service account and its node.
+		// The first pod requires the namespace, the service account and the
+		// virtual node.
 		kit.Create(ctx, red.Client, kit.Namespace(ns), deployment(ns, "warm", 12))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(12))
 		settle(ctx)
@@ -51,6 +52,6 @@ var _ = DescribeTable("The requests for one pod are one for each state worth sho
 		Expect(removed.Since(made)).To(Equal(want))
 	},
 	Entry("without a token", func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(false) }, nil, nil),
-	Entry("with a token, which is issued and kept", func(*corev1.Pod) {},
+	Entry("with a token, which is issued and stored", func(*corev1.Pod) {},
 		local.Requests{"tenant create serviceaccounts/token": 1, "super patch secrets": 1}, local.Requests{"super delete secrets": 1}),
 )

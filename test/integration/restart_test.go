@@ -25,7 +25,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
-	It("in the middle of a load loses nothing and makes nothing twice", func(ctx SpecContext) {
+	It("in the middle of a load loses nothing and duplicates nothing", func(ctx SpecContext) {
 		const total = 60
 		for i := range total {
 			kit.Create(ctx, red.Client, kit.Pod(ns, fmt.Sprintf("p%02d", i)))
@@ -37,7 +37,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
 	})
 
-	It("finds what was created, changed and deleted on either side while it was away", func(ctx SpecContext) {
+	It("syncs creations, changes and deletions on either side during its absence", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, service(ns, "kept"), service(ns, "gone"))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "gone")))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "kept")))
@@ -60,7 +60,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, kit.Pod(ns, "p01"))
 	})
 
-	It("takes an object of the same name and another UID for what it is", func(ctx SpecContext) {
+	It("recognizes an object of the same name with another UID", func(ctx SpecContext) {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))
 		was := must(kit.Read(ctx, super.Client, kit.SuperOf(red, service(ns, "new")))()).UID
 		again := service(ns, "new")
@@ -73,7 +73,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 			HaveField("Annotations", HaveKeyWithValue(names.UID, string(again.UID)))))
 	})
 
-	It("writes nothing when nothing changed", func(ctx SpecContext) {
+	It("writes nothing without changes", func(ctx SpecContext) {
 		settle(ctx)
 		restartSyncer()
 		Eventually(func() (local.Requests, error) { return syncer.Requests() }).Should(Not(BeEmpty()))
@@ -87,7 +87,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 })
 
 var _ = Describe("A tenant's apiserver that restarts", func() {
-	It("is followed again, with its objects and its credentials, and another tenant notices nothing", func(ctx SpecContext) {
+	It("is synced again, with its objects and its credentials, without affecting another tenant", func(ctx SpecContext) {
 		const ns = "steady"
 		red, blue := tenant(ctx), tenant(ctx)
 		for _, t := range []*local.Tenant{red, blue} {

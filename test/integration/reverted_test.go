@@ -13,7 +13,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// reverted returns a function that counts the reverts of which a tenant is told, by its events on an object.
+// reverted returns a function that counts the reverts that events report on a
+// tenant's object.
 func reverted(ctx context.Context, t *local.Tenant, name string) func() (int, error) {
 	return func() (int, error) {
 		events := &corev1.EventList{}
@@ -30,8 +31,8 @@ func reverted(ctx context.Context, t *local.Tenant, name string) func() (int, er
 	}
 }
 
-var _ = Describe("What a tenant changes of the super cluster's objects", func() {
-	It("is reverted with an event, and what the super cluster changes comes up without", func(ctx SpecContext) {
+var _ = Describe("A tenant's change of the super cluster's objects", func() {
+	It("is reverted with an event, and a change by the super cluster is synced up without", func(ctx SpecContext) {
 		const ns = "cordoned"
 		red, node := tenant(ctx), bareNode(ctx)
 		p := kit.Pod(ns, "web", onNode(node))

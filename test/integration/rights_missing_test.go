@@ -20,8 +20,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("A right that the syncer lacks", func() {
-	It("is told to the admin, while the tenant learns only that the object fails, and delays no other object", func(ctx SpecContext) {
+var _ = Describe("A permission that the syncer lacks", func() {
+	It("is reported to the admin, while the tenant learns only that the object fails, and delays no other object", func(ctx SpecContext) {
 		const ns = "poor"
 		poor, config := newAccount(ctx, "poor")
 		grant(ctx, poor, syncerRulesWithout(ctx, "create", "services")...)
@@ -30,7 +30,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 		web := service(ns, "web")
 		kit.Create(ctx, red.Client, kit.Namespace(ns), web, kit.Pod(ns, "web"))
 		Eventually(syncer.Metric).WithArguments("vc_syncer_sync_duration_seconds", map[string]string{"kind": "Service", "outcome": "forbidden"}).
-			Should(BeNumerically(">=", 3), "it is tried again and again")
+			Should(BeNumerically(">=", 3), "it is retried")
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web"))
 		Eventually(kit.Events(ctx, red, web, "SyncFailed")).WithTimeout(3 * kit.Soon).Should(ConsistOf(
 			"the super cluster does not take this object for now; the syncer retries it, and an admin of the platform can read the cause"))
@@ -46,7 +46,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, web)).WithTimeout(3 * kit.Soon).Should(Succeed())
 	})
 
-	It("keeps a custom resource from being carried until an admin adds a role", func(ctx SpecContext) {
+	It("prevents the sync of a custom resource until an admin adds a role", func(ctx SpecContext) {
 		const ns = "mill"
 		definition := widgets()
 		kit.Create(ctx, super.Client, definition)
@@ -88,7 +88,7 @@ var _ = Describe("A right that the syncer lacks", func() {
 	})
 })
 
-// syncerRulesWithout are the rights that are shipped, but for one.
+// syncerRulesWithout returns the shipped permissions of the syncer, except one.
 func syncerRulesWithout(ctx context.Context, verb, resource string) []rbacv1.PolicyRule {
 	GinkgoHelper()
 	base := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: rbac.Syncer + "-base"}}
@@ -107,7 +107,7 @@ func syncerRulesWithout(ctx context.Context, verb, resource string) []rbacv1.Pol
 	return rules
 }
 
-// widgets is the definition of a custom resource of the super cluster.
+// widgets returns the definition of a custom resource of the super cluster.
 func widgets() *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	properties := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{

@@ -24,34 +24,34 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// right is a right of the syncer's that a spec asks about.
+// right is a permission of the syncer that a spec checks.
 type right = authorizationv1.ResourceAttributes
 
-var _ = Describe("The syncer's rights in the super cluster", func() {
+var _ = Describe("The syncer's permissions in the super cluster", func() {
 	DescribeTable("do not include", func(ctx SpecContext, r right) {
 		own, err := local.NewClient(account)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(local.Allowed(ctx, own, right{Verb: "create", Resource: "pods", Namespace: "any"})).To(BeTrue(), "it is the syncer that is asked about")
+		Expect(local.Allowed(ctx, own, right{Verb: "create", Resource: "pods", Namespace: "any"})).To(BeTrue(), "the review is about the syncer")
 		Expect(local.Allowed(ctx, own, r)).To(BeFalse())
 	},
-		Entry("giving itself more", right{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterroles"}),
-		Entry("widening its own role", right{Verb: "patch", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "vc-syncer-base"}),
-		Entry("giving roles to others", right{Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: "any"}),
-		Entry("being somebody else", right{Verb: "impersonate", Resource: "users"}),
-		Entry("tokens of others", right{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "any"}),
+		Entry("creating roles", right{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterroles"}),
+		Entry("extending its own role", right{Verb: "patch", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "vc-syncer-base"}),
+		Entry("granting roles", right{Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: "any"}),
+		Entry("impersonating users", right{Verb: "impersonate", Resource: "users"}),
+		Entry("requesting tokens", right{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "any"}),
 		Entry("running commands in pods", right{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "any"}),
 		Entry("binding pods to nodes", right{Verb: "create", Resource: "pods", Subresource: "binding", Namespace: "any"}),
 		Entry("changing nodes", right{Verb: "patch", Resource: "nodes", Name: "node-0"}),
-		Entry("speaking to kubelets", right{Verb: "get", Resource: "nodes", Subresource: "proxy"}),
-		Entry("what a VirtualCluster asks for", right{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
-		Entry("making tenants", right{Verb: "create", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
-		Entry("definitions of custom resources", right{Verb: "patch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
-		Entry("leases of others", right{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: rbac.Namespace, Name: "vc-manager"}),
+		Entry("accessing kubelets", right{Verb: "get", Resource: "nodes", Subresource: "proxy"}),
+		Entry("changing the spec of a VirtualCluster", right{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
+		Entry("creating tenants", right{Verb: "create", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: "default"}),
+		Entry("changing CustomResourceDefinitions", right{Verb: "patch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+		Entry("updating the leases of others", right{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: rbac.Namespace, Name: "vc-manager"}),
 		Entry("deleting whole collections", right{Verb: "deletecollection", Resource: "pods", Namespace: "any"}),
-		Entry("all of anything", right{Verb: "*", Group: "*", Resource: "*"}),
+		Entry("everything", right{Verb: "*", Group: "*", Resource: "*"}),
 	)
 
-	It("suffice to elect a leader, and to show metrics to whom the super cluster allows it", func(ctx SpecContext) {
+	It("suffice for leader election, and for the authorization of metrics", func(ctx SpecContext) {
 		address := freeAddress(ctx)
 		useSyncer(account, func(o *app.Options) {
 			o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace
@@ -68,12 +68,12 @@ var _ = Describe("The syncer's rights in the super cluster", func() {
 		scraper, config := newAccount(ctx, "scraper")
 		grant(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 		Eventually(fetch).WithContext(ctx).WithArguments(address, "/metrics", account.BearerToken).Should(HavePrefix("403"))
-		// A refusal is remembered for half a minute.
+		// Denials are cached for half a minute.
 		Eventually(fetch).WithContext(ctx).WithArguments(address, "/metrics", config.BearerToken).WithTimeout(3 * kit.Soon).Should(HavePrefix("200"))
 	})
 })
 
-// freeAddress is an address on which nobody listens.
+// freeAddress returns an address with a free port.
 func freeAddress(ctx context.Context) string {
 	GinkgoHelper()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -82,7 +82,8 @@ func freeAddress(ctx context.Context) string {
 	return listener.Addr().String()
 }
 
-// newAccount makes a service account of the super cluster, without rights.
+// newAccount creates a service account of the super cluster, without
+// permissions.
 func newAccount(ctx context.Context, name string) (*corev1.ServiceAccount, *rest.Config) {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}}
@@ -93,7 +94,7 @@ func newAccount(ctx context.Context, name string) (*corev1.ServiceAccount, *rest
 	return account, config
 }
 
-// grant gives a service account rights in the whole super cluster.
+// grant grants a service account permissions in the whole super cluster.
 func grant(ctx context.Context, account *corev1.ServiceAccount, rules ...rbacv1.PolicyRule) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: account.Name + "-"}, Rules: rules}
@@ -111,14 +112,14 @@ func grant(ctx context.Context, account *corev1.ServiceAccount, rules ...rbacv1.
 }
 
 // fetch reads a path of the metrics port with a token, and returns the status
-// and the answer.
+// and the response.
 func fetch(ctx context.Context, address, path, token string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+path, nil)
 	if err != nil {
 		return "", err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	// The certificate is one that the process made for itself.
+	// The certificate is self-signed.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// withRule is a tenant whose pods have to meet a condition, and of which there may be three.
+// withRule sets a rule for the pods of a tenant, and a quota of three.
 func withRule(expression string) func(*tenancyv1alpha1.VirtualCluster) {
 	return func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: tenancyv1alpha1.Limits{"pods": "3"}, Rules: []tenancyv1alpha1.QuotaRule{{
@@ -25,7 +25,8 @@ func withRule(expression string) func(*tenancyv1alpha1.VirtualCluster) {
 	}
 }
 
-// rulesValid is what a tenant's condition says of its rules; nil if nothing.
+// rulesValid returns a function that reads the condition RulesValid of a
+// tenant; nil without the condition.
 func rulesValid(ctx context.Context, t *local.Tenant) func() (*metav1.Condition, error) {
 	return func() (*metav1.Condition, error) {
 		vc, err := kit.Read(ctx, super.Client, t.VC)()
@@ -48,7 +49,7 @@ rules:
 		useSyncer(account, func(o *app.Options) { o.QuotaValidation, o.QuotaRules = true, file })
 	})
 
-	It("of the platform and of the tenant keep a pod pending until it meets them", func(ctx SpecContext) {
+	It("of the platform and of the tenant keep a pod pending until it satisfies them", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("object.metadata.name.startsWith('web')"))
 		Eventually(rulesValid(ctx, red)).Should(HaveField("Status", metav1.ConditionTrue))
 		web, other, root := kit.Pod(ns, "web"), kit.Pod(ns, "other"), kit.Pod(ns, "web-root")
@@ -64,7 +65,7 @@ rules:
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "other"))
 	})
 
-	It("read what the tenant has and may have", func(ctx SpecContext) {
+	It("can use the usage and the limits of the tenant", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("used['pods'].add(1).isLessThan(hard['pods'])"))
 		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "a"), kit.Pod(ns, "b"), kit.Pod(ns, "c"))
 		Eventually(below(ctx, red)).Should(Equal(2))
@@ -72,7 +73,7 @@ rules:
 		Consistently(below(ctx, red)).Should(Equal(2))
 	})
 
-	It("that do not compile stop what they are about, and the VirtualCluster says where they are wrong", func(ctx SpecContext) {
+	It("that do not compile block the objects that they apply to, and the VirtualCluster reports the error", func(ctx SpecContext) {
 		red, blue := tenant(ctx, withRule("objekt.metadata")), tenant(ctx)
 		Eventually(rulesValid(ctx, red)).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "InvalidExpression"),
 			HaveField("Message", "spec.quota.rules[0].expression: Invalid value: at 1:1: undeclared reference to 'objekt'")))

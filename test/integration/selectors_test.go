@@ -16,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// allowMetadata lets labels and annotations of a kind down.
+// allowMetadata allows the sync of labels and annotations of a kind.
 func allowMetadata(kind string, labels, annotations []string) func(*tenancyv1alpha1.VirtualCluster) {
 	return func(vc *tenancyv1alpha1.VirtualCluster) {
 		if vc.Spec.Sync == nil {
@@ -33,7 +33,8 @@ var _ = Describe("A label with a domain", Ordered, func() {
 	var red *local.Tenant
 	front := &metav1.LabelSelector{MatchLabels: map[string]string{tier: "front"}}
 
-	// selected are the names of the super cluster's pods that a selector of a copy selects.
+	// selected returns the names of the super cluster's pods that a selector of
+	// a copy selects.
 	selected := func(ctx SpecContext, selector *metav1.LabelSelector) []string {
 		GinkgoHelper()
 		parsed, err := metav1.LabelSelectorAsSelector(selector)
@@ -55,7 +56,7 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("web", "db"))
 	})
 
-	It("leads the traffic of a Service to the pods that have it", func(ctx SpecContext) {
+	It("works in the selector of a Service", func(ctx SpecContext) {
 		s := service(ns, "front")
 		s.Spec.Selector = map[string]string{tier: "front"}
 		kit.Create(ctx, red.Client, s)
@@ -71,7 +72,7 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		Eventually(super.Differences).WithContext(ctx).WithArguments(red).Should(BeEmpty())
 	})
 
-	It("is what NetworkPolicies and PodDisruptionBudgets select by", func(ctx SpecContext) {
+	It("works in the selectors of NetworkPolicies and PodDisruptionBudgets", func(ctx SpecContext) {
 		policy := &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "front"},
 			Spec: networkingv1.NetworkPolicySpec{
@@ -94,10 +95,10 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		Expect(super.Client.List(ctx, namespaces, client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
 		Expect(namespaces.Items).To(ConsistOf(HaveField("Name", red.Super(ns))))
 		web := kit.SuperOf(red, kit.Pod(ns, "web"))
-		Eventually(kit.Read(ctx, super.Client, web)).Should(HaveField("Labels", HaveKey(names.OwnIngress)), "the tenant's policy is about it")
+		Eventually(kit.Read(ctx, super.Client, web)).Should(HaveField("Labels", HaveKey(names.OwnIngress)), "the tenant's policy selects it")
 	})
 
-	It("keeps pods apart", func(ctx SpecContext) {
+	It("works in pod anti-affinity", func(ctx SpecContext) {
 		aside := asideFrom(corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{tier: "apart"}}})
 		kit.Create(ctx, red.Client, kit.Pod(ns, "a", withLabel(tier, "apart"), aside), kit.Pod(ns, "b", withLabel(tier, "apart"), aside))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElements("a", "b"))
@@ -105,7 +106,7 @@ var _ = Describe("A label with a domain", Ordered, func() {
 		Expect(one.Spec.NodeName).NotTo(Equal(other.Spec.NodeName))
 	})
 
-	It("and an annotation go down by their own keys where the admin allows it, also those of objects that are there", func(ctx SpecContext) {
+	It("and an annotation are synced down with their own keys if the admin allows it, also those of existing objects", func(ctx SpecContext) {
 		s := service(ns, "front")
 		Expect(kit.Get(ctx, red.Client, s)).To(Succeed())
 		kit.Edit(ctx, red.Client, s, func(s *corev1.Service) {

@@ -18,12 +18,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// haveType matches a service of a type, with more that has to be so.
+// haveType matches a Service of a type that satisfies further matchers.
 func haveType(kind corev1.ServiceType, more ...gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
 	return And(append(more, HaveField("Spec.Type", kind))...)
 }
 
-// nodePorts are the node ports of a service, 0 for a port without.
+// nodePorts returns the node ports of a Service, 0 for a port without.
 func nodePorts(s *corev1.Service) []int32 {
 	ports := make([]int32, len(s.Spec.Ports))
 	for i, p := range s.Spec.Ports {
@@ -32,7 +32,8 @@ func nodePorts(s *corev1.Service) []int32 {
 	return ports
 }
 
-// shouldHaveAddress waits until a copy exists, which has its address from the beginning.
+// shouldHaveAddress waits until a copy exists, which has its address from its
+// creation on.
 func shouldHaveAddress(ctx context.Context, down *corev1.Service, address string) {
 	GinkgoHelper()
 	down.Spec = corev1.ServiceSpec{}
@@ -50,7 +51,7 @@ var _ = Describe("A Service", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns)))
 	})
 
-	It("changes its type, again and again", func(ctx SpecContext) {
+	It("can change its type repeatedly", func(ctx SpecContext) {
 		svc := service(ns, "chameleon")
 		kit.Create(ctx, red.Client, svc)
 		down := kit.Read(ctx, super.Client, kit.SuperOf(red, svc))
@@ -85,7 +86,7 @@ var _ = Describe("A Service", Ordered, func() {
 		become(corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.ExternalName = "" }, addressed)
 	})
 
-	It("takes the place of another of the same name, headless", func(ctx SpecContext) {
+	It("can be replaced by a headless one of the same name", func(ctx SpecContext) {
 		svc := service(ns, "headless")
 		kit.Create(ctx, red.Client, svc)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, svc))
@@ -96,7 +97,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, again))).Should(HaveField("Spec.ClusterIP", "None"))
 	})
 
-	It("has the node ports that the tenant sees, also after somebody changed them behind its back", func(ctx SpecContext) {
+	It("has the node ports that the tenant sees, even after an admin has changed those of the copy", func(ctx SpecContext) {
 		svc := service(ns, "ports")
 		svc.Spec.Type = corev1.ServiceTypeNodePort
 		kit.Create(ctx, red.Client, svc)
@@ -109,7 +110,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(down).Should(WithTransform(nodePorts, HaveExactElements(int32(30555))))
 	})
 
-	It("is told that a node port is taken, and gets it when it is free", func(ctx SpecContext) {
+	It("gets an event when a node port is in use, and the node port when it is free", func(ctx SpecContext) {
 		other := service("default", "first")
 		other.Spec.Type = corev1.ServiceTypeNodePort
 		other.Spec.Ports[0].NodePort = 30777
@@ -127,7 +128,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30777))))
 	})
 
-	It("shows what its load balancer says", func(ctx SpecContext) {
+	It("has the status of its load balancer", func(ctx SpecContext) {
 		svc := service(ns, "balanced")
 		svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 		kit.Create(ctx, red.Client, svc)
@@ -148,7 +149,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(up).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))
 	})
 
-	It("with external IPs is refused", func(ctx SpecContext) {
+	It("with external IPs is rejected", func(ctx SpecContext) {
 		svc := service(ns, "greedy")
 		svc.Spec.ExternalIPs = []string{"192.0.2.9"}
 		kit.Create(ctx, red.Client, svc)
@@ -156,7 +157,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
-	It("has the IP families that the super cluster has, unless it says which", func(ctx SpecContext) {
+	It("has the IP families of the super cluster by default", func(ctx SpecContext) {
 		prefers, both := service(ns, "prefers"), service(ns, "both")
 		prefers.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyPreferDualStack)
 		both.Spec.IPFamilyPolicy, both.Spec.ClusterIP, both.Spec.Selector = new(corev1.IPFamilyPolicyRequireDualStack), "None", nil
@@ -167,7 +168,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, both))).Should(HaveField("Spec.IPFamilies", both.Spec.IPFamilies))
 	})
 
-	It("has the same address in both clusters, for life", func(ctx SpecContext) {
+	It("has the same address in both clusters throughout its life", func(ctx SpecContext) {
 		svc := service(ns, "addressed")
 		kit.Create(ctx, red.Client, svc)
 		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
@@ -175,7 +176,7 @@ var _ = Describe("A Service", Ordered, func() {
 		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
 	})
 
-	It("has its address also where the super cluster's namespace did not know the tenant's part", func(ctx SpecContext) {
+	It("has its address even if the super cluster's namespace was created without the tenant's range", func(ctx SpecContext) {
 		down := kit.SuperOf(red, kit.Namespace(ns))
 		kit.Edit(ctx, super.Client, down, func(n *corev1.Namespace) { delete(n.Annotations, names.ServiceCIDR) })
 		svc := service(ns, "upgraded")
@@ -186,7 +187,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Expect(down.Annotations).To(HaveKeyWithValue(names.ServiceCIDR, red.VC.Status.ServiceCIDR))
 	})
 
-	It("is told that its address is taken, and gets it when it is free", func(ctx SpecContext) {
+	It("gets an event when its address is in use, and the address when it is free", func(ctx SpecContext) {
 		probe := service(ns, "probe")
 		kit.Create(ctx, red.Client, probe)
 		Expect(red.Client.Delete(ctx, probe)).To(Succeed())
@@ -206,7 +207,7 @@ var _ = Describe("A Service", Ordered, func() {
 		shouldHaveAddress(ctx, kit.SuperOf(red, svc), svc.Spec.ClusterIP)
 	})
 
-	It("cannot have another tenant's address, whatever ranges its own tenant makes up", func(ctx SpecContext) {
+	It("cannot have another tenant's address, whatever ranges its own tenant defines", func(ctx SpecContext) {
 		blue := tenant(ctx)
 		theirs := netip.MustParsePrefix(blue.VC.Status.ServiceCIDR)
 		kit.Create(ctx, red.Client, &networkingv1.ServiceCIDR{
@@ -219,7 +220,7 @@ var _ = Describe("A Service", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, svc))).To(MatchError(apierrors.IsNotFound, "not found"))
 	})
 
-	It("leads to the tenant's apiserver at the first of its addresses", func(ctx SpecContext) {
+	It("for the tenant's apiserver has the first address of the range", func(ctx SpecContext) {
 		own := service("default", "kubernetes")
 		Expect(kit.Get(ctx, red.Client, own)).To(Succeed())
 		first := netip.MustParsePrefix(red.VC.Status.ServiceCIDR).Addr().Next().String()

@@ -23,17 +23,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// servedAgain is how long a tenant may have to wait for another replica, on a machine that is not busy.
+// servedAgain is how long a tenant may wait for another replica to take over,
+// on an idle machine.
 const servedAgain = 30 * time.Second
 
-// asLong is how long the work on an object may take: what is under way when a replica begins to stand still is not given up meanwhile.
+// asLong is the timeout of work on an object, long enough for work in progress
+// to outlast a replica's suspension.
 const asLong = time.Minute
 
-// underWay are pods that a replica is carrying, down and up, when it begins to stand still.
+// underWay is the number of pods that a replica is syncing when it is
+// suspended.
 const underWay = 20
 
-// Each replica is a process whose requests to the super cluster are noted, and so are all requests to the first tenant. The tenants are
-// busy throughout.
+// Each replica is a process whose requests to the super cluster are recorded,
+// and so are all requests to the first tenant. The tenants are busy throughout.
 var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, func() {
 	s := &sharing{}
 
@@ -41,16 +44,16 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		s.begin(ctx)
 	})
 
-	It("hand tenants over to one that is added, and get them back when it is stopped", func(ctx SpecContext) {
+	It("hand tenants over to a new replica, and back when it is stopped", func(ctx SpecContext) {
 		added := s.start(ctx)
 		Eventually(s.dividedAmong).WithContext(ctx).Should(Equal([]int{4, 4, 4, 4}), "by each replica")
 		s.shouldServe(ctx, "a replica was added")
 		Expect(added.Stop()).To(Succeed())
-		Expect(s.leases(ctx)).To(HaveLen(3), "the lease goes with the replica")
+		Expect(s.leases(ctx)).To(HaveLen(3), "the replica has deleted its lease")
 		s.shouldServe(ctx, "a replica was stopped")
 	})
 
-	It("take over from one that is killed, and from one that stands still, which writes nothing when it goes on, and ends", func(ctx SpecContext) {
+	It("take over from a replica that is killed, and from one that is suspended, which exits without writing when it continues", func(ctx SpecContext) {
 		still := s.owner(ctx, s.tenants[0])
 		began := time.Now()
 		kit.Create(ctx, s.tenants[0].Client, deployment("default", "under-way", underWay))
@@ -62,7 +65,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		Expect(syscall.Kill(still.PID(), syscall.SIGSTOP)).To(Succeed())
 		DeferCleanup(func() { _ = syscall.Kill(still.PID(), syscall.SIGCONT) })
 		Expect(killed.Kill()).To(Succeed())
-		s.shouldServe(ctx, "one replica was killed and one stood still")
+		s.shouldServe(ctx, "one replica was killed and one was suspended")
 		Expect(s.leases(ctx)).To(HaveLen(1), "the others' were deleted")
 
 		resumed := time.Now()
@@ -74,7 +77,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		Expect(s.toFirst(still, resumed)).To(BeEmpty(), "writes to the tenant after the lease is gone")
 	})
 
-	It("have lost nothing and made nothing twice", func(ctx SpecContext) {
+	It("have lost nothing and duplicated nothing", func(ctx SpecContext) {
 		for _, l := range s.loads {
 			l.end()
 		}
@@ -83,7 +86,7 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 		}
 	})
 
-	It("end when their lease is deleted, and do not make it anew", func(ctx SpecContext) {
+	It("exit when their lease is deleted, and do not recreate it", func(ctx SpecContext) {
 		all, err := s.leases(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(all).To(HaveLen(1))
@@ -96,8 +99,8 @@ var _ = Describe("Syncers that share the tenants", Ordered, ContinueOnFailure, f
 	})
 })
 
-var _ = Describe("A syncer that shares the tenants with nobody", func() {
-	It("serves all, says so in its metrics, and takes its lease away when it ends", func(ctx SpecContext) {
+var _ = Describe("A syncer that is the only replica", func() {
+	It("serves all tenants, as its metrics report, and deletes its lease when it stops", func(ctx SpecContext) {
 		const ns = "alone"
 		useSyncer(account, func(o *app.Options) { o.ShareTenants = true })
 		red := tenant(ctx)
@@ -115,7 +118,7 @@ var _ = Describe("A syncer that shares the tenants with nobody", func() {
 })
 
 var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
-	It("keep to a tenant's limit while one takes over from another in the middle (QV-1, QV-16)", func(ctx SpecContext) {
+	It("do not exceed a tenant's limit while one takes over from another (QV-1, QV-16)", func(ctx SpecContext) {
 		const ns, limit = "many", 40
 		takeSyncerAway()
 		s := &sharing{dir: kit.TempDir(), args: []string{"--enable-quota-validation"}}
@@ -144,29 +147,32 @@ var _ = Describe("Syncers that share the tenants and enforce quotas", func() {
 	})
 })
 
-// sharing is what the specs about replicas have in common.
+// sharing has the environment that the specs about replicas share.
 type sharing struct {
 	dir     string
-	args    []string // of the replicas, beside those that make them replicas
+	args    []string // of the replicas, in addition to those that enable sharing
 	tenants []*local.Tenant
-	// first notes what is asked of the first tenant's apiserver.
+	// first records the requests to the first tenant's apiserver.
 	first    *local.Witness
 	loads    []*load
 	copies   *local.Copies
 	replicas []*replica
-	// usual is how long it takes until all tenants are served when nothing happens: it tells how busy the machine is.
+	// usual is the time until all tenants are served without a disruption,
+	// which shows how busy the machine is.
 	usual time.Duration
 	// left is the replica that is left in the end.
 	left *replica
 }
 
-// replica is a syncer in a process of its own, and who notes what it writes.
+// replica is a syncer in a process of its own, with the witness of its
+// requests.
 type replica struct {
 	*local.SyncerProcess
 	witness *local.Witness
 }
 
-// begin puts three replicas in the place of the syncer that other specs share, and makes tenants that are busy.
+// begin replaces the syncer that other specs share with three replicas, and
+// creates busy tenants.
 func (s *sharing) begin(ctx context.Context) {
 	GinkgoHelper()
 	s.dir = kit.TempDir()
@@ -188,7 +194,7 @@ func (s *sharing) begin(ctx context.Context) {
 	s.usual = s.shouldServe(ctx, "nothing happened")
 }
 
-// tenantWithWitness makes a tenant whose syncers' requests are noted.
+// tenantWithWitness creates a tenant with a witness of the syncers' requests.
 func (s *sharing) tenantWithWitness(ctx context.Context) *local.Tenant {
 	GinkgoHelper()
 	host := startOtherHost(ctx)
@@ -205,11 +211,11 @@ func (s *sharing) tenantWithWitness(ctx context.Context) *local.Tenant {
 	return tenantThrough(ctx, there, kubeconfig)
 }
 
-// killAll kills the replicas that have not ended.
+// killAll kills the replicas that have not exited.
 func (s *sharing) killAll() {
 	GinkgoHelper()
 	for _, r := range s.replicas {
-		_ = r.Kill() // it may have ended, as a spec expects
+		_ = r.Kill() // it may have exited, as a spec expects
 		Expect(r.witness.Close()).To(Succeed())
 	}
 }
@@ -232,7 +238,7 @@ func (s *sharing) start(ctx context.Context) *replica {
 	return r
 }
 
-// leases are the names of the replicas' leases.
+// leases returns the names of the replicas' leases.
 func (s *sharing) leases(ctx context.Context) ([]string, error) {
 	list := &coordinationv1.LeaseList{}
 	err := super.Client.List(ctx, list, client.InNamespace(rbac.ReplicasNamespace))
@@ -243,7 +249,8 @@ func (s *sharing) leases(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// dividedAmong are how many replicas each replica says that it takes the tenants to be divided among.
+// dividedAmong returns for each replica among how many replicas it divides the
+// tenants.
 func (s *sharing) dividedAmong(ctx context.Context) ([]int, error) {
 	list := &coordinationv1.LeaseList{}
 	err := super.Client.List(ctx, list, client.InNamespace(rbac.ReplicasNamespace))
@@ -254,7 +261,8 @@ func (s *sharing) dividedAmong(ctx context.Context) ([]int, error) {
 	return all, err
 }
 
-// shouldServe waits until a pod runs that each tenant makes now, after something has happened, and says how long that took.
+// shouldServe waits until a new pod of each tenant runs, and returns the time
+// that took.
 func (s *sharing) shouldServe(ctx context.Context, after string) time.Duration {
 	GinkgoHelper()
 	began := time.Now()
@@ -271,13 +279,14 @@ func (s *sharing) shouldServe(ctx context.Context, after string) time.Duration {
 	return took
 }
 
-// owner is the replica that serves a busy tenant: of all, it alone writes for the tenant.
+// owner returns the replica that serves a busy tenant: only its owner writes
+// for a tenant.
 func (s *sharing) owner(ctx context.Context, t *local.Tenant) *replica {
 	GinkgoHelper()
 	return s.ownerSince(ctx, t, time.Now())
 }
 
-// ownerSince finds the replica that has served a busy tenant since then.
+// ownerSince returns the replica that has served a busy tenant since a time.
 func (s *sharing) ownerSince(ctx context.Context, t *local.Tenant, began time.Time) *replica {
 	GinkgoHelper()
 	var found []*replica
@@ -290,12 +299,13 @@ func (s *sharing) ownerSince(ctx context.Context, t *local.Tenant, began time.Ti
 	return found[0]
 }
 
-// writesSince are what a replica has written after a time, but for its lease.
+// writesSince returns the writes of a replica after a time, except those of its
+// lease.
 func (r *replica) writesSince(t time.Time) []local.Write {
 	return slices.DeleteFunc(r.witness.Since(t), func(w local.Write) bool { return strings.Contains(w.Path, "/leases") })
 }
 
-// toFirst are what a replica has written to the first tenant after a time.
+// toFirst returns the writes of a replica to the first tenant after a time.
 func (s *sharing) toFirst(r *replica, t time.Time) []local.Write {
 	return slices.DeleteFunc(s.first.Since(t), func(w local.Write) bool { return !strings.HasPrefix(w.Agent, r.Agent+"/") })
 }

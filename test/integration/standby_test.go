@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("A syncer that is not the leader", func() {
-	It("asks for nothing but the leader's Lease, holds no caches, and takes over at once when the leader ends", func(ctx SpecContext) {
+	It("reads only the leader's Lease, has no caches, and takes over at once when the leader stops", func(ctx SpecContext) {
 		const ns = "led"
 		electing := func(o *app.Options) { o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace }
 		red := tenant(ctx)

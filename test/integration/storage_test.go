@@ -21,7 +21,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// storageClass is a class of the driver that these tests play, which goes at the end.
+// storageClass creates a class of the driver that these tests simulate, until
+// the specs end.
 func storageClass(ctx context.Context, change ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
 	GinkgoHelper()
 	class := &storagev1.StorageClass{
@@ -37,7 +38,7 @@ func storageClass(ctx context.Context, change ...func(*storagev1.StorageClass)) 
 	return class
 }
 
-// firstConsumer has a class wait for a pod before it binds claims.
+// firstConsumer sets WaitForFirstConsumer in a class.
 func firstConsumer(class *storagev1.StorageClass) {
 	class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 }
@@ -64,7 +65,7 @@ func withClaim(name string) func(*corev1.Pod) {
 	}
 }
 
-// shouldBind waits until a tenant's claim is bound, and brings it up to date.
+// shouldBind waits until a tenant's claim is bound, and updates the object.
 func shouldBind(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -74,7 +75,8 @@ func shouldBind(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVo
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// shouldShowCondition sets a condition of a copy, and waits until the tenant's claim has it.
+// shouldShowCondition sets a condition of a copy, and waits until the tenant's
+// claim has it.
 func shouldShowCondition(ctx context.Context, t *local.Tenant, claim *corev1.PersistentVolumeClaim) {
 	GinkgoHelper()
 	copied := kit.SuperOf(t, claim)
@@ -92,23 +94,23 @@ func shouldShowCondition(ctx context.Context, t *local.Tenant, claim *corev1.Per
 		ConsistOf(HaveField("Message", "waiting for a pod in "+claim.Namespace))))
 }
 
-// volumeOf is the volume of a claim that is bound.
+// volumeOf returns the volume of a bound claim.
 func volumeOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
 }
 
-// size is how large something is.
+// size returns the storage capacity.
 func size(capacity corev1.ResourceList) string {
 	q := capacity[corev1.ResourceStorage]
 	return q.String()
 }
 
-// reclaim sets what becomes of a volume.
+// reclaim sets the reclaim policy of a volume.
 func reclaim(policy corev1.PersistentVolumeReclaimPolicy) func(*corev1.PersistentVolume) {
 	return func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = policy }
 }
 
-// policyOf is what becomes of a volume.
+// policyOf returns the reclaim policy of a volume.
 func policyOf(v *corev1.PersistentVolume) corev1.PersistentVolumeReclaimPolicy {
 	return v.Spec.PersistentVolumeReclaimPolicy
 }
@@ -132,7 +134,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		db = claim(ns, "db", class.Name)
 	})
 
-	It("are made for a tenant's claim and shown to it alone, without the storage behind them", func(ctx SpecContext) {
+	It("are provisioned for a tenant's claim and synced up to its tenant only, without the storage behind them", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, db)
 		shouldBind(ctx, red, db)
 		copied := kit.SuperOf(red, db)
@@ -169,7 +171,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("db"))
 	})
 
-	It("grow, in the super cluster and for the tenant to see", func(ctx SpecContext) {
+	It("are expanded in the super cluster and in the tenant", func(ctx SpecContext) {
 		kit.Edit(ctx, red.Client, db, func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
 		})
@@ -181,11 +183,11 @@ var _ = Describe("Volumes", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("say how far a resize is in the tenant's own terms", func(ctx SpecContext) {
+	It("report the progress of an expansion in the tenant's own terms", func(ctx SpecContext) {
 		shouldShowCondition(ctx, red, db)
 	})
 
-	It("are kept or deleted as the tenant says, and change in nothing else", func(ctx SpecContext) {
+	It("are retained or deleted as the tenant sets, and are not changed otherwise", func(ctx SpecContext) {
 		volume := volumeOf(db)
 		kit.Edit(ctx, red.Client, volume, func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -203,7 +205,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		Expect(size(must(kit.Read(ctx, super.Client, volumeOf(db))()).Spec.Capacity)).To(Equal("20Gi"))
 	})
 
-	It("wait with their claim for the pods that use them, and are there after it until the tenant gives them up", func(ctx SpecContext) {
+	It("are protected with their claim while pods use them, and retained until the tenant deletes them", func(ctx SpecContext) {
 		volume := volumeOf(db)
 		Expect(red.Client.Delete(ctx, db)).To(Succeed())
 		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, db)).Should(Succeed())
@@ -216,7 +218,7 @@ var _ = Describe("Volumes", Ordered, func() {
 			Eventually(kit.Read(ctx, c, volumeOf(db))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
 		}
 
-		// Another claim of its name gets another volume.
+		// Another claim of the same name gets another volume.
 		again := claim(ns, db.Name, class.Name)
 		kit.Create(ctx, red.Client, again)
 		shouldBind(ctx, red, again)
@@ -232,7 +234,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, volumeOf(again))
 	})
 
-	It("of pods that have them for their own time go with the pods", func(ctx SpecContext) {
+	It("of ephemeral claims are deleted with their pods", func(ctx SpecContext) {
 		p := kit.Pod(ns, "batch", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec(class.Name)},
@@ -248,7 +250,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		kit.ShouldVanish(ctx, red.Client, volumeOf(scratch))
 	})
 
-	It("of a class that waits for a pod come with the pods of a StatefulSet", func(ctx SpecContext) {
+	It("of a class with WaitForFirstConsumer are provisioned for the pods of a StatefulSet", func(ctx SpecContext) {
 		waiting := storageClass(ctx, firstConsumer)
 		kit.ShouldExist(ctx, red.Client, asShown(waiting))
 		template := kit.Pod(ns, "ring", withClaim("ring"))
@@ -273,20 +275,21 @@ var _ = Describe("Volumes", Ordered, func() {
 		settle(ctx)
 	})
 
-	It("are of the default class where a claim names none", func(ctx SpecContext) {
+	It("have the default class if a claim names none", func(ctx SpecContext) {
 		preferred := storageClass(ctx, func(c *storagev1.StorageClass) {
 			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 		})
 		kit.ShouldExist(ctx, red.Client, asShown(preferred))
 		plain := claim(ns, "plain", "")
 		plain.Spec.StorageClassName = nil
-		// The tenant's apiserver may see the new class a moment later than we do; its binder makes up for that.
+		// The tenant's apiserver may see the new class later than this test;
+		// its binder sets the class then.
 		kit.Create(ctx, red.Client, plain)
 		shouldBind(ctx, red, plain)
 		Expect(plain.Spec.StorageClassName).To(HaveValue(Equal(preferred.Name)))
 	})
 
-	It("of a class that is not offered are refused with a word on how to find others, until it is", func(ctx SpecContext) {
+	It("of a class that is not offered are rejected with a hint how to find others, until it is", func(ctx SpecContext) {
 		secret := storageClass(ctx, func(c *storagev1.StorageClass) { c.Labels = nil })
 		none, other := claim(ns, "none", ""), claim(ns, "other", secret.Name)
 		sly := claim(ns, "sly", class.Name)
@@ -302,14 +305,14 @@ var _ = Describe("Volumes", Ordered, func() {
 		shouldBind(ctx, red, sly)
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, none))).NotTo(Succeed())
 
-		// What has a copy goes on when the class is gone.
+		// Existing copies are still synced when the class is gone.
 		kit.Edit(ctx, super.Client, secret, func(c *storagev1.StorageClass) { c.Labels = nil })
 		kit.ShouldVanish(ctx, red.Client, asShown(secret))
 		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, other)).Should(Succeed())
 		shouldShowCondition(ctx, red, other)
 	})
 
-	It("hold their data when the copy of a claim is lost", func(ctx SpecContext) {
+	It("keep their data when the copy of a claim is lost", func(ctx SpecContext) {
 		kept := claim(ns, "kept", class.Name)
 		kit.Create(ctx, red.Client, kept)
 		shouldBind(ctx, red, kept)
@@ -333,7 +336,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		kit.Edit(ctx, red.Client, volumeOf(kept), reclaim(corev1.PersistentVolumeReclaimDelete))
 	})
 
-	It("leave the sight of a tenant when an admin gives them to another's claim that names them", func(ctx SpecContext) {
+	It("are deleted in a tenant when an admin binds them to another tenant's claim that names them", func(ctx SpecContext) {
 		lent := claim(ns, "lent", class.Name)
 		kit.Create(ctx, red.Client, lent)
 		shouldBind(ctx, red, lent)
@@ -342,7 +345,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		Expect(red.Client.Delete(ctx, lent)).To(Succeed())
 		Eventually(kit.Read(ctx, red.Client, volumeOf(lent))).Should(HaveField("Status.Phase", corev1.VolumeReleased))
 
-		// Naming a volume is not enough to get it.
+		// A claim does not get a volume just because it names it.
 		given := claim(ns, "given", class.Name)
 		given.Spec.VolumeName = lent.Spec.VolumeName
 		kit.Create(ctx, blue.Client, given)
@@ -361,7 +364,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		kit.Edit(ctx, blue.Client, volumeOf(lent), reclaim(corev1.PersistentVolumeReclaimDelete))
 	})
 
-	It("are not carried for a tenant that has them turned off", func(ctx SpecContext) {
+	It("are not synced for a tenant that disables them", func(ctx SpecContext) {
 		const ns = "off"
 		one := claim(ns, "one", class.Name)
 		kit.Create(ctx, blue.Client, kit.Namespace(ns), one)
@@ -383,12 +386,13 @@ var _ = Describe("Volumes", Ordered, func() {
 		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(HaveLen(1))
 	})
 
-	It("go with a namespace", func(ctx SpecContext) {
+	It("are deleted with a namespace", func(ctx SpecContext) {
 		bound, blues := volumesOf(ctx, red), volumesOf(ctx, blue)
 		Expect(bound).NotTo(BeEmpty())
 		Expect(blues).NotTo(BeEmpty())
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
-		// The namespace controllers look again after half of the pods' grace period, one after the other.
+		// The namespace controllers retry after half of the pods' grace period,
+		// one after the other.
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		for _, name := range bound {
@@ -399,7 +403,7 @@ var _ = Describe("Volumes", Ordered, func() {
 	})
 })
 
-// volumesOf are the names of the volumes that a tenant sees.
+// volumesOf returns the names of the volumes in a tenant.
 func volumesOf(ctx context.Context, t *local.Tenant) []string {
 	volumes := &corev1.PersistentVolumeList{}
 	if err := t.Client.List(ctx, volumes); err != nil {

@@ -1,5 +1,6 @@
-// Package integration holds the tests of the whole path: real apiservers for the super cluster and every tenant, in a
-// vc-standalone of their own, and the syncer in this process.
+// Package integration tests the whole path: real apiservers for the super
+// cluster and every tenant, in a vc-standalone of their own, and the syncer in
+// this process.
 package integration
 
 import (
@@ -17,11 +18,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// longer is an environment variable: with any value, specs that take as many objects, or as long, as it takes to be sure do so.
-// Otherwise they are short, so that the suite can run for every change.
+// longer is an environment variable: if it is set, specs use as many objects,
+// or as much time, as it takes to be sure. Otherwise they are short, so that
+// the suite can run for every change.
 const longer = "AT_LENGTH"
 
-// atLength is one of two values, by the environment.
+// atLength returns one of two values, depending on the environment.
 func atLength[T any](long, short T) T {
 	if os.Getenv(longer) != "" {
 		return long
@@ -31,7 +33,8 @@ func atLength[T any](long, short T) T {
 
 var (
 	super *local.SuperCluster
-	// account is the configuration of the syncer's service account, so that all specs prove its roles.
+	// account is the configuration of the syncer's service account, so that all
+	// specs test its roles.
 	account *rest.Config
 	logger  logr.Logger
 )
@@ -47,19 +50,21 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func(ctx SpecContext) { nothingIsLeft(ctx) })
 })
 
-// tenant creates a tenant for a spec or a container of specs and deletes it at the end, without waiting for that.
+// tenant creates a tenant for a spec or a container of specs. The cleanup
+// deletes it without waiting.
 func tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) *local.Tenant {
 	GinkgoHelper()
 	return kit.Tenant(ctx, super, virtualCluster(change...))
 }
 
-// virtualCluster returns a VirtualCluster with a unique name and with a policy of a tenant that has the super cluster to itself.
+// virtualCluster returns a VirtualCluster with a unique name and with the
+// policy of a tenant that has the super cluster to itself.
 func virtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1alpha1.VirtualCluster {
 	open := func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{
 			AllowTolerations: []string{bareLabel, "example.com/new"}, AllowExternalNames: true, IngressHosts: []string{"*"},
 			AllowReclaimPolicies: []tenancyv1alpha1.ReclaimPolicy{"Retain", "Delete"},
-			// Endpoints that specs write have addresses of these networks.
+			// Networks of the addresses in Endpoints that specs create.
 			EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24", "10.1.2.0/24", "fd00::/8"},
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	agentapp "github.com/virtualcluster/virtualcluster/vnagent/app"
 )
 
-// All specs share one syncer, with the rights that are shipped. Two at a time would hide what one does wrong, so these are the only
-// ways to put another in its place.
+// All specs share one syncer, with the shipped roles. Two at a time would hide
+// each other's faults, so these functions are the only ways to replace it.
 var (
 	syncer *local.Syncer
-	// current starts the syncer that is the one for now.
+	// current starts the syncer of the current specs.
 	current func() *local.Syncer
 )
 
@@ -26,7 +26,8 @@ func restartSyncer() {
 	whileStopped(func() {})
 }
 
-// whileStopped does something while the syncer is away, which is there again in any case.
+// whileStopped runs f while the syncer is stopped, and starts it again in any
+// case.
 func whileStopped(f func()) {
 	GinkgoHelper()
 	defer func() { syncer = current() }()
@@ -34,7 +35,7 @@ func whileStopped(f func()) {
 	f()
 }
 
-// useSyncer puts another syncer in the place of the one there is, until the spec or the container of specs ends.
+// useSyncer replaces the syncer until the spec or the container of specs ends.
 func useSyncer(config *rest.Config, change ...func(*app.Options)) {
 	GinkgoHelper()
 	was := current
@@ -45,8 +46,8 @@ func useSyncer(config *rest.Config, change ...func(*app.Options)) {
 	DeferCleanup(func() { use(was) })
 }
 
-// useAgent starts an agent with the rights that are shipped, and a syncer that
-// sends tenants to it, until the container of specs ends.
+// useAgent starts an agent with the shipped roles, and a syncer that configures
+// it in virtual nodes, until the container of specs ends.
 func useAgent(ctx context.Context, change ...func(*agentapp.Options)) *local.Agent {
 	GinkgoHelper()
 	config, err := super.AgentConfig(ctx)
@@ -58,7 +59,8 @@ func useAgent(ctx context.Context, change ...func(*agentapp.Options)) *local.Age
 	return agent
 }
 
-// takeSyncerAway stops the syncer until the container of specs ends, for what does its work meanwhile.
+// takeSyncerAway stops the syncer until the container of specs ends, for a
+// replacement that the specs start.
 func takeSyncerAway() {
 	GinkgoHelper()
 	Expect(syncer.Stop()).To(Succeed())

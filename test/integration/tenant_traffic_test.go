@@ -16,12 +16,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// own is a policy of the syncer's own in the super cluster's namespace of a tenant's.
+// own returns one of the syncer's own policies in a tenant's namespace of the
+// super cluster.
 func own(t *local.Tenant, ns, name string) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(ns), Name: name}}
 }
 
-// beWhole matches a policy that lets in who is no other tenant's pod.
+// beWhole matches a policy that admits no other tenant's pod.
 func beWhole(t *local.Tenant) func(context.Context, *networkingv1.NetworkPolicy) func(Gomega) {
 	return func(ctx context.Context, policy *networkingv1.NetworkPolicy) func(Gomega) {
 		return func(g Gomega) {
@@ -62,7 +63,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		closed, policy = own(red, ns, names.IsolationPolicy), own(red, ns, names.DefaultPolicy)
 	})
 
-	It("is refused before the first pod of a namespace is there", func(ctx SpecContext) {
+	It("is denied before the first pod of a namespace exists", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		first := kit.Pod(ns, "first")
 		kit.Create(ctx, red.Client, first)
@@ -77,7 +78,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		}
 	})
 
-	It("is refused again when somebody changes or deletes the policy, or takes its labels", func(ctx SpecContext) {
+	It("is denied again after another client changes or deletes the policy, or removes its labels", func(ctx SpecContext) {
 		kit.Edit(ctx, super.Client, policy.DeepCopy(), func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From = nil })
 		Eventually(beWhole(red)(ctx, policy)).Should(Succeed())
 		Expect(super.Client.Delete(ctx, policy.DeepCopy())).To(Succeed())
@@ -90,7 +91,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(beClosed(ctx)).Should(Succeed())
 	})
 
-	It("is refused whatever policy of the name the tenant has, which is told so", func(ctx SpecContext) {
+	It("is denied although the tenant has a policy of the same name, which is reported", func(ctx SpecContext) {
 		theirs := &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.IsolationPolicy},
 			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
@@ -101,7 +102,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Consistently(beClosed(ctx)).WithTimeout(kit.Soon / 15).Should(Succeed())
 	})
 
-	It("is refused by the tenant's own policies alone where there are some, and by the default again when they go", func(ctx SpecContext) {
+	It("is denied by the tenant's own policies if there are any, and by the default again when they are deleted", func(ctx SpecContext) {
 		before, after := kit.Pod(ns, "before"), kit.Pod(ns, "after")
 		before.Labels, after.Labels = map[string]string{"app": "web"}, map[string]string{"app": "web"}
 		kit.Create(ctx, red.Client, before)
@@ -126,7 +127,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(isMarked(before)).WithContext(ctx).Should(BeFalse())
 	})
 
-	It("is refused by a policy of the tenant's for everybody", func(ctx SpecContext) {
+	It("is denied despite a policy of the tenant that admits all", func(ctx SpecContext) {
 		theirs := &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "open"},
 			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
@@ -136,14 +137,14 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(beWhole(red)(ctx, kit.SuperOf(red, theirs))).Should(Succeed())
 	})
 
-	It("is refused where NetworkPolicies are not carried", func(ctx SpecContext) {
+	It("is denied if NetworkPolicies are not synced", func(ctx SpecContext) {
 		off := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{Kinds: []tenancyv1alpha1.KindSync{{Kind: "NetworkPolicy", Mode: tenancyv1alpha1.SyncOff}}}
 		})
 		Eventually(beWhole(off)(ctx, own(off, metav1.NamespaceDefault, names.DefaultPolicy))).Should(Succeed())
 	})
 
-	It("is let in where the tenant's policy says so, and as long as it does", func(ctx SpecContext) {
+	It("is admitted while the policy of the VirtualCluster allows it", func(ctx SpecContext) {
 		allow := func(allowed bool) {
 			GinkgoHelper()
 			kit.Edit(ctx, super.Client, red.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -162,7 +163,7 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(beWhole(red)(ctx, open)).Should(Succeed())
 	})
 
-	It("leaves the namespaces of the super cluster alone", func(ctx SpecContext) {
+	It("is not restricted in the super cluster's own namespaces", func(ctx SpecContext) {
 		list := &networkingv1.NetworkPolicyList{}
 		Expect(super.Client.List(ctx, list)).To(Succeed())
 		for _, p := range list.Items {

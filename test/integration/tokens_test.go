@@ -39,7 +39,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, web))
 	})
 
-	// kept are the tokens that the pod's copy reads, by what they are for.
+	// kept returns the tokens that the pod's copy reads, by audience.
 	kept := func(ctx context.Context) map[string]string {
 		tokens := map[string]string{}
 		down := kit.SuperOf(red, web)
@@ -59,7 +59,8 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		}
 		return tokens
 	}
-	// who says as whom the tenant's apiserver knows the bearer of a token.
+	// who returns the user that the tenant's apiserver authenticates with a
+	// token.
 	who := func(ctx context.Context, token string) (string, error) {
 		config := rest.AnonymousClientConfig(red.Config)
 		config.BearerToken = token
@@ -78,7 +79,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		return ""
 	}
 
-	It("is the tenant's apiserver's, bound to the pod, for whom the pod says", func(ctx SpecContext) {
+	It("is issued by the tenant's apiserver, bound to the pod, for the audience that the pod requests", func(ctx SpecContext) {
 		Eventually(kept).WithContext(ctx).Should(HaveLen(2))
 		tokens := kept(ctx)
 		Expect(who(ctx, apiserver(tokens))).To(Equal("system:serviceaccount:" + ns + ":default"))
@@ -94,7 +95,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 			"authentication.kubernetes.io/node-name", authenticationv1.ExtraValue{web.Spec.NodeName}))
 	})
 
-	It("is nothing that the super cluster knows, and nothing that it shows outside of its Secret", func(ctx SpecContext) {
+	It("is not valid in the super cluster, and is stored only in its Secret", func(ctx SpecContext) {
 		for _, token := range kept(ctx) {
 			config := rest.AnonymousClientConfig(super.Config)
 			config.BearerToken = token
@@ -111,7 +112,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		}
 	})
 
-	It("is not missed by a kubelet that reads it early, as far as the tenant is told", func(ctx SpecContext) {
+	It("causes no event in the tenant if a kubelet reads it too early", func(ctx SpecContext) {
 		const (
 			failed = `MountVolume.SetUp failed for volume "v" : `
 			noMap  = `configmap "settings" not found`
@@ -137,7 +138,8 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, s)
 		due, err := time.Parse(time.RFC3339, s.Annotations[names.TokensRenewal])
 		Expect(err).NotTo(HaveOccurred())
-		// The one for the vault lives ten minutes, which is the shortest of the two.
+		// The token for the vault is valid for ten minutes, the shorter of the
+		// two.
 		Expect(time.Until(due)).To(And(BeNumerically(">", 5*time.Minute), BeNumerically("<", 8*time.Minute)))
 
 		useSyncer(account, func(o *app.Options) { o.Patrol = time.Second })
@@ -149,13 +151,13 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		Expect(who(ctx, apiserver(kept(ctx)))).To(Equal("system:serviceaccount:" + ns + ":default"))
 	})
 
-	It("comes back when its Secret is deleted", func(ctx SpecContext) {
+	It("is restored when its Secret is deleted", func(ctx SpecContext) {
 		s := secret(red.Super(ns), names.TokenSecret(web.Name), nil)
 		Expect(super.Client.Delete(ctx, s)).To(Succeed())
 		Eventually(kept).WithContext(ctx).Should(HaveLen(2))
 	})
 
-	It("is asked for again when its service account is back, which the tenant is told to be missing", func(ctx SpecContext) {
+	It("is requested again when its service account, whose absence is reported, exists again", func(ctx SpecContext) {
 		robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "robot"}}
 		kit.Create(ctx, red.Client, robot)
 		node := bareNode(ctx)
@@ -171,7 +173,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(p.Name), nil))
 	})
 
-	It("ends with the pod, and so does its Secret, also while the syncer is away", func(ctx SpecContext) {
+	It("is invalidated with the pod, and its Secret deleted, even without a running syncer", func(ctx SpecContext) {
 		token := apiserver(kept(ctx))
 		Expect(red.Client.Delete(ctx, web, client.GracePeriodSeconds(0))).To(Succeed())
 		kit.ShouldVanish(ctx, super.Client, secret(red.Super(ns), names.TokenSecret(web.Name), nil))
@@ -188,7 +190,7 @@ var _ = Describe("A service account's token in a pod", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, left)
 	})
 
-	It("is not asked for by a pod that wants none", func(ctx SpecContext) {
+	It("is not requested for a pod without one", func(ctx SpecContext) {
 		bare := kit.Pod(ns, "bare")
 		bare.Spec.AutomountServiceAccountToken = new(false)
 		kit.Create(ctx, red.Client, bare)

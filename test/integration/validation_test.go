@@ -20,13 +20,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// byName is a validator that does what the name of a pod says: held pods are rejected until it opens, others break it.
+// byName is a validator that acts on the name of a pod: it rejects held pods
+// until it opens, and fails for others.
 type byName struct {
 	plugins.TenantLocks
 
 	env   plugins.Environment
 	open  atomic.Bool
-	gate  chan struct{} // closed to let pods go whose name begins with wait
+	gate  chan struct{} // closed to admit pods whose name begins with wait
 	asked atomic.Int64
 	last  atomic.Pointer[plugins.Request]
 }
@@ -63,7 +64,7 @@ func (v *byName) Validate(ctx context.Context, r plugins.Request) error {
 	return nil
 }
 
-// withValidator runs the syncer with a validator while a container of specs lasts.
+// withValidator runs the syncer with a validator during a container of specs.
 func withValidator(v *byName, change ...func(*app.Options)) {
 	BeforeAll(func() {
 		useSyncer(account, append([]func(*app.Options){func(o *app.Options) {
@@ -73,7 +74,8 @@ func withValidator(v *byName, change ...func(*app.Options)) {
 	})
 }
 
-// heldBack is what a pod says of why it waits; empty if nothing.
+// heldBack returns the reason and message of why a pod is pending; empty
+// without one.
 func heldBack(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -83,7 +85,7 @@ func heldBack(p *corev1.Pod) string {
 	return ""
 }
 
-// warnings are the messages of the warnings about an object, after their reasons.
+// warnings returns the warnings about an object, as reason and message.
 func warnings(ctx context.Context, c client.Client, about client.Object) []string {
 	events := &corev1.EventList{}
 	if err := c.List(ctx, events, client.InNamespace(about.GetNamespace())); err != nil {
@@ -109,7 +111,7 @@ var _ = Describe("A validator", Ordered, func() {
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 	})
 
-	It("is asked about the copy, with the super cluster's names (QV-10)", func(ctx SpecContext) {
+	It("validates the copy, with the super cluster's names (QV-10)", func(ctx SpecContext) {
 		kit.Create(ctx, red.Client, kit.Pod(ns, "free"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free"))
 		asked := v.last.Load()
@@ -119,7 +121,7 @@ var _ = Describe("A validator", Ordered, func() {
 		Expect(asked.Was).To(BeNil())
 	})
 
-	It("keeps a pod pending, which says why, and is not asked again and again (QV-9, QV-11)", func(ctx SpecContext) {
+	It("keeps a pod pending with a reason, and is not called repeatedly (QV-9, QV-11)", func(ctx SpecContext) {
 		held := kit.Pod(ns, "held-back")
 		kit.Create(ctx, red.Client, held)
 		const why = "QuotaExceeded: cannot create pod due to exceeding quota limit: pods of tenant "
@@ -133,7 +135,7 @@ var _ = Describe("A validator", Ordered, func() {
 		Expect(syncer.Metric("vc_syncer_pending_objects", map[string]string{"kind": "Pod", "outcome": "rejected"})).To(BeEquivalentTo(1))
 	})
 
-	It("has it tried again when something has changed", func(ctx SpecContext) {
+	It("retries it when something has changed", func(ctx SpecContext) {
 		v.open.Store(true)
 		v.env.Retry(red.Key())
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("free", "held-back"))
@@ -141,7 +143,7 @@ var _ = Describe("A validator", Ordered, func() {
 		Expect(syncer.Metric("vc_syncer_pending_objects", map[string]string{"outcome": "rejected"})).To(BeZero())
 	})
 
-	It("that panics or hangs stops its pod alone, and the tenant learns that it is not the tenant's fault", func(ctx SpecContext) {
+	It("that panics or hangs blocks only its pod, and an event tells the tenant that it is not at fault", func(ctx SpecContext) {
 		blue := tenant(ctx)
 		broken := []*corev1.Pod{kit.Pod(ns, "panic-at-once"), kit.Pod(ns, "hang-for-long")}
 		for _, p := range broken {
@@ -158,12 +160,12 @@ var _ = Describe("A validator", Ordered, func() {
 	})
 })
 
-var _ = Describe("A validator while the patrol comes round", Ordered, func() {
+var _ = Describe("A validator with patrol rounds", Ordered, func() {
 	const ns = "limited"
 	v := &byName{}
 	withValidator(v, func(o *app.Options) { o.Patrol = time.Second })
 
-	It("has what it rejected tried again (QV-9)", func(ctx SpecContext) {
+	It("validates rejected objects again (QV-9)", func(ctx SpecContext) {
 		red := tenant(ctx)
 		held := kit.Pod(ns, "held-back")
 		kit.Create(ctx, red.Client, kit.Namespace(ns), held)
@@ -181,7 +183,7 @@ var _ = Describe("A validator that is slow for one tenant", Ordered, func() {
 		o.Workers, o.TenantCap, o.Timeout, o.QuotaValidationTimeout = 2, 2, 2*time.Minute, time.Minute
 	})
 
-	It("keeps no worker from the others, however many pods wait there (QV-8)", func(ctx SpecContext) {
+	It("occupies no worker that others need, whatever the number of waiting pods (QV-8)", func(ctx SpecContext) {
 		red, blue := tenant(ctx), tenant(ctx)
 		kit.Create(ctx, red.Client, kit.Namespace(ns))
 		kit.Create(ctx, blue.Client, kit.Namespace(ns))
@@ -203,7 +205,7 @@ var _ = Describe("A validator that may fail", Ordered, func() {
 	v := &byName{}
 	withValidator(v, func(o *app.Options) { o.QuotaValidationFailOpen = true })
 
-	It("lets through what it cannot tell about, and still holds what it rejects", func(ctx SpecContext) {
+	It("admits objects when it fails, and still blocks what it rejects", func(ctx SpecContext) {
 		red := tenant(ctx)
 		held := kit.Pod("limited", "held-back")
 		kit.Create(ctx, red.Client, kit.Namespace("limited"), held)
@@ -218,7 +220,7 @@ var _ = Describe("A validator that may fail", Ordered, func() {
 })
 
 var _ = Describe("Without validation", Ordered, func() {
-	It("calls nothing of a plugin (QV-6)", func(ctx SpecContext) {
+	It("calls no plugin (QV-6)", func(ctx SpecContext) {
 		v := &byName{}
 		useSyncer(account, func(o *app.Options) { o.Plugins = []plugins.Registration{v.registration()} })
 		red := tenant(ctx)

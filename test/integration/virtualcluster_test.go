@@ -30,7 +30,7 @@ var _ = Describe("A VirtualCluster", func() {
 		Expect(red.Client.List(ctx, &corev1.NamespaceList{})).To(Succeed())
 	})
 
-	It("that changes is acted on", func(ctx SpecContext) {
+	It("is reconciled after a change", func(ctx SpecContext) {
 		red := tenant(ctx)
 		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Weight = 5
@@ -48,7 +48,7 @@ var _ = Describe("A VirtualCluster", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("gets its kubeconfig Secret back when that is deleted", func(ctx SpecContext) {
+	It("has its kubeconfig Secret recreated", func(ctx SpecContext) {
 		red := tenant(ctx)
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: red.Key(), Name: names.AdminKubeconfigSecret}}
 		Expect(super.Client.Delete(ctx, s)).To(Succeed())
@@ -56,7 +56,7 @@ var _ = Describe("A VirtualCluster", func() {
 		Expect(s.Data).To(HaveKey(names.AdminKubeconfigKey))
 	})
 
-	It("that is deleted while its pods are being made leaves nothing", func(ctx SpecContext) {
+	It("that is deleted while its pods are being created leaves nothing", func(ctx SpecContext) {
 		vc := virtualCluster()
 		red, err := super.NewTenant(ctx, vc)
 		Expect(err).NotTo(HaveOccurred())
@@ -64,12 +64,13 @@ var _ = Describe("A VirtualCluster", func() {
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super("busy")).ShouldNot(BeEmpty())
 		removeTenant(ctx, vc)
 		Expect(superNamespaces(ctx, vc)).To(BeEmpty())
-		// The syncer may have been about to make one more; the super cluster's garbage collector would take it.
+		// The syncer may have been about to create another one; the super
+		// cluster's garbage collector would delete it.
 		Consistently(superNamespaces).WithContext(ctx).WithArguments(vc).Should(BeEmpty())
 		Expect(red.Client.List(ctx, &corev1.NamespaceList{})).NotTo(Succeed())
 	})
 
-	It("has Service addresses that no other tenant has", func(ctx SpecContext) {
+	It("has a Service range of its own", func(ctx SpecContext) {
 		red, blue := tenant(ctx), tenant(ctx)
 		of := func(vc *tenancyv1alpha1.VirtualCluster) netip.Prefix {
 			return netip.MustParsePrefix(vc.Status.ServiceCIDR)
@@ -87,7 +88,7 @@ var _ = Describe("A VirtualCluster", func() {
 			To(And(ContainSubstring("overlaps"), Not(ContainSubstring(named.VC.Name))))
 	})
 
-	It("with Service addresses that are not the super cluster's has copies with others", func(ctx SpecContext) {
+	It("with a Service range outside the super cluster's has copies with other addresses", func(ctx SpecContext) {
 		red := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.200.0.0/24" })
 		Expect(red.VC.Status.ServiceCIDR).To(BeEmpty())
 		svc := service("default", "web")
@@ -97,7 +98,7 @@ var _ = Describe("A VirtualCluster", func() {
 			Should(HaveField("Spec.ClusterIP", Not(Or(BeEmpty(), HavePrefix("10.200.0.")))))
 	})
 
-	It("of a name that was used before starts empty", func(ctx SpecContext) {
+	It("with a name that was used before starts empty", func(ctx SpecContext) {
 		first := virtualCluster()
 		red, err := super.NewTenant(ctx, first)
 		Expect(err).NotTo(HaveOccurred())
@@ -109,7 +110,7 @@ var _ = Describe("A VirtualCluster", func() {
 	})
 })
 
-var _ = DescribeTable("A bad VirtualCluster is refused with what to change",
+var _ = DescribeTable("An invalid VirtualCluster is rejected with what to change",
 	func(ctx SpecContext, change func(*tenancyv1alpha1.VirtualCluster), message string) {
 		err := super.Client.Create(ctx, virtualCluster(change))
 		Expect(err).To(MatchError(apierrors.IsInvalid, "invalid"))
@@ -126,7 +127,7 @@ var _ = DescribeTable("A bad VirtualCluster is refused with what to change",
 	Entry("External without a Secret", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal }, "external"),
 )
 
-var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditions",
+var _ = DescribeTable("A VirtualCluster that cannot run reports the reason in its conditions",
 	func(ctx SpecContext, change func(*tenancyv1alpha1.VirtualCluster), reason, message string) {
 		vc := virtualCluster(change)
 		if vc.Namespace != "default" {
@@ -142,9 +143,9 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 			To(kit.HaveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionFalse, reason))
 		Expect(must(kit.Read(ctx, super.Client, vc)()).Status.Message).To(ContainSubstring(message))
 	},
-	Entry("a version that nobody has", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.KubernetesVersion = "v1.99.0" },
+	Entry("a version that no provisioner has", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.KubernetesVersion = "v1.99.0" },
 		tenancyv1alpha1.ReasonUnsupportedVersion, "v1.36"),
-	Entry("a provisioner that this manager has not", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerNative },
+	Entry("a provisioner that this manager lacks", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerNative },
 		tenancyv1alpha1.ReasonProvisionerUnavailable, "Hosted"),
 	Entry("a namespace so long that the key is too long", func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Namespace = "a-namespace-with-a-very-long-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
@@ -154,8 +155,8 @@ var _ = DescribeTable("A VirtualCluster that cannot run says why in its conditio
 )
 
 var _ = Describe("An External VirtualCluster", func() {
-	It("follows its kubeconfig Secret from bad to good", func(ctx SpecContext) {
-		// Another tenant's control plane serves as the one that runs elsewhere.
+	It("follows its kubeconfig Secret from invalid to valid", func(ctx SpecContext) {
+		// Another tenant's control plane serves as the external one.
 		elsewhere := tenant(ctx)
 		good := must(kit.Read(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: elsewhere.Key(), Name: names.AdminKubeconfigSecret,
@@ -198,7 +199,7 @@ var _ = Describe("An External VirtualCluster", func() {
 	})
 })
 
-// changed is a kubeconfig with a change.
+// changed returns a modified kubeconfig.
 func changed(data []byte, change func(*clientcmdapi.Config)) []byte {
 	GinkgoHelper()
 	config, err := clientcmd.Load(data)

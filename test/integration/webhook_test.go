@@ -23,8 +23,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// startWebhook serves the manager's webhook while a container of specs lasts, and has the super cluster ask it, as the shipped
-// manifest says.
+// startWebhook serves the manager's webhook during a container of specs, and
+// registers it in the super cluster with the shipped manifest.
 func startWebhook(ctx context.Context) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -69,7 +69,7 @@ func startWebhook(ctx context.Context) {
 var _ = Describe("The manager's webhook", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) { startWebhook(ctx) })
 
-	It("refuses rules that do not compile when they are written, and nothing else", func(ctx SpecContext) {
+	It("rejects rules that do not compile when they are written, and nothing else", func(ctx SpecContext) {
 		red := tenant(ctx)
 		const why = "spec.quota.rules[0].expression: Invalid value: at 1:1: undeclared reference to 'objekt'"
 		changed := red.VC.DeepCopy()
@@ -81,7 +81,7 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name != ''"))
 	})
 
-	It("is asked about no other writes, so that they do not wait for the manager", func(ctx SpecContext) {
+	It("is not called for other writes, so that they do not depend on the manager", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("true"))
 		configuration, err := webhookconfig.Configuration()
 		Expect(err).NotTo(HaveOccurred())
