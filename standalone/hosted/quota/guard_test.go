@@ -326,7 +326,7 @@ func TestWritesOf(t *testing.T) {
 
 func TestPurposeOfARequest(t *testing.T) {
 	if ctx := WithPurpose(t.Context(), Ordinary); ctx != t.Context() {
-		t.Error("an ordinary write carries metadata")
+		t.Error("an ordinary write has metadata")
 	}
 	sent, _ := metadata.FromOutgoingContext(WithPurpose(t.Context(), Vital))
 	for name, test := range map[string]struct {

@@ -55,7 +55,7 @@ func containerd() {
 	<-stop
 }
 
-// testNode is a node in namespaces of its own. Its programs are scripts, but for
+// testNode is a node in namespaces of its own. Its programs are scripts, except
 // containerd.
 type testNode struct {
 	settings Settings
