@@ -76,8 +76,8 @@ func always(name corev1.ResourceName) func(client.Object, time.Time) corev1.Reso
 }
 
 // podUsage returns what a pod uses until it has ended: the most that its
-// containers need at a time, with its overhead. While it is resized, it uses the
-// larger of the current and the desired resources.
+// containers need at a time, with its overhead. While it is resized, it uses
+// the larger of the current and the desired resources.
 func podUsage(obj client.Object, now time.Time) corev1.ResourceList {
 	pod := obj.(*corev1.Pod)
 	if !holdsResources(pod, now) {
@@ -118,7 +118,8 @@ func holdsResources(pod *corev1.Pod, now time.Time) bool {
 }
 
 // endOf returns the end of the grace period of an object that is being deleted,
-// after which it holds nothing even if its node does not respond; otherwise zero.
+// after which it holds nothing even if its node does not respond; otherwise
+// zero.
 func endOf(obj client.Object) time.Time {
 	deleted, grace := obj.GetDeletionTimestamp(), obj.GetDeletionGracePeriodSeconds()
 	if deleted == nil || grace == nil {
@@ -127,8 +128,8 @@ func endOf(obj client.Object) time.Time {
 	return deleted.Add(time.Duration(*grace) * time.Second)
 }
 
-// claimUsage returns what a claim uses: its request or, while it is expanded, the
-// larger allocated size.
+// claimUsage returns what a claim uses: its request or, while it is expanded,
+// the larger allocated size.
 func claimUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	claim := obj.(*corev1.PersistentVolumeClaim)
 	used := corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: one()}
@@ -158,8 +159,8 @@ func serviceUsage(obj client.Object, _ time.Time) corev1.ResourceList {
 	return used
 }
 
-// nodePorts returns the number of node ports of a service: one for each port or,
-// if it disables their allocation, those that it names.
+// nodePorts returns the number of node ports of a service: one for each port
+// or, if it disables their allocation, those that it names.
 func nodePorts(spec *corev1.ServiceSpec) int64 {
 	switch {
 	case spec.Type != corev1.ServiceTypeNodePort && spec.Type != corev1.ServiceTypeLoadBalancer:

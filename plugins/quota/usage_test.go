@@ -41,8 +41,8 @@ func podOf(containers ...corev1.Container) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: containers}}
 }
 
-// declared returns kinds as the syncer describes them: of ConfigMaps and Secrets
-// it caches metadata.
+// declared returns kinds as the syncer describes them: of ConfigMaps and
+// Secrets it caches metadata.
 func declared() []plugins.Kind {
 	core := corev1.SchemeGroupVersion
 	return []plugins.Kind{

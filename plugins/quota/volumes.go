@@ -22,7 +22,7 @@ const leftVolumes corev1.ResourceName = "volumes"
 func (q *Quota) followVolumes(ctx context.Context) (toolscache.DoneChecker, error) {
 	show := func(obj any) {
 		if v, ok := obj.(*corev1.PersistentVolume); ok {
-			q.showVolume(ctx, v)
+			q.chargeVolume(ctx, v)
 		}
 	}
 	return q.follow(ctx, &corev1.PersistentVolume{}, toolscache.ResourceEventHandlerFuncs{
@@ -47,23 +47,23 @@ func sameClaim(was *corev1.PersistentVolume, now any) bool {
 	return ok && was.Spec.ClaimRef != nil && v.Spec.ClaimRef != nil && was.Spec.ClaimRef.UID == v.Spec.ClaimRef.UID
 }
 
-// showVolumes charges for all volumes without a claim, and for those of later
+// chargeVolumes charges for all volumes without a claim, and for those of later
 // events. It must not run before all claims are known.
-func (q *Quota) showVolumes(ctx context.Context) error {
+func (q *Quota) chargeVolumes(ctx context.Context) error {
 	q.volumesKnown.Store(true)
 	list := &corev1.PersistentVolumeList{}
 	if err := q.env.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list volumes: %w", err)
 	}
 	for i := range list.Items {
-		q.showVolume(ctx, &list.Items[i])
+		q.chargeVolume(ctx, &list.Items[i])
 	}
 	return nil
 }
 
-// showVolumeOf updates the charge for the volume of a claim that was created,
+// chargeVolumeOf updates the charge for the volume of a claim that was created,
 // changed or deleted.
-func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
+func (q *Quota) chargeVolumeOf(ctx context.Context, obj client.Object) {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Spec.VolumeName == "" || !q.volumesKnown.Load() {
 		return
@@ -71,16 +71,16 @@ func (q *Quota) showVolumeOf(ctx context.Context, obj client.Object) {
 	v := &corev1.PersistentVolume{}
 	switch err := q.env.Cache.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, v); {
 	case err == nil:
-		q.showVolume(ctx, v)
+		q.chargeVolume(ctx, v)
 	case !apierrors.IsNotFound(err):
 		q.env.Logger.Error(err, "Cannot read the volume of a claim", "volume", claim.Spec.VolumeName)
 	}
 }
 
-// showVolume charges for a volume if its claim is gone, and not if it exists.
+// chargeVolume charges for a volume if its claim is gone, and not if it exists.
 // Caches are ahead of their events, so the later of two concurrent events sees
 // the final state.
-func (q *Quota) showVolume(ctx context.Context, v *corev1.PersistentVolume) {
+func (q *Quota) chargeVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	if !q.volumesKnown.Load() {
 		return
 	}

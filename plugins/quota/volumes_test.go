@@ -71,7 +71,7 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	}
 
 	claims.OnAdd(claim, true)
-	if err := q.showVolumes(ctx); err != nil {
+	if err := q.chargeVolumes(ctx); err != nil {
 		t.Fatal(err)
 	}
 	counts("bound", "10Gi")
@@ -83,7 +83,7 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 	if err := there.Delete(ctx, ns); err != nil {
 		t.Fatal(err)
 	}
-	q.showVolume(ctx, volume)
+	q.chargeVolume(ctx, volume)
 	counts("when the namespace is gone", "10Gi")
 
 	another := claim.DeepCopy()
@@ -98,10 +98,10 @@ func TestVolumesCountUntilTheyAreGone(t *testing.T) {
 
 	given := volume.DeepCopy()
 	given.Spec.ClaimRef.UID = "another"
-	q.showVolume(ctx, given)
+	q.chargeVolume(ctx, given)
 	counts("given to the other claim", "10Gi")
 	foreign := volume.DeepCopy()
 	foreign.Name, foreign.Spec.ClaimRef.Namespace = "other", "platform"
-	q.showVolume(ctx, foreign)
+	q.chargeVolume(ctx, foreign)
 	counts("beside a volume of the platform", "10Gi")
 }

@@ -52,7 +52,7 @@ func (q *Quota) Start(ctx context.Context) error {
 	if !toolscache.WaitFor(ctx, "", append(known, volumes, synced)...) {
 		return nil
 	}
-	if err := q.showVolumes(ctx); err != nil {
+	if err := q.chargeVolumes(ctx); err != nil {
 		return err
 	}
 	close(q.counted)
@@ -84,7 +84,7 @@ func (q *Quota) countingHandler(ctx context.Context, k kind) toolscache.Resource
 		if o, tenant := ownedBy(obj); tenant != "" {
 			id := object{k.count, client.ObjectKeyFromObject(o)}
 			q.noteChange(tenant, q.ledger.observe(tenant, id, chargeOf(k, o, time.Now())))
-			q.showVolumeOf(ctx, o)
+			q.chargeVolumeOf(ctx, o)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -94,7 +94,7 @@ func (q *Quota) countingHandler(ctx context.Context, k kind) toolscache.Resource
 			if o, tenant := ownedBy(lastKnown(obj)); tenant != "" {
 				// The volume is charged for before the claim is removed, so
 				// that it counts throughout.
-				q.showVolumeOf(ctx, o)
+				q.chargeVolumeOf(ctx, o)
 				id := object{k.count, client.ObjectKeyFromObject(o)}
 				q.noteChange(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
 			}

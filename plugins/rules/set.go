@@ -34,8 +34,8 @@ func Check(rules []tenancyv1alpha1.QuotaRule, at *field.Path) field.ErrorList {
 	return wrong
 }
 
-// compile compiles the rules of a field, and returns an error for each rule that
-// does not compile. Such a rule rejects all objects of its kinds.
+// compile compiles the rules of a field, and returns an error for each rule
+// that does not compile. Such a rule rejects all objects of its kinds.
 func compile(rules []tenancyv1alpha1.QuotaRule, at *field.Path) (*set, field.ErrorList) {
 	s := &set{byKind: map[tenancyv1alpha1.QuotaKind][]*rule{}}
 	var wrong field.ErrorList

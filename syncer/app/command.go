@@ -15,8 +15,8 @@ import (
 type Extensions struct {
 	// Plugins are validators.
 	Plugins []plugins.Registration
-	// Kinds are built-in kinds of Kubernetes. Their names differ from those of the
-	// kinds that the project syncs.
+	// Kinds are built-in kinds of Kubernetes. Their names differ from those of
+	// the kinds that the project syncs.
 	Kinds []kinds.Flow
 }
 

@@ -13,13 +13,13 @@ import (
 const maxWeight, whole = 4, 12
 
 // model is a simple specification of the queue: plain maps, and loops over all
-// keys. It does not predict the next key, but reports whether a key was allowed:
+// keys. It does not predict the next key, but checks whether a key was allowed:
 //
 //  1. it was added, its delay has expired, and it has the highest of the
 //     priorities that it was added with;
 //  2. it is not in flight;
-//  3. its tenant is not paused and below its cap, and its class has a worker for
-//     it: slow tenants share theirs according to SlowWorkers;
+//  3. its tenant is not paused and below its cap, and its class has a free
+//     worker: slow tenants share theirs according to SlowWorkers;
 //  4. no key of the tenant at the same level was ready before it;
 //  5. its level is the tenant's highest, except for one turn in share;
 //  6. no other tenant of its class that could have been served all the time has

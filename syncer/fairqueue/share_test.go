@@ -101,8 +101,8 @@ func TestSharesOfCosts(t *testing.T) {
 
 // TestMakesUp has a worker keep the only key that a tenant of weight 3 may have
 // in flight, for several turns of a tenant of weight 6. The tenant is due every
-// two of these. It makes up for missed turns afterwards, except for no more than
-// it gets in a round: the rest is lost.
+// two of these. It makes up for missed turns afterwards, except for no more
+// than it gets in a round: the rest is lost.
 func TestMakesUp(t *testing.T) {
 	const rounds = 200
 	for kept, lost := range map[int]int{0: 0, 3: 0, 9: 0, 11: 1, 13: 2, 1_001: 496} {

@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// needed is a kind of which caches hold metadata alone.
+// needed is a kind of which caches only hold metadata.
 func needed(change ...func(*Down[*corev1.ConfigMap])) Down[*corev1.ConfigMap] {
 	k := Down[*corev1.ConfigMap]{
 		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
@@ -65,7 +65,7 @@ func TestByMetadata(t *testing.T) {
 	}
 }
 
-// large is an object whose metadata is as large as an apiserver takes it.
+// large returns an object with the largest metadata that an apiserver accepts.
 func large() *metav1.PartialObjectMetadata {
 	deleted := metav1.Unix(1, 0)
 	return &metav1.PartialObjectMetadata{

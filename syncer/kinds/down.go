@@ -15,8 +15,8 @@ type Down[T client.Object] struct {
 	// Object is an empty object, List an empty list.
 	Object T
 	List   client.ObjectList
-	// Summary says in a few words how objects of the kind are synced. It becomes
-	// the kind's row in README.md.
+	// Summary says in a few words how objects of the kind are synced. It
+	// becomes the kind's row in README.md.
 	Summary string
 	// ClusterScoped is set for a kind without namespaces.
 	ClusterScoped bool

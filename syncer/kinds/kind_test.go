@@ -16,7 +16,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// plain is a kind of which only what has to be set is.
+// plain is a kind with only the required fields.
 var plain = Down[*corev1.Pod]{
 	Name:   "Pod",
 	Object: &corev1.Pod{},
@@ -27,10 +27,10 @@ var plain = Down[*corev1.Pod]{
 	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
 }
 
-// shown is a kind that flows up.
+// shown is a kind that is synced up.
 var shown = Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}, List: &corev1.EventList{}}
 
-// rich is a kind of which everything is set.
+// rich is a kind with all fields.
 func rich() Down[*corev1.Pod] {
 	k := plain
 	k.OnDemand = true
@@ -68,7 +68,7 @@ func rich() Down[*corev1.Pod] {
 	return k
 }
 
-// typed is a kind of the scheme without its type.
+// typed returns a kind of the scheme without its type.
 func typed(of Flow) *Kind {
 	k := of.Erase()
 	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
@@ -181,7 +181,8 @@ func TestMirrorErasure(t *testing.T) {
 	}
 }
 
-// TestNothingIsANilInterface: a nil pointer of a kind's own type is not taken for an object.
+// TestNothingIsANilInterface checks that a nil pointer of a kind's own type
+// becomes a nil interface.
 func TestNothingIsANilInterface(t *testing.T) {
 	why := errors.New("no")
 	failing := plain
@@ -242,7 +243,7 @@ func TestUpErasure(t *testing.T) {
 	}
 }
 
-// TestUpAndBack: what tenants share, choose from, or may change.
+// TestUpAndBack checks kinds that tenants share, choose from, or may change.
 func TestUpAndBack(t *testing.T) {
 	volume := Up[*corev1.PersistentVolume]{
 		Name: "PersistentVolume", Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},

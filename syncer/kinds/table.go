@@ -14,8 +14,8 @@ import (
 
 // Table returns the kinds of flows in their order, with the names that they
 // have in the scheme. All that is the same for every kind is derived from it:
-// scopes, roles, what the API accepts, what plugins count, and the tables of the
-// documents.
+// scopes, roles, what the API accepts, what plugins count, and the tables of
+// the documents.
 func Table(flows []Flow, scheme *runtime.Scheme) ([]*Kind, error) {
 	table := make([]*Kind, 0, len(flows))
 	names := sets.New[string]()
@@ -41,8 +41,8 @@ func (k *Kind) GroupResource() schema.GroupResource {
 	return plural.GroupResource()
 }
 
-// Modes returns the modes that spec.sync.kinds accepts for the kind, the default
-// first; none for a kind that is always synced.
+// Modes returns the modes that spec.sync.kinds accepts for the kind, the
+// default first; none for a kind that is always synced.
 func (k *Kind) Modes() []tenancyv1alpha1.SyncMode {
 	var modes []tenancyv1alpha1.SyncMode
 	switch {

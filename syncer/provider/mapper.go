@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// staticMapper maps the built-in kinds without asking any server: a mapper that
-// discovers would hang with a tenant that hangs, and would keep the same table
-// for each. All kinds but the given ones have namespaces.
+// staticMapper maps the built-in kinds without discovery: a mapper with
+// discovery would hang with a tenant that hangs, and would keep the same table
+// for each tenant. All kinds except the given ones are namespaced.
 func staticMapper(scheme *runtime.Scheme, clusterScoped []schema.GroupKind) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	withoutNamespace := sets.New(clusterScoped...).Insert(
@@ -27,7 +27,8 @@ func staticMapper(scheme *runtime.Scheme, clusterScoped []schema.GroupKind) meta
 	return mapper
 }
 
-// mapper maps the built-in kinds, which all tenants have in common, and those that were learned for one.
+// mapper maps the built-in kinds, which all tenants share, and the kinds that
+// were learned for one tenant.
 type mapper struct {
 	builtin meta.RESTMapper
 
@@ -58,7 +59,7 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	return m.builtin.RESTMapping(gk, versions...)
 }
 
-// RESTMappings finds the resources of a kind.
+// RESTMapping returns the mapping of a kind.
 func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	if mapping, err := m.RESTMapping(gk, versions...); err == nil {
 		return []*meta.RESTMapping{mapping}, nil
@@ -66,27 +67,27 @@ func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 	return m.builtin.RESTMappings(gk, versions...)
 }
 
-// KindFor finds the kind of a built-in resource.
+// RESTMappings returns the mappings of a kind.
 func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return m.builtin.KindFor(resource)
 }
 
-// KindsFor finds the kinds of a built-in resource.
+// KindFor returns the kind of a built-in resource.
 func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	return m.builtin.KindsFor(resource)
 }
 
-// ResourceFor completes a built-in resource.
+// KindsFor returns the kinds of a built-in resource.
 func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	return m.builtin.ResourceFor(input)
 }
 
-// ResourcesFor completes a built-in resource.
+// ResourceFor returns the complete name of a built-in resource.
 func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	return m.builtin.ResourcesFor(input)
 }
 
-// ResourceSingularizer makes the singular of a built-in resource.
+// ResourcesFor returns the complete names of a built-in resource.
 func (m *mapper) ResourceSingularizer(resource string) (string, error) {
 	return m.builtin.ResourceSingularizer(resource)
 }

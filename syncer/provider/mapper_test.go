@@ -36,7 +36,8 @@ func builtinMapper(t *testing.T) meta.RESTMapper {
 	return staticMapper(scheme, clusterScoped)
 }
 
-// TestBuiltinKinds: the paths that the API documents (Kubernetes API reference), of the kinds whose plural or scope is not plain.
+// TestBuiltinKinds checks the paths of kinds with an irregular plural or scope,
+// as documented in the Kubernetes API reference.
 func TestBuiltinKinds(t *testing.T) {
 	mapper := builtinMapper(t)
 	for _, tc := range []struct {

@@ -12,12 +12,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// kubelet is the source of events whose host is the node of a pod, which the tenant may know. Of others it is the machine of a
-// component of the super cluster.
+// kubelet is the source of events whose host is the node of a pod, which the
+// tenant may know. Events of other sources have the host of a component of the
+// super cluster.
 const kubelet = "kubelet"
 
-// Event is shown to the tenant if it is about a copy of one of its objects, as if it were about the object itself. It expires
-// in the tenant by itself.
+// Event is synced up if it is about a copy, as an event about the tenant's
+// object. It expires in the tenant by itself.
 func Event() kinds.Flow {
 	return kinds.Up[*corev1.Event]{
 		Name:     "Event",
@@ -40,8 +41,8 @@ func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	kind := about.GroupVersionKind().GroupKind()
 	obj := v.Lookup(kind, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, about.UID)
 	if obj == nil || obj.GetNamespace() != v.Namespace {
-		// It is about an object of the super cluster's own, or one that is gone; or it does not lie in the namespace of what it
-		// is about, where the apiserver wants it.
+		// It is about an object of the super cluster itself, or a deleted one,
+		// or is not in the namespace of its object, as the apiserver requires.
 		return nil
 	}
 	message := super.Message
@@ -57,9 +58,9 @@ func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	event.InvolvedObject.Name = obj.GetName()
 	event.InvolvedObject.UID = obj.GetUID()
 	event.InvolvedObject.ResourceVersion = ""
-	// A second object could be anything of the super cluster.
+	// A related object could be any object of the super cluster.
 	event.Related = nil
-	// The instance is the host of a component of the super cluster, or one of its pods.
+	// The instance is the host or a pod of a component of the super cluster.
 	event.ReportingInstance = event.ReportingController
 	if event.Source.Component != kubelet {
 		event.Source.Host = ""

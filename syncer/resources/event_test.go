@@ -11,7 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// superEvent is an event about the copy of the pod default/web.
+// superEvent returns an event about the copy of the pod default/web.
 func superEvent() *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{
@@ -66,7 +66,8 @@ func TestEventComesUp(t *testing.T) {
 	}
 }
 
-// TestEventOfAComponent: where a component of the super cluster runs is not told.
+// TestEventOfAComponent checks that the host of a component of the super
+// cluster is not synced up.
 func TestEventOfAComponent(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	super := superEvent()
@@ -79,7 +80,8 @@ func TestEventOfAComponent(t *testing.T) {
 	}
 }
 
-// TestEventAboutARenamedObject: the tenant's name counts, where it differs from the copy's.
+// TestEventAboutARenamedObject checks that the event has the tenant's name of
+// the object.
 func TestEventAboutARenamedObject(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	super := superEvent()
@@ -113,7 +115,8 @@ func TestEventOfNoConcern(t *testing.T) {
 	}
 }
 
-// TestEventMerge: an event that comes again counts up, and stays the tenant's object that it is.
+// TestEventMerge checks that a recurring event updates the count of the
+// tenant's event, and keeps its metadata.
 func TestEventMerge(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	tenant := &corev1.Event{
@@ -132,8 +135,8 @@ func TestEventMerge(t *testing.T) {
 	}
 }
 
-// TestEventAboutTokens: kubelets' errors about the Secret with the tokens of a
-// pod are dropped, and all others are shown.
+// TestEventAboutTokens checks that kubelets' errors about the Secret with the
+// tokens of a pod are dropped, and all others are synced up.
 func TestEventAboutTokens(t *testing.T) {
 	k := kindOf[kinds.Up[*corev1.Event]](t, Event())
 	const (

@@ -1,4 +1,5 @@
-// Package resources says for each kind which way it flows and what changes on the way: one value a file, of pure functions.
+// Package resources declares each kind that is synced: its direction and its
+// translation, in one file of pure functions for each kind.
 package resources
 
 import (
@@ -7,8 +8,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// All is every kind that the syncer carries. What is asked of the nodes that tenants are shown goes to the agent; pods are the
-// addresses of the super cluster's pods.
+// All returns all kinds that the syncer syncs. The agent serves the kubelet API
+// of virtual nodes; pods are the address ranges of the super cluster's pods.
 func All(agent Agent, pods PodRanges) []kinds.Flow {
 	return []kinds.Flow{
 		Namespace(),
@@ -38,18 +39,21 @@ func All(agent Agent, pods PodRanges) []kinds.Flow {
 	}
 }
 
-// Keys of the network that a pod or a service belongs to, and the network of those that name none.
+// networkLabel is the label for the network of a pod or service, and
+// defaultNetwork its default.
 const (
 	networkLabel   = "arktos.futurewei.com/network"
 	defaultNetwork = "default"
 )
 
-// networkLabels are the labels that a copy starts with: the tenant's own network, if it names one, overrides the default.
+// networkLabels returns the initial labels of a copy: a network that the tenant
+// sets overrides the default.
 func networkLabels() map[string]string {
 	return map[string]string{networkLabel: defaultNetwork}
 }
 
-// semanticEqual compares values as the API means them: an empty map equals none.
+// semanticEqual compares values semantically, as the API does: an empty map
+// equals nil.
 func semanticEqual(a, b any) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// TestKindsAreComplete: what the engine relies on without asking.
+// TestKindsAreComplete checks what the engine relies on.
 func TestKindsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range All(Agent{}, nil) {
@@ -53,8 +53,10 @@ func TestKindsAreComplete(t *testing.T) {
 	}
 }
 
-// TestKindsLeaveSharedObjectsAlone: objects come out of caches that all workers share. No function changes one, and none lets
-// what it returns or writes share memory with one, for the client writes the server's answer into that.
+// TestKindsLeaveSharedObjectsAlone checks that no function changes its
+// arguments, which come from caches that all workers share, and that no result
+// shares memory with them, since the client decodes the server's answer into
+// it.
 func TestKindsLeaveSharedObjectsAlone(t *testing.T) {
 	for _, flow := range All(Agent{}, nil) {
 		k := flow.Erase()
@@ -82,7 +84,8 @@ func synced() map[string]func(client.Object) {
 	}
 }
 
-// everyPodField makes of a filled pod one that goes down, and in which every field is one that is translated.
+// everyPodField changes a filled pod so that it is synced down, with all fields
+// that are translated.
 func everyPodField(pod *corev1.Pod) {
 	pod.Spec.NodeName = ""
 	for c := range containersOf(&pod.Spec) {

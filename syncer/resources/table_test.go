@@ -28,7 +28,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// takesNamespace reports whether client-go's client of a type takes a namespace.
+// takesNamespace reports whether client-go's client of a type takes a
+// namespace.
 func takesNamespace(object reflect.Type) (namespaced, found bool) {
 	for group := range reflect.TypeFor[kubernetes.Interface]().Methods() {
 		if group.Type.NumIn() != 0 || group.Type.NumOut() != 1 || group.Type.Out(0).Kind() != reflect.Interface {
