@@ -15,7 +15,7 @@ func TestLimit(t *testing.T) {
 	first()
 	again, ok := l.take("red")
 	if !ok {
-		t.Fatal("what was given back is gone")
+		t.Fatal("a released slot is gone")
 	}
 	again()
 }

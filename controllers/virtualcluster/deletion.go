@@ -104,7 +104,7 @@ func (r *Reconciler) removeTenantNamespaces(ctx context.Context, vc *tenancyv1al
 }
 
 // removeTenantNamespace deletes a namespace of the tenant, and its pods before it: a namespace that still has pods when the
-// super cluster begins to empty it is left alone for half their grace period before it is looked at again. Pods that are being deleted
+// super cluster begins to empty it is left alone for half their grace period before it is reconciled again. Pods that are being deleted
 // with a longer grace period get this one.
 func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev1.Namespace) error {
 	err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace.Name), client.GracePeriodSeconds(podGracePeriodSeconds))

@@ -19,7 +19,7 @@ const (
 	maxCostOfAll = 5_000_000
 	// maxLoops is how many loops one expression may have. The type checker's work can double with each.
 	maxLoops = 8
-	// stepsBetweenLooks is after how many rounds of a loop the context is looked at.
+	// stepsBetweenLooks is the number of rounds of a loop between checks of the context.
 	stepsBetweenLooks = 100
 )
 

@@ -212,11 +212,11 @@ func TestWhatIsAssumedIsReviewed(t *testing.T) {
 	made(t, q, "2", unseen)
 	cache.OnAdd(seen.Object, false)
 	if due := q.ledger.due(time.Now()); len(due) != 0 {
-		t.Errorf("at once, %v are looked at", due)
+		t.Errorf("at once, %v are reviewed", due)
 	}
 	due := q.ledger.due(time.Now().Add(lag))[red.Key]
 	if len(due) != 1 || due[0].key.Name != "unseen" {
-		t.Errorf("after a while, %v are looked at", due)
+		t.Errorf("after a while, %v are reviewed", due)
 	}
 }
 

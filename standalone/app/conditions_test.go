@@ -20,7 +20,7 @@ func TestIsServed(t *testing.T) {
 	}{
 		"ready":                   {pool, ready(metav1.ConditionTrue), true},
 		"not ready":               {pool, ready(metav1.ConditionFalse), false},
-		"not looked at yet":       {pool, nil, false},
+		"not observed yet":        {pool, nil, false},
 		"ready with other ranges": {[]string{"10.96.0.0/16"}, ready(metav1.ConditionTrue), false},
 		"ready with one more":     {append(pool, "fd00::/112"), ready(metav1.ConditionTrue), false},
 	} {

@@ -118,7 +118,7 @@ func (s *standalone) hostOptions() hosted.Options {
 	return options
 }
 
-// stop ends everything, the host last: the others still have leases to give back.
+// stop ends everything, the host last: the others still have leases to release.
 func (s *standalone) stop(crew *crew, host *hosted.Host) error {
 	ctx, cancel := context.WithTimeout(context.Background(), crewPatience)
 	defer cancel()

@@ -66,7 +66,7 @@ func TestBudget(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		defer end()
 		if _, err := greedy.acquire(ended, planeBudget); err != nil {
-			t.Errorf("the budget is not given back: %v", err)
+			t.Errorf("the budget is not released: %v", err)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestATurnEndsByItself(t *testing.T) {
 		if waited := time.Since(begin); waited != turnTimeout {
 			t.Errorf("waited %s, want %s", waited, turnTimeout)
 		}
-		end() // of a turn that has ended: there is none to give back
+		end() // of a turn that has ended: there is none to release
 		again()
 		if all.free != 1 {
 			t.Errorf("%d turns are free, want 1", all.free)

@@ -27,7 +27,7 @@ const (
 	// firstBackoff and lastBackoff bound the time before a control plane that ended by itself is started again.
 	firstBackoff = time.Second
 	lastBackoff  = 5 * time.Minute
-	// recheck is how often a control plane that runs is looked at.
+	// recheck is the interval of checking a running control plane.
 	recheck = time.Hour
 
 	day = 24 * time.Hour

@@ -61,7 +61,7 @@ func TestByMetadata(t *testing.T) {
 		})
 	}
 	if up := typed(shown); up.ByMetadata() {
-		t.Error("a kind that flows up is held by metadata")
+		t.Error("a kind that is synced up is cached by metadata")
 	}
 }
 

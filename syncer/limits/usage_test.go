@@ -102,7 +102,7 @@ func TestReservationsAreGivenBack(t *testing.T) {
 	}
 	u.release("blue", keyOf(one))
 	if got := try(two); got != "" {
-		t.Errorf("after the first was given back, the second is rejected for %s", got)
+		t.Errorf("after the first was released, the second is rejected for %s", got)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestServeWaitsForWhatIsInFlight(t *testing.T) {
 				t.Fatalf("it does not wait for %s", what)
 			}
 			if _, ok := cluster.Hold(); ok {
-				t.Error("something can begin for a tenant that is being let go of")
+				t.Error("work can begin for a tenant that is being disengaged")
 			}
 			finish()
 		}
@@ -98,10 +98,10 @@ func TestServeWaitsForWhatIsInFlight(t *testing.T) {
 			t.Error(err)
 		}
 		if blueCtx.Err() != nil || p.engaged(blue) == nil || p.engaged(red) != nil {
-			t.Error("another tenant was let go of")
+			t.Error("another tenant was disengaged")
 		}
 		if len(p.shared) == 0 {
-			t.Error("the VirtualClusters are not looked at again")
+			t.Error("the VirtualClusters are not requeued")
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 func BenchmarkPod(b *testing.B) {
 	k, ok := Pod().(kinds.Down[*corev1.Pod])
 	if !ok {
-		b.Fatal("pods do not flow down")
+		b.Fatal("pods are not synced down")
 	}
 	tenant := ordinaryPod()
 	desired, err := k.Desired(view, tenant)

@@ -106,6 +106,6 @@ func TestEndpointsTakeOver(t *testing.T) {
 		t.Error("an object of another owner is taken over")
 	}
 	if !k.Selector.Matches(labels.Set(super.Labels)) {
-		t.Error("what is taken over is not looked at afterwards")
+		t.Error("an object that was taken over is not selected")
 	}
 }

@@ -120,7 +120,7 @@ var _ = Describe("A tenant's DNS", func() {
 		Consistently(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(beNotFound)
 		annotate(ctx, blue, "")
 		lookAt(ctx, blue)
-		Eventually(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(Succeed(), "and had been looked at as quickly before")
+		Eventually(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(Succeed(), "and had been reconciled as quickly before")
 	})
 })
 

@@ -34,7 +34,7 @@ const (
 	egressNamespace = "egress"
 	// outsideNetwork is what the admin of the suite's super cluster allows, so that names are resolved. Nothing is there.
 	outsideNetwork = "198.51.100.0/24"
-	// notAllowed is what a tenant is told of a connection that is refused.
+	// notAllowed is the message for a tenant whose connection is rejected.
 	notAllowed = "not allowed: a hosted control plane connects to"
 )
 

@@ -105,7 +105,7 @@ type CustomResourceSync struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Resource string `json:"resource"`
-	// direction is which way the objects flow. A resource without namespaces can only flow up.
+	// direction is the direction of syncing. A cluster-scoped resource can only be synced up.
 	// +required
 	Direction SyncDirection `json:"direction"`
 }
