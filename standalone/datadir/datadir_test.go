@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -80,6 +81,100 @@ func TestStateOutlivesTheProcess(t *testing.T) {
 	}
 	if port := open(t, dir).Port(); port != 4711 {
 		t.Errorf("port %d, want 4711", port)
+	}
+}
+
+// TestOpenLetsGo: a directory that was refused is free for whoever repairs it.
+func TestOpenLetsGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	state("damaged")(t, dir)
+	if _, err := Open(dir, ours); err == nil {
+		t.Fatal("it was opened")
+	}
+	state(`{"layout":1,"port":7}`)(t, dir)
+	if port := open(t, dir).Port(); port != 7 {
+		t.Errorf("port %d, want 7", port)
+	}
+}
+
+// TestHolder: the process that has a directory is named if it is known.
+func TestHolder(t *testing.T) {
+	for content, want := range map[string]string{
+		"4711\n": " (pid 4711)", "": "", "somebody\n": "", strings.Repeat("1", 2*maxPID): "",
+	} {
+		if got := holder(strings.NewReader(content)); got != want {
+			t.Errorf("%q names %q, want %q", content, got, want)
+		}
+	}
+}
+
+// TestOneOpens: of many that open a directory at once, one does, and the others
+// say that it is in use.
+func TestOneOpens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	mkdir(t, dir)
+	dirs, errs := make([]*Dir, 16), make([]error, 16)
+	var all sync.WaitGroup
+	for i := range dirs {
+		all.Go(func() { dirs[i], errs[i] = Open(dir, ours) })
+	}
+	all.Wait()
+	opened := 0
+	for i, d := range dirs {
+		switch {
+		case errs[i] == nil:
+			opened++
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		case !strings.Contains(errs[i].Error(), "is in use by another vc-standalone"):
+			t.Error(errs[i])
+		}
+	}
+	if opened != 1 {
+		t.Errorf("%d opened it", opened)
+	}
+	if err := open(t, dir).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWriteFile: a file has its old content or its new one, and an error names
+// it.
+func TestWriteFile(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	for _, content := range []string{"long content", "new"} {
+		if err := d.WriteFile("file", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(d.File("file")); err != nil || string(got) != content {
+			t.Errorf("it has %q (%v), want %q", got, err, content)
+		}
+	}
+	mkdir(t, d.File("taken"))
+	mkdir(t, d.File("stuck.next"))
+	for _, name := range []string{"taken", "stuck", "none/file"} {
+		if err := d.WriteFile(name, nil); err == nil || !strings.Contains(err.Error(), "write "+d.File(name)) {
+			t.Errorf("%s: got %v, want an error that names it", name, err)
+		}
+	}
+}
+
+// TestRememberPort: a port that is known costs no write, and one that cannot be
+// written is an error.
+func TestRememberPort(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	if err := d.RememberPort(7); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(d.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RememberPort(7); err != nil {
+		t.Errorf("a port that is known: %v", err)
+	}
+	if err := d.RememberPort(8); err == nil {
+		t.Error("a port that was not written is no error")
 	}
 }
 

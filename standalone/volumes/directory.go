@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,21 +27,30 @@ func (d Directory) make() error {
 
 // add ensures the directory of a volume, and keeps its contents.
 func (d Directory) add(volume string) error {
-	path := filepath.Join(d.Here, volume)
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	err := d.within(func(root *os.Root) error {
+		// The containers' user is not known here. Only containers of the claim can reach the directory.
+		return errors.Join(root.MkdirAll(volume, 0o700), root.Chmod(volume, 0o777))
+	})
+	if err != nil {
 		return fmt.Errorf("make the directory of a volume: %w", err)
-	}
-	// The containers' user is not known here. Only containers of the claim can reach the directory.
-	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // see above
-		return fmt.Errorf("open the directory of a volume: %w", err)
 	}
 	return nil
 }
 
 // remove removes the directory of a volume, with what is in it.
 func (d Directory) remove(volume string) error {
-	if err := os.RemoveAll(filepath.Join(d.Here, volume)); err != nil {
+	if err := d.within(func(root *os.Root) error { return root.RemoveAll(volume) }); err != nil {
 		return fmt.Errorf("remove the directory of a volume: %w", err)
 	}
 	return nil
+}
+
+// within calls f with the directory of all volumes, which no name and no
+// symbolic link leads out of.
+func (d Directory) within(f func(*os.Root) error) error {
+	root, err := os.OpenRoot(d.Here)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(root), root.Close())
 }

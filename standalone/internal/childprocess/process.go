@@ -67,11 +67,16 @@ func Start(ctx context.Context, args ...string) (*Process, error) {
 func (p *Process) follow(stdout io.Reader) {
 	defer close(p.done)
 	ready := sync.OnceFunc(func() { close(p.ready) })
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+	for lines := bufio.NewReader(stdout); ; {
+		line, err := lines.ReadString('\n') // of any length: a process whose output is not read does not end
+		if err != nil && line == "" {
+			break
+		}
+		line = strings.TrimSuffix(line, "\n")
 		p.mu.Lock()
-		p.out = append(p.out, lines.Text())
+		p.out = append(p.out, line)
 		p.mu.Unlock()
-		if strings.HasPrefix(lines.Text(), "ready") {
+		if strings.HasPrefix(line, "ready") {
 			ready()
 		}
 	}

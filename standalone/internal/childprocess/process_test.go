@@ -2,6 +2,7 @@ package childprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -31,6 +32,10 @@ func child() {
 		fmt.Println("starting")
 		fmt.Fprintln(os.Stderr, "no port is free")
 		os.Exit(3)
+	case "chat":
+		fmt.Println(strings.Repeat("long", 1<<18))
+		fmt.Print("ready, without an end of line")
+		os.Exit(0)
 	default:
 		os.Exit(99)
 	}
@@ -93,5 +98,42 @@ func TestWaitingEnds(t *testing.T) {
 	}
 	if _, err := p.Stop(t.Context(), syscall.SIGKILL); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLongLines: output that is longer than any buffer does not stop the child.
+func TestLongLines(t *testing.T) {
+	p := start(t, "chat")
+	if code, err := p.AwaitEnd(t.Context()); err != nil || code != 0 {
+		t.Errorf("code %d (%v)", code, err)
+	}
+	if err := p.AwaitReady(t.Context()); err != nil && !strings.Contains(err.Error(), "ended with code 0") {
+		t.Error(err)
+	}
+	if first, last, _ := strings.Cut(p.Output(), "\n"); len(first) != 4<<18 || last != "ready, without an end of line" {
+		t.Errorf("it said %d bytes in its first line, and then %q", len(first), last)
+	}
+}
+
+// TestEndOfContext: a child whose context ends is killed, and one whose context
+// has ended is not started.
+func TestEndOfContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := Start(ctx, "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, expire := context.WithTimeoutCause(t.Context(), time.Nanosecond, errors.New("no time"))
+	defer expire()
+	<-waiting.Done()
+	if err := p.AwaitReady(waiting); err != nil && !strings.Contains(err.Error(), "is not ready: no time") {
+		t.Errorf("got %v", err)
+	}
+	cancel()
+	if code, err := p.AwaitEnd(t.Context()); err != nil || code != -1 {
+		t.Errorf("it ended with code %d (%v), want that of a signal", code, err)
+	}
+	if _, err := Start(ctx, "serve"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context has ended", err)
 	}
 }

@@ -67,6 +67,11 @@ func (n *Node) Run(ctx context.Context, cluster Cluster) error {
 	if err != nil {
 		return err
 	}
+	return n.keep(ctx, settings)
+}
+
+// keep boots the node whenever it has ended, until ctx ends.
+func (n *Node) keep(ctx context.Context, settings *inside.Settings) error {
 	for ctx.Err() == nil {
 		started := time.Now()
 		err := n.boot(ctx, settings)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -16,17 +17,22 @@ import (
 func main() {
 	run := flag.Bool("run", false, "also fail if this machine cannot run a real node")
 	flag.Parse()
-	building, running := requirements.ForBuilding(), requirements.ForRunning()
-	if *run {
+	os.Exit(report(os.Stderr, requirements.ForBuilding(), requirements.ForRunning(), *run))
+}
+
+// report writes what is missing, and returns the exit code.
+func report(out io.Writer, building, running error, run bool) int {
+	if run {
 		building, running = errors.Join(building, running), nil
 	}
 	if running != nil {
-		fmt.Fprintf(os.Stderr, "Required before the real node can run here:\n%s\n", indent(running))
+		_, _ = fmt.Fprintf(out, "Required before the real node can run here:\n%s\n", indent(running))
 	}
 	if building != nil {
-		fmt.Fprintf(os.Stderr, "This machine lacks what a real node needs:\n%s\n", indent(building))
-		os.Exit(1)
+		_, _ = fmt.Fprintf(out, "This machine lacks what a real node needs:\n%s\n", indent(building))
+		return 1
 	}
+	return 0
 }
 
 func indent(err error) string { return "  " + strings.ReplaceAll(err.Error(), "\n", "\n  ") }
