@@ -36,7 +36,7 @@ type Server struct {
 // Serve starts a server for the time of a test. Answers to the same request are
 // given in turn, and the last one from then on; other requests are answered with
 // 404.
-func Serve(t testing.TB, answers map[string][]Answer) (*Server, *rest.Config) {
+func Serve(t *testing.T, answers map[string][]Answer) (*Server, *rest.Config) {
 	t.Helper()
 	s := &Server{answers: answers, bodies: map[string]string{}}
 	server := httptest.NewServer(s)
@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(answer.Status)
 	}
 	if answer.Object != nil {
-		_ = json.NewEncoder(w).Encode(answer.Object) // a client that has gone needs no answer
+		_ = json.NewEncoder(w).Encode(answer.Object) //nolint:errchkjson // the test that sent it sees no answer
 	}
 }
 
