@@ -112,7 +112,7 @@ func TestAgentCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.agentCertificate()
-	contains(t, err, "make the directory of vn-agent")
+	contains(t, err, "the directory of vn-agent")
 }
 
 // TestEgressPolicy: tenants' apiservers are kept from the super cluster's own
@@ -137,9 +137,9 @@ func TestEgressPolicy(t *testing.T) {
 		}
 	}
 	_, err = s.egressPolicy(t.Context(), super, "")
-	contains(t, err, "register the metrics")
+	contains(t, err, "duplicate metrics")
 	_, err = s.egressPolicy(t.Context(), notCalled, "")
-	contains(t, err, "make a client for pods and nodes")
+	contains(t, err, "a client for pods and nodes")
 	s.opts.TenantEgress = []string{"here"}
 	_, err = s.egressPolicy(t.Context(), super, "")
 	contains(t, err, "--tenant-egress-cidr: ")

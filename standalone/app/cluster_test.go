@@ -74,7 +74,7 @@ func TestInstallCRDs(t *testing.T) {
 			}
 		})
 	}
-	contains(t, installCRDs(t.Context(), notCalled), "make a client for CRDs")
+	contains(t, installCRDs(t.Context(), notCalled), "a client for CRDs")
 	ctx, cancel := context.WithCancel(t.Context())
 	_, super := apitest.Serve(t, answers{"PATCH " + one: is, "GET " + one: {{Object: pending, Do: cancel}}})
 	contains(t, installCRDs(ctx, super), "context canceled")
@@ -121,7 +121,7 @@ func TestServeTenantAddresses(t *testing.T) {
 			}
 		})
 	}
-	contains(t, serveTenantAddresses(t.Context(), notCalled), "make a client for Service addresses")
+	contains(t, serveTenantAddresses(t.Context(), notCalled), "a client for Service addresses")
 }
 
 // TestAddTenants: both are created and awaited, their kubeconfigs are written

@@ -170,7 +170,7 @@ func TestDemoIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	contains(t, runDemo(t.Context(), &bytes.Buffer{}), "make a directory for the demo: ")
+	contains(t, runDemo(t.Context(), &bytes.Buffer{}), filepath.Join("none", "vc-demo-"))
 }
 
 // TestLogs: what any library writes to the process' logs or to standard error

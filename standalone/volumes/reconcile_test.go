@@ -75,9 +75,9 @@ func TestClaims(t *testing.T) {
 			event:  "Warning ProvisioningFailed a claim with a selector",
 		},
 		"a volume that exists":       {change: same, funcs: failing(apierrors.NewAlreadyExists(volumesOf, "pvc-1"))},
-		"a volume that is refused":   {change: same, funcs: failing(errRefused), err: "make the volume of claim ns/data: refused"},
-		"a file for a directory":     {change: same, prepare: fileAt("pvc-1"), err: "make the directory of a volume"},
-		"no directory of all":        {change: same, prepare: func(_ *testing.T, d Directory) { _ = os.RemoveAll(d.Here) }, err: "make the directory of a volume"},
+		"a volume that is refused":   {change: same, funcs: failing(errRefused), err: "claim ns/data: refused"},
+		"a file for a directory":     {change: same, prepare: fileAt("pvc-1"), err: "the directory of a volume"},
+		"no directory of all":        {change: same, prepare: func(_ *testing.T, d Directory) { _ = os.RemoveAll(d.Here) }, err: "the directory of a volume"},
 		"a name that leads upwards":  {change: func(p *corev1.PersistentVolumeClaim) { p.UID = "/../../outside" }, err: "escapes"},
 		"a link that leads outwards": {change: same, prepare: linkAt("pvc-1"), err: "escapes"},
 	} {
@@ -188,9 +188,9 @@ func TestReleased(t *testing.T) {
 		"one that is elsewhere":    {change: func(v *corev1.PersistentVolume) { v.Spec.Local.Path = "/var/lib/volumes" }},
 		"one that is no directory": {change: func(v *corev1.PersistentVolume) { v.Spec.Local = nil }},
 		"one that is gone":         {funcs: failing(apierrors.NewNotFound(volumesOf, "pvc-1")), removed: true},
-		"one that is another now":  {funcs: failing(conflict), removed: true, err: "delete the volume pvc-1"},
+		"one that is another now":  {funcs: failing(conflict), removed: true, err: "volume pvc-1"},
 		"data that cannot be removed": {
-			prepare: func(_ *testing.T, d Directory) { _ = os.RemoveAll(d.Here) }, removed: true, err: "remove the directory of a volume",
+			prepare: func(_ *testing.T, d Directory) { _ = os.RemoveAll(d.Here) }, removed: true, err: "the directory of a volume",
 		},
 		"a name that leads upwards": {
 			change: func(v *corev1.PersistentVolume) { v.Name, v.Spec.Local.Path = "../outside", "/var/lib/outside" }, err: "escapes",
@@ -248,9 +248,9 @@ func TestRunNeeds(t *testing.T) {
 		dir    string
 		want   string
 	}{
-		"no cluster":             {&rest.Config{Host: "not a URL"}, t.TempDir(), "set up the provisioner of volumes"},
-		"a class that is denied": {answering(t, http.StatusForbidden), t.TempDir(), "offer the StorageClass local"},
-		"a file for a directory": {answering(t, http.StatusOK), file, "make the directory of volumes"},
+		"no cluster":             {&rest.Config{Host: "not a URL"}, t.TempDir(), "not a URL"},
+		"a class that is denied": {answering(t, http.StatusForbidden), t.TempDir(), "StorageClass local"},
+		"a file for a directory": {answering(t, http.StatusOK), file, "the directory of volumes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Run(t.Context(), c.config, Directory{Here: c.dir}, logr.Discard())

@@ -35,7 +35,7 @@ type Server struct {
 
 // Serve starts a server for the time of a test. Answers to the same request are
 // given in turn, and the last one from then on; other requests are answered with
-// 404.
+// 404. Nothing changes for those who watch.
 func Serve(t *testing.T, answers map[string][]Answer) (*Server, *rest.Config) {
 	t.Helper()
 	s := &Server{answers: answers, bodies: map[string]string{}}
@@ -46,6 +46,16 @@ func Serve(t *testing.T, answers map[string][]Answer) (*Server, *rest.Config) {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch query := r.URL.Query(); {
+	case query.Has("sendInitialEvents"):
+		w.WriteHeader(http.StatusUnprocessableEntity) // the client lists, and then watches
+		return
+	case query.Has("watch"):
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return
+	}
 	body, _ := io.ReadAll(r.Body) // of a client of this process
 	answer := s.next(r.Method+" "+r.URL.Path, string(body))
 	if answer.Do != nil {

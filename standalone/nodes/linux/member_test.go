@@ -58,8 +58,8 @@ func TestAwaitReady(t *testing.T) {
 		return apitest.Answer{Object: node}
 	}
 	notFound, notReady := apitest.Answer{Status: http.StatusNotFound}, apitest.Answer{Object: &corev1.Node{}}
-	ctx, cancel := context.WithCancel(t.Context())
-	canceled := apitest.Answer{Status: http.StatusNotFound, Do: cancel}
+	var stop context.CancelFunc
+	canceled := apitest.Answer{Status: http.StatusNotFound, Do: func() { stop() }}
 	for name, c := range map[string]struct {
 		answers []apitest.Answer
 		gets    int
@@ -71,12 +71,15 @@ func TestAwaitReady(t *testing.T) {
 		"told to stop":                {[]apitest.Answer{notFound, canceled}, 2, "wait for node worker: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var ctx context.Context
+			ctx, stop = context.WithCancel(t.Context())
+			defer stop()
 			server, config := apitest.Serve(t, map[string][]apitest.Answer{"GET " + worker: c.answers})
 			err := AwaitReady(ctx, config, time.Now().Add(-time.Minute))
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if gets := len(server.Requests(http.MethodGet)); ctx.Err() == nil && gets != c.gets {
+			if gets := len(server.Requests(http.MethodGet)); gets != c.gets {
 				t.Errorf("%d requests, want %d", gets, c.gets)
 			}
 		})
@@ -86,11 +89,11 @@ func TestAwaitReady(t *testing.T) {
 // TestForget: a node that is gone already is no error.
 func TestForget(t *testing.T) {
 	for status, want := range map[int]string{
-		http.StatusOK: "", http.StatusNotFound: "", http.StatusForbidden: "remove node worker: ",
+		http.StatusOK: "", http.StatusNotFound: "", http.StatusForbidden: "node worker: ",
 	} {
 		server, config := apitest.Serve(t, map[string][]apitest.Answer{"DELETE " + worker: {{Status: status, Object: &metav1.Status{}}}})
 		err := Forget(t.Context(), config)
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("answered with %d: got %v, want %q", status, err, want)
 		}
 		if got := server.Requests(http.MethodDelete); len(got) != 1 {
@@ -117,7 +120,7 @@ func TestAllow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, config := apitest.Serve(t, c.answers)
 			err := Allow(t.Context(), config)
-			if (err != nil) != c.fails || err != nil && !strings.HasPrefix(err.Error(), "allow the node to read NetworkPolicies: ") {
+			if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), "NetworkPolicies: ") {
 				t.Errorf("got %v", err)
 			}
 			if got := server.Requests(http.MethodPatch); !slices.Equal(got, c.want) {
@@ -136,7 +139,7 @@ func TestClusterThatIsNone(t *testing.T) {
 	for name, err := range map[string]error{
 		"await": AwaitReady(t.Context(), wrong, time.Now()), "forget": Forget(t.Context(), wrong), "allow": Allow(t.Context(), wrong),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "make a client") {
+		if err == nil || !strings.Contains(err.Error(), "not a URL") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
