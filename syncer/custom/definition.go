@@ -10,7 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,45 +19,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
-
-// errOtherDefinition is why a tenant's own definition cannot be used.
-var errOtherDefinition = errors.New("the tenant has a definition of its own, of another kind or scope, or with another status, than " +
-	"the super cluster's; it has to go, or to be like that")
-
-// define ensures that the tenant has the definition of the custom resource, and
-// returns what its kind depends on. The super cluster's definition decides,
-// since the copies are written by its paths.
-func (s *Syncer) define(ctx context.Context) (kinds.CustomResource, error) {
-	super, err := s.resources.definition(ctx, s.name())
-	if err != nil {
-		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
-	}
-	r, err := customResource(super, s.of)
-	if err != nil {
-		return r, err
-	}
-	if err := checkScope(r); err != nil {
-		return r, err
-	}
-	tenant, err := ensureDefinition(ctx, s.cluster.GetClient(), super, s.of.Version)
-	if err != nil {
-		return r, fmt.Errorf("the tenant's definition: %w", err)
-	}
-	switch own, err := customResource(tenant, s.of); {
-	case err != nil:
-		return r, fmt.Errorf("the tenant's own definition: %w", err)
-	case own != r:
-		return r, errOtherDefinition
-	}
-	scope := meta.RESTScopeRoot
-	if r.Namespaced {
-		scope = meta.RESTScopeNamespace
-	}
-	s.cluster.Learn(&meta.RESTMapping{
-		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(s.of.Resource), Scope: scope,
-	})
-	return r, nil
-}
 
 // customResource returns what a definition declares of a custom resource.
 func customResource(

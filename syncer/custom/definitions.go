@@ -9,12 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// definition returns a definition of the super cluster, at most half an
-// interval old.
-func (c *Resources) definition(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	return c.definitions.get(ctx, c.super.GetAPIReader(), name, c.opts.Interval/2)
-}
-
 // definitions are those of the super cluster. They are shared by all tenants,
 // so each is read only once in a while.
 type definitions struct {

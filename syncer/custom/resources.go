@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -98,6 +99,12 @@ func (c *Resources) kind(r kinds.CustomResource) *kinds.Kind {
 		k.Source = kinds.Everything
 	}
 	return k
+}
+
+// definition returns a definition of the super cluster, at most half an
+// interval old.
+func (c *Resources) definition(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	return c.definitions.get(ctx, c.super.GetAPIReader(), name, c.opts.Interval/2)
 }
 
 // acquire watches a custom resource in the super cluster until it is released

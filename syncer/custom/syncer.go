@@ -3,6 +3,7 @@ package custom
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -103,6 +104,45 @@ func (s *Syncer) reconcile(engaged context.Context) error {
 	}
 	s.synced = r
 	return nil
+}
+
+// errOtherDefinition is why a tenant's own definition cannot be used.
+var errOtherDefinition = errors.New("the tenant has a definition of its own, of another kind or scope, or with another status, than " +
+	"the super cluster's; it has to go, or to be like that")
+
+// define ensures that the tenant has the definition of the custom resource, and
+// returns what its kind depends on. The super cluster's definition decides,
+// since the copies are written by its paths.
+func (s *Syncer) define(ctx context.Context) (kinds.CustomResource, error) {
+	super, err := s.resources.definition(ctx, s.name())
+	if err != nil {
+		return kinds.CustomResource{}, fmt.Errorf("the super cluster's definition: %w", err)
+	}
+	r, err := customResource(super, s.of)
+	if err != nil {
+		return r, err
+	}
+	if err := checkScope(r); err != nil {
+		return r, err
+	}
+	tenant, err := ensureDefinition(ctx, s.cluster.GetClient(), super, s.of.Version)
+	if err != nil {
+		return r, fmt.Errorf("the tenant's definition: %w", err)
+	}
+	switch own, err := customResource(tenant, s.of); {
+	case err != nil:
+		return r, fmt.Errorf("the tenant's own definition: %w", err)
+	case own != r:
+		return r, errOtherDefinition
+	}
+	scope := meta.RESTScopeRoot
+	if r.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	s.cluster.Learn(&meta.RESTMapping{
+		GroupVersionKind: r.GVK, Resource: r.GVK.GroupVersion().WithResource(s.of.Resource), Scope: scope,
+	})
+	return r, nil
 }
 
 // watch watches the custom resource on both sides.

@@ -28,7 +28,11 @@ const RetryInDoubt = 5 * time.Second
 // Doubts distinguishes objects that a tenant has deleted from objects that only
 // seem to be missing.
 type Doubts struct {
-	*session.Session
+	*session.SuperCluster
+	*session.Tenant
+	*session.Kinds
+	*session.TenantObjects
+
 	// deleted are the tenant's objects whose deletion was observed.
 	deleted Deletions
 	// forced are those of them that were deleted without a grace period.
@@ -43,7 +47,10 @@ type Doubts struct {
 
 // NewDoubts returns the doubts about a tenant, before any observation.
 func NewDoubts(s *session.Session) *Doubts {
-	return &Doubts{Session: s, identities: NewVerifier(), absences: NewVerifier()}
+	return &Doubts{
+		SuperCluster: s.SuperCluster, Tenant: s.Tenant, Kinds: s.Kinds, TenantObjects: s.TenantObjects,
+		identities: NewVerifier(), absences: NewVerifier(),
+	}
 }
 
 // AllowRemoval returns an error if a copy must not be deleted although the

@@ -115,11 +115,11 @@ func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 		known = append(known, pod)
 	}
 	up := kinds.Up[*corev1.Event]{Name: "Event"}.Erase() // is not checked
-	s := &session.Session{
-		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, Cluster: tenant, Cache: cachestest.NewReader(),
-	}
+	s := session.Assemble(
+		context.Background(), &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{kinds.Copies: of}}, kindstest.Blue(),
+		&session.TenantObjects{Cluster: tenant, Cache: cachestest.NewReader()},
+	)
 	cachestest.Hold(s.Cache, k, known...)
-	s.SetIdentity(kindstest.Blue())
 	s.Carry(k)
 	s.Carry(up)
 	return NewDoubts(s), tenant

@@ -61,10 +61,9 @@ func behind(ctx context.Context, super *ahead, cached ...client.Object) *engagem
 	k := kindstest.Typed(kindstest.Rich())
 	copies := cachestest.NewReader()
 	cachestest.Hold(copies, k, cached...)
-	s := &session.Session{
-		SuperCluster: &session.SuperCluster{API: super, Caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, Ctx: ctx,
-	}
-	s.SetIdentity(kindstest.Blue())
+	s := session.Assemble(
+		ctx, &session.SuperCluster{API: super, Caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, kindstest.Blue(), &session.TenantObjects{},
+	)
 	s.Carry(k)
 	return engage(&Engine{SuperCluster: s.SuperCluster, timeout: time.Second}, s)
 }

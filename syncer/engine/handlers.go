@@ -156,7 +156,7 @@ func (s *engagement) tenantHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 			s.Enqueue(s.Request(k, client.ObjectKeyFromObject(obj)), queue.PriorityNormal)
 			// Before, nothing has been tried that could wait, and caches that are not full yet would hold up this one's events.
 			if s.Begun.Load() {
-				s.Wake(k, obj)
+				s.Wake(s.Ctx, k, obj)
 			}
 		},
 		Update: func(was, obj client.Object) {

@@ -57,12 +57,11 @@ var (
 // standing is a session whose two sides stand still.
 func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	there := &still{}
-	s := &session.Session{
-		SuperCluster: &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{}}, Ctx: context.Background(), Cluster: there,
-		TenantRecent: caches.NewRecent(), SuperRecent: caches.NewRecent(),
-		Pending: pending.NewObjects(func(string, pending.State, int) {}),
-	}
-	s.SetIdentity(kindstest.Blue())
+	s := session.Assemble(
+		context.Background(), &session.SuperCluster{Caches: map[kinds.Source]*caches.Reader{}}, kindstest.Blue(),
+		&session.TenantObjects{Cluster: there, TenantRecent: caches.NewRecent()},
+	)
+	s.Pending = pending.NewObjects(func(string, pending.State, int) {})
 	tenant, super := cachestest.NewReader(), cachestest.NewReader()
 	s.Caches[kinds.Copies] = super
 	for _, k := range []kinds.Flow{declared, offered} {

@@ -9,25 +9,38 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
-	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
+// References are those between the objects of a tenant.
+type References struct {
+	tenant  *Tenant
+	kinds   *Kinds
+	objects *TenantObjects
+}
+
+// NewReferences returns the references of a tenant's objects.
+func NewReferences(tenant *Tenant, synced *Kinds, objects *TenantObjects) *References {
+	return &References{tenant: tenant, kinds: synced, objects: objects}
+}
+
 // Referred says whether an object of the tenant refers to this one.
-func (s *Session) Referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
+func (s *References) Referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
 	for k := range s.referrers() {
-		if found, err := s.Cache.Has(ctx, k, caches.IndexReferences, caches.ReferenceValue(key.Namespace, kind, key.Name)); found || err != nil {
+		to := caches.ReferenceValue(key.Namespace, kind, key.Name)
+		if found, err := s.objects.Cache.Has(ctx, k, caches.IndexReferences, to); found || err != nil {
 			return found, err
 		}
 	}
 	return false, nil
 }
 
-// eachReferrer calls f with the request of each of the tenant's objects that refers to this one, if its kind goes down.
-func (s *Session) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(queue.Request)) error {
+// eachReferrer calls f with each of the tenant's objects that refers to this
+// one, if its kind goes down.
+func (s *References) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(*kinds.Kind, client.ObjectKey)) error {
 	for k := range s.referrers() {
 		to := caches.ReferenceValue(key.Namespace, name, key.Name)
-		err := s.Cache.EachKeyBy(ctx, k, caches.IndexReferences, to, func(key client.ObjectKey) {
-			f(s.Request(k, key))
+		err := s.objects.Cache.EachKeyBy(ctx, k, caches.IndexReferences, to, func(key client.ObjectKey) {
+			f(k, key)
 		})
 		if err != nil {
 			return err
@@ -37,10 +50,10 @@ func (s *Session) eachReferrer(ctx context.Context, name string, key client.Obje
 }
 
 // referrers are the kinds that go down and whose objects refer to others.
-func (s *Session) referrers() iter.Seq[*kinds.Kind] {
+func (s *References) referrers() iter.Seq[*kinds.Kind] {
 	return func(yield func(*kinds.Kind) bool) {
-		for k := range s.Carried() {
-			if k.Down == nil || k.Down.References == nil || s.Identity().Mode(k.Name) == tenancyv1alpha1.SyncOff {
+		for k := range s.kinds.Carried() {
+			if k.Down == nil || k.Down.References == nil || s.tenant.Identity().Mode(k.Name) == tenancyv1alpha1.SyncOff {
 				continue
 			}
 			if !yield(k) {
@@ -48,17 +61,4 @@ func (s *Session) referrers() iter.Seq[*kinds.Kind] {
 			}
 		}
 	}
-}
-
-// UsesNode says whether the tenant has an object on a node.
-func (s *Session) UsesNode(ctx context.Context, node string) (bool, error) {
-	for k := range s.Carried() {
-		if k.Down == nil || k.Down.Mirror == nil {
-			continue
-		}
-		if used, err := s.CacheOf(k).Has(ctx, k, caches.IndexNode, caches.NodeValue(s.Lane(), node)); used || err != nil {
-			return used, err
-		}
-	}
-	return false, nil
 }

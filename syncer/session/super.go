@@ -63,8 +63,9 @@ type TenantReporter interface {
 	Emptied(pods int) error
 }
 
-// tokenKinds are the kind that has tokens, nil if there is none, and the Secrets that they are kept in. Of these the metadata is
-// watched and no token: nobody needs those but the kubelets.
+// tokenKinds are the kind that has tokens, nil if there is none, and the
+// Secrets that they are kept in. Of these the metadata is watched and no token:
+// nobody needs those but the kubelets.
 type tokenKinds struct {
 	Of, Secrets *kinds.Kind
 }
@@ -91,7 +92,8 @@ func (e *SuperCluster) EnqueueLater(r queue.Request, after time.Duration) {
 	e.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(queue.PriorityLow), After: after}, r)
 }
 
-// WithOwn are the kinds of which the syncer has objects of its own, whether the tenant's apiserver serves them or not.
+// WithOwn are the kinds of which the syncer has objects of its own, whether the
+// tenant's apiserver serves them or not.
 func (e *SuperCluster) WithOwn() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
 	return func(yield func(*kinds.Kind, kinds.Own[client.Object]) bool) {
 		for _, k := range e.Builtin {

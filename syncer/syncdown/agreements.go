@@ -12,14 +12,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// agreements are the objects whose two sides have been compared and agreed, of kinds whose contents no cache holds, each with the versions
-// that were compared.
+// agreements are the objects whose two sides have been compared and agreed,
+// each with the versions that were compared. Only kinds of which the caches
+// have metadata alone need them. The zero value is ready.
 type agreements struct {
 	mu    sync.Mutex
 	noted map[kinds.ObjectKey]agreement
 }
 
-// agreement is what was compared: the states of both sides, and the tenant's identity.
+// agreement is what was compared: the states of both sides, and the tenant's
+// identity.
 type agreement struct {
 	identity      *translate.Tenant
 	tenant, super state
@@ -37,8 +39,8 @@ const (
 	changed
 )
 
-// stand compares both sides of an object with their agreement.
-func (a *agreements) stand(k *kinds.Kind, o session.Objects) comparison {
+// compare compares both sides of an object with their agreement.
+func (a *agreements) compare(k *kinds.Kind, o session.Objects) comparison {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	was, ok := a.noted[kinds.ObjectKey{Kind: k.Name, Key: o.Key}]
@@ -51,8 +53,8 @@ func (a *agreements) stand(k *kinds.Kind, o session.Objects) comparison {
 	return changed
 }
 
-// note notes that both sides agree.
-func (a *agreements) note(k *kinds.Kind, o session.Objects) {
+// agree remembers that both sides agree.
+func (a *agreements) agree(k *kinds.Kind, o session.Objects) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.noted == nil {
@@ -76,8 +78,10 @@ type state struct {
 
 func stateOf(obj client.Object) state { return state{obj.GetUID(), obj.GetResourceVersion()} }
 
-// covers reports whether an object is in this state or an earlier one. An answer may be newer than what the watch has shown; were only
-// equal states to count, an apiserver that answers with a new state each time would have its object read and written without end.
+// covers reports whether an object is in this state or an earlier one. An
+// answer may be newer than what the watch has shown; were only equal states to
+// count, an apiserver that answers with a new state each time would have its
+// object read and written without end.
 func (s state) covers(obj client.Object) bool {
 	if obj.GetUID() != s.uid {
 		return false

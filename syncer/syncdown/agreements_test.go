@@ -53,10 +53,10 @@ func TestAgreements(t *testing.T) {
 		return o
 	}
 	var noted agreements
-	if got := noted.stand(k, sides("1", "1", &blue)); got != unknown {
+	if got := noted.compare(k, sides("1", "1", &blue)); got != unknown {
 		t.Errorf("before anything was noted: %d", got)
 	}
-	noted.note(k, sides("7", "7", &blue))
+	noted.agree(k, sides("7", "7", &blue))
 	replaced := sides("7", "7", &blue)
 	replaced.Super.SetUID("another")
 	other := sides("7", "7", &blue)
@@ -74,36 +74,13 @@ func TestAgreements(t *testing.T) {
 		"another object of the kind": {other, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := noted.stand(k, tc.o); got != tc.want {
+			if got := noted.compare(k, tc.o); got != tc.want {
 				t.Errorf("stand = %d, want %d", got, tc.want)
 			}
 		})
 	}
 	noted.forget(k, kindstest.SettingsKey())
-	if got := noted.stand(k, sides("7", "7", &blue)); got != unknown || len(noted.noted) > 0 {
+	if got := noted.compare(k, sides("7", "7", &blue)); got != unknown || len(noted.noted) > 0 {
 		t.Errorf("after it was forgotten: %d", got)
-	}
-}
-
-// TestIdentityStays: what was compared for a tenant holds until something changes that a copy depends on.
-func TestIdentityStays(t *testing.T) {
-	s := &session.Session{}
-	blue := kindstest.Blue()
-	s.SetIdentity(blue)
-	for name, tc := range map[string]struct {
-		change func(*translate.Tenant)
-		stays  bool
-	}{
-		"nothing":         {func(*translate.Tenant) {}, true},
-		"the weight":      {func(t *translate.Tenant) { t.Weight++ }, true},
-		"opaque metadata": {func(t *translate.Tenant) { t.Opaque = []string{"example.com/"} }, false},
-		"the root's UID":  {func(t *translate.Tenant) { t.RootUID = "another" }, false},
-	} {
-		was, now := s.IdentityVersion(), s.Identity()
-		tc.change(&now)
-		s.SetIdentity(now)
-		if stays := s.IdentityVersion() == was; stays != tc.stays {
-			t.Errorf("%s changed: what was compared holds: %t, want %t", name, stays, tc.stays)
-		}
 	}
 }

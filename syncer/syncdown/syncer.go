@@ -1,108 +1,123 @@
-// Package syncdown syncs the objects that a tenant declares: their spec down to copies in the super cluster, their status up from these.
+// Package syncdown syncs the objects that a tenant declares: their spec down to
+// copies in the super cluster, and the status of the copies up.
 package syncdown
 
 import (
 	"cmp"
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
 	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/patch"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/tokens"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
-	"github.com/virtualcluster/virtualcluster/syncer/views"
 )
 
-// Syncer syncs the objects of one tenant that the tenant declares.
+// Syncer syncs the objects of one tenant that the tenant declares. It observes
+// both sides of an object, decides, and acts; its parts do the work.
 type Syncer struct {
-	*session.Session
-	Options
-	view    *views.Viewer
-	patches *patch.Set
-	// agreements are the objects whose contents were compared and are in no cache.
-	agreements agreements
+	locks    *caches.KeyLocks
+	requests *session.Requests
+	observer *observer
+	contents *contents
+	creator  *creator
+	updater  *updater
+	deleter  *deleter
+	status   *statusSyncer
+	comparer *comparer
+	tokens   *tokens.Issuer
+	pending  *pending.Objects
 }
 
-// Options are what a downSyncer needs beside the session.
+// Options are what a syncer needs beside the session.
 type Options struct {
-	// Nodes makes sure of the virtual nodes that objects are bound to.
+	// Nodes ensures the virtual nodes that objects are bound to.
 	Nodes nodeEnsurer
-	// Removals tells which copies may be removed.
+	// Removals reports which copies may be deleted.
 	Removals removalGate
-	// Tokens and own are the tenant's.
+	// Tokens and Own are the tenant's.
 	Tokens *tokens.Issuer
 	Own    *own.Syncer
-	// Usage counts the copies of all tenants, which limits bound unless the tenant's policy says otherwise.
+	// Usage counts the copies of all tenants. Limits bound it unless the policy
+	// of the tenant does.
 	Usage  *limits.Usage
 	Limits limits.Limits
 }
 
-// NewSyncer makes what syncs down the objects of a tenant.
-func NewSyncer(s *session.Session, view *views.Viewer, opts Options) *Syncer {
-	return &Syncer{Session: s, Options: opts, view: view, patches: patch.Compile(s.Identity().Sync.Patches)}
-}
-
-// removalGate tells what a tenant has deleted from what only seems to be missing.
+// removalGate distinguishes what a tenant has deleted from what only seems to be
+// missing.
 type removalGate interface {
-	// AllowRemoval returns why a copy may not be removed for which the tenant has no object, or another one.
-	AllowRemoval(ctx context.Context, k *kinds.Kind, o session.Objects) error
-	// AllowRelease returns why a copy may not be removed to which nothing of the tenant's refers any more.
-	AllowRelease(ctx context.Context) error
-	// WasForced reports whether an object was seen to be deleted without any time to end.
-	WasForced(uid types.UID) bool
+	deletionGate
+	forcedDeletions
 }
 
-// nodeEnsurer makes sure that a tenant has a virtual node.
-type nodeEnsurer interface {
-	EnsureNode(ctx context.Context, name string) error
+// NewSyncer returns the syncer of the objects that a tenant declares.
+func NewSyncer(s *session.Session, view viewer, opts Options) *Syncer {
+	d := &Syncer{locks: &s.Locks, requests: s.Requests, tokens: opts.Tokens, pending: s.Pending}
+	grace := &gracePeriods{s.Tenant, opts.Removals}
+	quota := &quota{s.Tenant, opts.Usage, opts.Limits}
+	translator := &translator{s.Tenant, view, patch.Compile(s.Identity().Sync.Patches)}
+	references := &references{s.Tenant, s.Kinds, s.SuperObjects, s.Requests, opts.Own, d}
+	patcher := &patcher{s.SuperObjects, s.Guard, view, references}
+	writer := &writer{s.Tenant, s.SuperObjects, s.Guard, quota, references, opts.Tokens, patcher}
+
+	d.observer = &observer{s.Tenant, s.TenantObjects, s.SuperObjects, s.References, grace, view}
+	d.contents = &contents{TenantObjects: s.TenantObjects, SuperObjects: s.SuperObjects}
+	d.status = &statusSyncer{s.Tenant, s.TenantObjects, view, opts.Nodes}
+	d.creator = &creator{d.contents, translator, references, writer, s.Requests, opts.Own}
+	d.deleter = &deleter{s.TenantObjects, s.SuperObjects, s.Guard, opts.Removals, grace, d.status, opts.Tokens, d.creator}
+	d.updater = &updater{d.contents, translator, writer, d.status, d.deleter, opts.Tokens, opts.Own}
+	d.comparer = &comparer{translator, patcher, d.status, opts.Tokens, opts.Own}
+	return d
 }
 
-// Sync brings one object of a kind that flows down closer to where it should be.
+// Sync reconciles one object of a kind that is synced down.
 func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	defer s.Locks.Lock(k.Name, key)()
-	o, err := s.read(ctx, k, key)
+	defer s.locks.Lock(k.Name, key)()
+	o, observed, err := s.observer.observe(ctx, k, key)
 	if err != nil {
 		return err
 	}
-	p, err := s.judge(ctx, k, o)
-	if err != nil {
-		return err
-	}
-	do := decide(p)
+	return s.act(ctx, k, o, observed)
+}
+
+// act does what is decided about an object.
+func (s *Syncer) act(ctx context.Context, k *kinds.Kind, o session.Objects, observed observation) error {
+	do := decide(observed)
 	if k.ByMetadata() && do != update {
-		s.agreements.forget(k, key)
+		s.contents.forget(k, o.Key)
 	}
 	switch do {
 	case create:
-		return s.create(ctx, k, o)
+		return s.creator.create(ctx, k, o)
 	case update:
-		return s.updateBoth(ctx, k, o)
-	case remove:
-		return s.retract(ctx, k, o, p)
-	case retire:
-		return guard.DeleteObject(ctx, s.Client, o.Tenant, k.Down.Mirror.GracePeriodSeconds(o.Super))
-	case finish:
-		return s.finish(ctx, k, o)
+		return s.updater.update(ctx, k, o)
+	case deleteSuper:
+		return s.deleter.deleteSuper(ctx, k, o, observed)
+	case deleteTenant:
+		return s.deleter.deleteTenant(ctx, k, o)
+	case finalizeTenant:
+		return s.deleter.finalizeTenant(ctx, k, o)
 	case conflict:
 		return pending.Reject(guard.ErrForeign)
 	case nothing:
-		return cmp.Or(s.Tokens.Drop(ctx, k, o), awaitDeletion(p, o))
+		return cmp.Or(s.tokens.Drop(ctx, k, o), awaitDeletion(o, observed))
 	}
 	return nil
 }
 
 // awaitDeletion returns an error for an object whose copy can be created when
 // the previous one has been deleted.
-func awaitDeletion(p pair, o session.Objects) error {
-	if p.tenant != session.Present || !p.wanted || p.foreign || p.super != session.Deleting {
+func awaitDeletion(o session.Objects, observed observation) error {
+	if observed.tenant != session.Present || !observed.wanted || observed.foreign || observed.super != session.Deleting {
 		return nil
 	}
 	return &pending.WaitingError{
@@ -110,96 +125,50 @@ func awaitDeletion(p pair, o session.Objects) error {
 	}
 }
 
-// read reads both sides from the caches.
-func (s *Syncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (session.Objects, error) {
-	identity := s.IdentityVersion()
-	o := session.Objects{Key: key, SuperKey: k.Down.SuperKey(*identity, key), Identity: identity}
-	var err error
-	if o.Tenant, err = s.TenantObject(ctx, k, key); err != nil {
-		return o, err
-	}
-	o.Super, err = s.SuperObject(ctx, k, o.SuperKey)
-	return o, err
-}
-
-// judge sees in the objects what the decision depends on.
-func (s *Syncer) judge(ctx context.Context, k *kinds.Kind, o session.Objects) (pair, error) {
-	p := pair{tenant: session.Stand(o.Tenant), super: session.Stand(o.Super), mirrored: k.Down.Mirror != nil}
-	if o.Super != nil {
-		origin := translate.OriginOf(o.Super)
-		p.same = session.IsCopyOf(origin, o.Tenant)
-		p.foreign = s.foreign(origin, o.Tenant)
-	}
-	p.hurried = p.mirrored && s.hurried(k.Down.Mirror, o)
-	if o.Tenant == nil {
-		return p, nil
-	}
-	p.started = p.mirrored && k.Down.Mirror.Started(o.Tenant)
-	var err error
-	p.wanted, err = s.wanted(ctx, k, o.Tenant)
-	return p, err
-}
-
-// hurried says whether a copy is being deleted and has more time for it than the tenant gives it.
-func (s *Syncer) hurried(m *kinds.Mirror[client.Object], o session.Objects) bool {
-	if session.Stand(o.Super) != session.Deleting {
-		return false
-	}
-	wanted, given := s.timeToEnd(m, o), m.GracePeriodSeconds(o.Super)
-	return wanted != nil && given != nil && *wanted < *given
-}
-
-// timeToEnd is the grace period in seconds that the tenant gives a copy, within what its policy allows; nil if it gives none. An
-// object that was deleted by force leaves its copy no time, since its name may be used again.
-func (s *Syncer) timeToEnd(m *kinds.Mirror[client.Object], o session.Objects) *int64 {
-	of := translate.OriginOf(o.Super).UID
-	switch {
-	case o.Tenant != nil && o.Tenant.GetUID() == of:
-		return s.Identity().GracePeriod(m.GracePeriodSeconds(o.Tenant))
-	case s.Removals.WasForced(of):
-		return new(int64(0))
-	}
-	return nil
-}
-
-// foreign says whether an object of the super cluster, where a copy of this tenant's object should be, is not the tenant's. One that
-// lost the note of whose it is can still be told by the UID.
-func (s *Syncer) foreign(origin translate.Origin, tenant client.Object) bool {
-	return origin.Cluster != s.Identity().Key && (origin.Cluster != "" || !session.IsCopyOf(origin, tenant))
-}
-
-// wanted says whether a tenant's object belongs in the super cluster.
-func (s *Syncer) wanted(ctx context.Context, k *kinds.Kind, obj client.Object) (bool, error) {
-	mode := s.Identity().Mode(k.Name)
-	if mode == tenancyv1alpha1.SyncOff || k.Down.Skip(s.view.In(ctx, obj.GetNamespace()), obj) {
-		return false, nil
-	}
-	if !k.Down.OnDemand || mode == tenancyv1alpha1.SyncAll {
-		return true, nil
-	}
-	return s.Referred(ctx, k.Name, client.ObjectKeyFromObject(obj))
-}
-
-// Differs says whether a reconcile of an object would write anything.
+// Differs reports whether a reconcile of an object would write anything.
 func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
-	o, err := s.read(ctx, k, key)
+	o, observed, err := s.observer.observe(ctx, k, key)
 	if err != nil {
 		return false, err
 	}
-	p, err := s.judge(ctx, k, o)
-	if err != nil {
-		return false, err
-	}
-	switch decide(p) {
+	switch decide(observed) {
 	case nothing:
-		left, err := s.Tokens.Left(ctx, k, o)
+		left, err := s.tokens.Left(ctx, k, o)
 		return left != nil, err
 	case update:
 		if k.ByMetadata() {
-			return s.changedUnseen(k, o), nil
+			return s.contentsDiffer(k, o), nil
 		}
-		return s.outdated(ctx, k, o)
-	case create, remove, retire, finish, conflict:
+		return s.comparer.differs(ctx, k, o)
+	case create, deleteSuper, deleteTenant, finalizeTenant, conflict:
 	}
 	return true, nil
+}
+
+// contentsDiffer reports whether an object of which the caches have only
+// metadata has changed since its contents were compared. One whose contents
+// have not been compared is enqueued, unless it is pending.
+func (s *Syncer) contentsDiffer(k *kinds.Kind, o session.Objects) bool {
+	switch s.contents.compare(k, o) {
+	case changed:
+		return true
+	case unknown:
+		if !s.pending.Has(k.Name, o.Key) {
+			s.requests.Enqueue(s.requests.Request(k, o.Key), queue.PriorityLow)
+		}
+	case compared:
+	}
+	return false
+}
+
+// ShowDenial writes into the status of a tenant's object why it has no copy.
+func (s *Syncer) ShowDenial(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
+	if k.Down == nil || k.Down.Held == nil {
+		return nil
+	}
+	o, err := s.observer.read(ctx, k, key)
+	if err != nil || o.Tenant == nil || o.Super != nil {
+		return err
+	}
+	return s.status.showDenial(ctx, k, o.Tenant, why)
 }

@@ -1,7 +1,6 @@
 package syncup
 
 import (
-	"context"
 	"encoding/json"
 	"hash/fnv"
 	"sync"
@@ -11,14 +10,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// reasonReverted is the reason of the event on a copy of an object of the super cluster that the tenant has changed.
+// reasonReverted is the reason of the event on a copy of an object of the super
+// cluster that the tenant has changed.
 const reasonReverted = "ChangeReverted"
 
 // reverted is the text of that event.
 const reverted = "this object belongs to the super cluster, so the change is reverted; ask a platform admin to make it there"
 
-// lastShown remembers what a tenant was shown of nodes and classes when its copies were last up to date. It tells a change that the
-// tenant has made from one of the super cluster. The zero value is ready.
+// lastShown remembers what a tenant was shown of nodes and classes when its
+// copies were last up to date. It tells a change that the tenant has made from
+// one of the super cluster. The zero value is ready.
 type lastShown struct {
 	mu    sync.Mutex
 	shown map[kinds.ObjectKey]uint64
@@ -48,22 +49,8 @@ func (l *lastShown) is(key kinds.ObjectKey, digest uint64) bool {
 	return digest != 0 && l.shown[key] == digest
 }
 
-// refreshAndTell refreshes the tenant's copy of a node or a class, and tells the tenant if that reverts a change of its own.
-func (s *Syncer) refreshAndTell(ctx context.Context, k *kinds.Kind, key client.ObjectKey, o objects) error {
-	at, digest := kinds.ObjectKey{Kind: k.Name, Key: key}, digestOf(mergedUp(k, k.Fresh(), o.shown))
-	known := s.lastShown.is(at, digest)
-	differed, err := s.refresh(ctx, k, o.tenant, o.shown)
-	if err != nil {
-		return err
-	}
-	s.lastShown.put(at, digest)
-	if !known || !differed {
-		return nil
-	}
-	return s.Report(ctx, o.tenant, reasonReverted, reverted)
-}
-
-// digestOf tells one state of an object from another; 0 if it cannot be encoded.
+// digestOf tells one state of an object from another; 0 if it cannot be
+// encoded.
 func digestOf(obj client.Object) uint64 {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -5,47 +5,67 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
-	"github.com/virtualcluster/virtualcluster/syncer/views"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // Syncer syncs the objects of one tenant that the super cluster shows to it.
 type Syncer struct {
-	*session.Session
-	view *views.Viewer
-	// open watches the tenant's objects of a kind.
-	open func(*kinds.Kind) error
-	// awakening keeps a kind from being watched twice.
-	awakening sync.Mutex
+	*session.Tenant
+	*session.TenantObjects
+	*session.SuperObjects
+
+	nodes   nodeUsers
+	node    *kinds.Kind
+	guard   *guard.Guard
+	locks   *caches.KeyLocks
+	view    viewer
+	classes *classes
 	// lastShown tells changes that the tenant has made of nodes and classes.
 	lastShown lastShown
 }
 
-// NewSyncer makes what syncs up to a tenant. It calls open to watch the tenant's objects of a kind that is shown for the first time.
-func NewSyncer(s *session.Session, view *views.Viewer, open func(*kinds.Kind) error) *Syncer {
-	return &Syncer{Session: s, view: view, open: open}
+// viewer returns what the hooks of a kind may read beside an object.
+type viewer interface {
+	In(ctx context.Context, namespace string) kinds.View
+}
+
+// nodeUsers are the mirrored objects of a tenant.
+type nodeUsers interface {
+	// UsesNode reports whether the tenant has an object on a node.
+	UsesNode(ctx context.Context, node string) (bool, error)
+}
+
+// NewSyncer returns the syncer of what a tenant is shown. It calls open to
+// watch the tenant's objects of a kind that is shown for the first time.
+func NewSyncer(s *session.Session, view viewer, open func(*kinds.Kind) error) *Syncer {
+	return &Syncer{
+		Tenant: s.Tenant, TenantObjects: s.TenantObjects, SuperObjects: s.SuperObjects,
+		nodes: s.Keys, node: s.Builtin[session.NodeKind], guard: s.Guard, locks: &s.Locks, view: view,
+		classes: &classes{objects: s.TenantObjects, open: open},
+	}
 }
 
 // ErrOwn is why a tenant does not see an object of the super cluster.
 var ErrOwn = errors.New("the super cluster offers an object of this name, which is not shown because this one is the tenant's own; " +
 	"to have it, rename or delete this one")
 
-// Sync brings the tenant's copy of one object of the super cluster to what it should be.
+// Sync brings the tenant's copy of one object of the super cluster to what it
+// should be.
 func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	defer s.Locks.Lock(k.Name, key)()
-	o, err := s.readAwake(ctx, k, key)
+	defer s.locks.Lock(k.Name, key)()
+	o, err := s.readWatched(ctx, k, key)
 	if err != nil {
 		return err
 	}
@@ -56,24 +76,37 @@ func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 	case own:
 		return nil
 	case o.shown == nil:
-		return s.withdraw(ctx, k, o.tenant)
+		return s.deleteHidden(ctx, k, o.tenant)
 	case o.tenant == nil:
-		return s.publish(ctx, k, o.shown)
+		return s.create(ctx, k, o.shown)
 	case k.Up.Replace(o.tenant, o.shown):
-		return s.takeAway(ctx, k, o.tenant)
+		return s.deleteTenant(ctx, k, o.tenant)
 	}
-	if changed, err := s.bringDown(ctx, k, o); changed || err != nil {
+	if changed, err := s.syncBack(ctx, k, o); changed || err != nil {
 		return err
 	}
 	if k.Up.Node || k.Up.Class {
-		return s.refreshAndTell(ctx, k, key, o)
+		return s.updateAndReport(ctx, k, key, o)
 	}
-	_, err = s.refresh(ctx, k, o.tenant, o.shown)
+	_, err = s.update(ctx, k, o.tenant, o.shown)
 	return err
 }
 
-// readUp reads both sides from the caches.
-func (s *Syncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o objects, err error) {
+// readWatched reads both sides from the caches. The tenant's is opened if there
+// is something to show.
+func (s *Syncer) readWatched(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (objects, error) {
+	o, err := s.read(ctx, k, key)
+	if err != nil || o.shown == nil || !s.Asleep(k) {
+		return o, err
+	}
+	if err := s.classes.watch(k); err != nil {
+		return o, err
+	}
+	return s.read(ctx, k, key)
+}
+
+// read reads both sides from the caches.
+func (s *Syncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (o objects, err error) {
 	if o.tenant, err = s.TenantObject(ctx, k, key); err != nil {
 		return o, err
 	}
@@ -84,12 +117,14 @@ func (s *Syncer) readUp(ctx context.Context, k *kinds.Kind, key client.ObjectKey
 	return o, err
 }
 
-// objects are the super cluster's object, what the tenant should be shown of it, and what it holds; nil where there is none.
+// objects are the super cluster's object, what the tenant should be shown of
+// it, and what it holds; nil where there is none.
 type objects struct {
 	super, shown, tenant client.Object
 }
 
-// shown is what the tenant should see of an object of the super cluster; nil if nothing.
+// shown is what the tenant should see of an object of the super cluster; nil if
+// nothing.
 func (s *Syncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) (client.Object, error) {
 	namespace, visible, err := s.sees(ctx, k, super)
 	if err != nil || !visible {
@@ -106,14 +141,15 @@ func (s *Syncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) 
 	return desired, nil
 }
 
-// sees says whether the tenant may see an object of the super cluster, and what it calls the namespace by which it may.
+// sees says whether the tenant may see an object of the super cluster, and what
+// it calls the namespace by which it may.
 func (s *Syncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
 	t := s.Identity()
 	switch {
 	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
 		return "", false, nil
 	case k.Up.Node:
-		visible, err = s.UsesNode(ctx, super.GetName())
+		visible, err = s.nodes.UsesNode(ctx, super.GetName())
 		return "", visible, err
 	case k.Up.Class:
 		return "", t.Offers(k.Name, super), nil
@@ -126,17 +162,18 @@ func (s *Syncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (
 	return namespace, namespace != "", nil
 }
 
-// withdraw takes away what the tenant should not see any more.
-func (s *Syncer) withdraw(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+// deleteHidden deletes the tenant's copy of an object that it should not see
+// any more.
+func (s *Syncer) deleteHidden(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	if tenant == nil || k.Up.Expires {
 		return nil
 	}
-	return s.takeAway(ctx, k, tenant)
+	return s.deleteTenant(ctx, k, tenant)
 }
 
-// takeAway deletes the tenant's copy. Finalizers, which the tenant's apiserver and controllers add, do not hold it up: what they
-// would protect is the super cluster's.
-func (s *Syncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
+// deleteTenant deletes the tenant's copy, without its finalizers: what they
+// would protect belongs to the super cluster.
+func (s *Syncer) deleteTenant(ctx context.Context, k *kinds.Kind, tenant client.Object) error {
 	s.lastShown.forget(kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(tenant)})
 	if tenant.GetDeletionTimestamp() == nil {
 		return guard.DeleteObject(ctx, s.Client, tenant, nil)
@@ -153,8 +190,9 @@ func (s *Syncer) takeAway(ctx context.Context, k *kinds.Kind, tenant client.Obje
 	return nil
 }
 
-// publish makes the tenant's copy. One that is there already shows in the cache soon, and its event leads here again.
-func (s *Syncer) publish(ctx context.Context, k *kinds.Kind, desired client.Object) error {
+// create creates the tenant's copy. The event of a copy that exists already
+// leads to another reconcile.
+func (s *Syncer) create(ctx context.Context, k *kinds.Kind, desired client.Object) error {
 	err := s.Client.Create(ctx, desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -166,22 +204,23 @@ func (s *Syncer) publish(ctx context.Context, k *kinds.Kind, desired client.Obje
 	return nil
 }
 
-// bringDown changes what the tenant may change of an object of the super cluster, and says whether it did.
-func (s *Syncer) bringDown(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
+// syncBack syncs down what the tenant may change of an object of the super
+// cluster, and reports whether that differed.
+func (s *Syncer) syncBack(ctx context.Context, k *kinds.Kind, o objects) (bool, error) {
 	merged := mergedBack(k, s.view.In(ctx, ""), o)
 	if merged == nil {
 		return false, nil
 	}
-	if err := s.Guard.PatchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
+	if err := s.guard.PatchIn(ctx, k, k.Up.Namespace(o.super), merged, o.super); err != nil {
 		return false, pending.Classify(err)
 	}
 	s.SuperRecent.Put(k.Name, merged)
 	return true, nil
 }
 
-// refresh changes the tenant's copy where it differs: the object, then its status, which is a subresource. It reports whether the object
-// differed.
-func (s *Syncer) refresh(ctx context.Context, k *kinds.Kind, was, desired client.Object) (differed bool, err error) {
+// update updates the tenant's copy where it differs: the object, then its
+// status, which is a subresource. It reports whether the object differed.
+func (s *Syncer) update(ctx context.Context, k *kinds.Kind, was, desired client.Object) (differed bool, err error) {
 	tenant, err := s.PatchTenant(ctx, k, was, mergedUp(k, was, desired))
 	if err != nil || tenant == nil {
 		return false, err
@@ -195,17 +234,34 @@ func (s *Syncer) refresh(ctx context.Context, k *kinds.Kind, was, desired client
 	return differed, s.PatchTenantStatus(ctx, k, tenant, merged)
 }
 
+// updateAndReport updates the tenant's copy of a node or a class, and reports
+// to the tenant if that reverts a change of its own.
+func (s *Syncer) updateAndReport(ctx context.Context, k *kinds.Kind, key client.ObjectKey, o objects) error {
+	at, digest := kinds.ObjectKey{Kind: k.Name, Key: key}, digestOf(mergedUp(k, k.Fresh(), o.shown))
+	known := s.lastShown.is(at, digest)
+	differed, err := s.update(ctx, k, o.tenant, o.shown)
+	if err != nil {
+		return err
+	}
+	s.lastShown.put(at, digest)
+	if !known || !differed {
+		return nil
+	}
+	return s.Report(ctx, o.tenant, reasonReverted, reverted)
+}
+
 // EnsureNode makes sure that the tenant has the virtual node.
 func (s *Syncer) EnsureNode(ctx context.Context, name string) error {
 	key := client.ObjectKey{Name: name}
-	k := s.Builtin[session.NodeKind]
+	k := s.node
 	if node, err := s.TenantObject(ctx, k, key); err != nil || node != nil {
 		return err
 	}
 	return s.Sync(ctx, k, key)
 }
 
-// mergedBack returns the super cluster's object with what the tenant changed of it; nil if that is nothing.
+// mergedBack returns the super cluster's object with what the tenant changed of
+// it; nil if that is nothing.
 func mergedBack(k *kinds.Kind, v kinds.View, o objects) client.Object {
 	if k.Up.Back == nil {
 		return nil
@@ -231,7 +287,7 @@ func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
 
 // Differs says whether the tenant does not hold what it should be shown.
 func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
-	o, err := s.readUp(ctx, k, key)
+	o, err := s.read(ctx, k, key)
 	switch {
 	case err != nil:
 		return false, err

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -19,12 +20,22 @@ import (
 
 // Viewer creates the views of a tenant.
 type Viewer struct {
-	*session.Session
+	*session.SuperCluster
+	*session.Tenant
+	*session.Kinds
+	*session.TenantObjects
+	*session.SuperObjects
+
 	digests digests
 }
 
 // NewViewer returns the viewer of a tenant.
-func NewViewer(s *session.Session) *Viewer { return &Viewer{Session: s} }
+func NewViewer(s *session.Session) *Viewer {
+	return &Viewer{
+		SuperCluster: s.SuperCluster, Tenant: s.Tenant, Kinds: s.Kinds,
+		TenantObjects: s.TenantObjects, SuperObjects: s.SuperObjects,
+	}
+}
 
 // In returns the view of a namespace of the tenant.
 func (s *Viewer) In(ctx context.Context, namespace string) kinds.View {
@@ -126,3 +137,29 @@ func (s *Viewer) runsAt(ctx context.Context) func(address string) bool {
 		return false
 	}
 }
+
+// digestsIn returns a function that returns the digest of the tenant's copies
+// of a kind in one of its namespaces; nil for a kind without digests.
+func (s *Viewer) digestsIn(ctx context.Context, namespace string) func(kind string) any {
+	return func(name string) any {
+		k := s.Builtin[name]
+		if k == nil || k.Down == nil || k.Down.Digest == nil {
+			return nil
+		}
+		return s.digests.get(digestKey{name, namespace}, func() any {
+			var copies []client.Object
+			// Reading a synced cache does not fail; if it did, the next event
+			// of a copy, or the patrol, would compute the digest again.
+			_ = s.CacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, s.Identity().SuperNamespace(namespace), func(obj client.Object) {
+				if session.IsCopy(obj) {
+					copies = append(copies, obj)
+				}
+			})
+			return k.Down.Digest(copies)
+		})
+	}
+}
+
+// Forget deletes the digest of a kind in a namespace of the tenant because a
+// copy has changed.
+func (s *Viewer) Forget(kind, namespace string) { s.digests.forget(digestKey{kind, namespace}) }

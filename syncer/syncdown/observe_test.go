@@ -33,10 +33,8 @@ func TestWhoseACopyIs(t *testing.T) {
 		"another tenant's with the same UID":    {"another", uid, web, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Syncer{Session: &session.Session{}}
-			s.SetIdentity(kindstest.Blue())
 			origin := translate.Origin{Cluster: tc.cluster, UID: tc.uid}
-			if same, foreign := session.IsCopyOf(origin, tc.tenant), s.foreign(origin, tc.tenant); same != tc.same || foreign != tc.foreign {
+			if same, foreign := session.IsCopyOf(origin, tc.tenant), isForeign(kindstest.Blue().Key, origin, tc.tenant); same != tc.same || foreign != tc.foreign {
 				t.Errorf("same: %t, foreign: %t; want %t, %t", same, foreign, tc.same, tc.foreign)
 			}
 		})
