@@ -96,6 +96,15 @@ func samples(o offer) map[string]func(ns, name string) []client.Object {
 	}
 }
 
+var _ = It("A population has samples of each kind that tenants declare", func() {
+	all := samples(offer{})
+	for _, flow := range resources.All(resources.Agent{}, nil) {
+		if k := flow.Erase(); k.Down != nil && k.Name != "Namespace" {
+			Expect(all).To(HaveKey(k.Name), "test/integration/population_test.go: samples needs a row for %s", k.Name)
+		}
+	}
+})
+
 // offerAll creates the objects that a population needs in the super cluster,
 // until the specs end.
 func offerAll(ctx context.Context, most int) offer {

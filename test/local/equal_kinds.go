@@ -1,14 +1,11 @@
 package local
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/resources"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -35,22 +32,40 @@ type downKind struct {
 	facts func(client.Object) map[string]any
 }
 
-// downKinds lists the kinds that are compared. Add a row for a new kind.
+// downKinds returns the kinds that are compared: all that tenants declare, but
+// Endpoints, since the controllers of both sides create these as well. Their
+// EndpointSlices are compared.
 func downKinds() []downKind {
-	return []downKind{
-		{name: "Namespace", list: &corev1.NamespaceList{}},
-		{name: "ServiceAccount", list: &corev1.ServiceAccountList{}, references: accountReferences},
-		{name: "ConfigMap", list: &corev1.ConfigMapList{}, onDemand: true, copyName: configMapName, facts: of(configMapFacts)},
-		{name: "Secret", list: &corev1.SecretList{}, own: isTokens, onDemand: true, facts: of(secretFacts)},
-		{name: "Service", list: &corev1.ServiceList{}, selecting: with(serviceSelector), facts: of(serviceFacts)},
-		{name: "EndpointSlice", list: &discoveryv1.EndpointSliceList{}, own: isMadeSlice, facts: of(sliceFacts)},
-		{name: "Ingress", list: &networkingv1.IngressList{}, references: ingressReferences, facts: of(ingressFacts)},
-		{name: "NetworkPolicy", list: &networkingv1.NetworkPolicyList{}, own: isIsolation, selecting: with(policySelector), facts: of(policyFacts)},
-		{name: "PodDisruptionBudget", list: &policyv1.PodDisruptionBudgetList{}, selecting: with(budgetSelector), facts: of(budgetFacts)},
-		{name: "ResourceClaim", list: &resourcev1.ResourceClaimList{}, own: isMadeClaim, onDemand: true, facts: of(claimFacts)},
-		{name: "ResourceClaimTemplate", list: &resourcev1.ResourceClaimTemplateList{}, onDemand: true, facts: of(templateFacts)},
-		{name: "PersistentVolumeClaim", list: &corev1.PersistentVolumeClaimList{}, facts: of(volumeClaimFacts)},
-		{name: "Pod", list: &corev1.PodList{}, references: podReferences, facts: of(podFacts)},
+	flows, specific := resources.All(resources.Agent{}, nil), specifics()
+	compared := make([]downKind, 0, len(flows))
+	for _, flow := range flows {
+		k := flow.Erase()
+		if k.Down == nil || k.Name == "Endpoints" {
+			continue
+		}
+		row := specific[k.Name]
+		row.name, row.list, row.onDemand = k.Name, k.List, k.Down.OnDemand
+		compared = append(compared, row)
+	}
+	return compared
+}
+
+// specifics returns what is specific to some kinds. Of a kind without a row, the
+// existence, names, labels and annotations of copies are compared.
+func specifics() map[string]downKind {
+	return map[string]downKind{
+		"ServiceAccount":        {references: accountReferences},
+		"ConfigMap":             {copyName: configMapName, facts: of(configMapFacts)},
+		"Secret":                {own: isTokens, facts: of(secretFacts)},
+		"Service":               {selecting: with(serviceSelector), facts: of(serviceFacts)},
+		"EndpointSlice":         {own: isMadeSlice, facts: of(sliceFacts)},
+		"Ingress":               {references: ingressReferences, facts: of(ingressFacts)},
+		"NetworkPolicy":         {own: isIsolation, selecting: with(policySelector), facts: of(policyFacts)},
+		"PodDisruptionBudget":   {selecting: with(budgetSelector), facts: of(budgetFacts)},
+		"ResourceClaim":         {own: isMadeClaim, facts: of(claimFacts)},
+		"ResourceClaimTemplate": {facts: of(templateFacts)},
+		"PersistentVolumeClaim": {facts: of(volumeClaimFacts)},
+		"Pod":                   {references: podReferences, facts: of(podFacts)},
 	}
 }
 

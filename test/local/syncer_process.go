@@ -31,6 +31,11 @@ type SyncerProcess struct {
 // account of SyncerConfig, and does not wait until it is ready.
 func (s *SuperCluster) StartSyncerProcess(log io.Writer, args ...string) (*SyncerProcess, error) {
 	binary := cmp.Or(os.Getenv(SyncerBinary), filepath.Join(filepath.Dir(os.Getenv(Binary)), "vc-syncer"))
+	return s.StartSyncerProgram(binary, log, args...)
+}
+
+// StartSyncerProgram is like StartSyncerProcess for another program.
+func (s *SuperCluster) StartSyncerProgram(binary string, log io.Writer, args ...string) (*SyncerProcess, error) {
 	return RunSyncer(binary, log, append([]string{
 		"--kubeconfig", filepath.Join(s.Dir, syncerKubeconfig),
 		"--health-probe-bind-address", "0",
