@@ -18,12 +18,12 @@ func TestRegister(t *testing.T) {
 		registration Registration
 		want         string
 	}{
-		"another":          {named("mine"), ""},
-		"a disabled one":   {disabled, ""},
-		"one of that ID":   {named("quota"), "two plugins have the ID quota"},
-		"one without ID":   {named(""), `plugin ID ""`},
-		"one of a bad ID":  {named("My Plugin"), `plugin ID "My Plugin"`},
-		"one that is none": {Registration{ID: "empty"}, "plugin empty has no InitFn"},
+		"another":         {named("mine"), ""},
+		"a disabled one":  {disabled, ""},
+		"one of that ID":  {named("quota"), "two plugins have the ID quota"},
+		"one without ID":  {named(""), `plugin ID ""`},
+		"one of a bad ID": {named("My Plugin"), `plugin ID "My Plugin"`},
+		"without InitFn":  {Registration{ID: "empty"}, "plugin empty has no InitFn"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Registry{}
@@ -59,12 +59,12 @@ func TestChosen(t *testing.T) {
 		ids, want []string
 		err       string
 	}{
-		"all":              {nil, []string{"mine", "quota"}, ""},
-		"some":             {[]string{"quota"}, []string{"quota"}, ""},
-		"in any order":     {[]string{"quota", "mine"}, []string{"mine", "quota"}, ""},
-		"one that is off":  {[]string{"off"}, nil, "off is disabled"},
-		"one that is not":  {[]string{"quota", "other"}, nil, `"other" is not in this program, which has mine, off, quota`},
-		"one that is none": {[]string{""}, nil, `"" is not in this program`},
+		"all":            {nil, []string{"mine", "quota"}, ""},
+		"some":           {[]string{"quota"}, []string{"quota"}, ""},
+		"in any order":   {[]string{"quota", "mine"}, []string{"mine", "quota"}, ""},
+		"a disabled one": {[]string{"off"}, nil, "off is disabled"},
+		"an unknown ID":  {[]string{"quota", "other"}, nil, `"other" is not in this program, which has mine, off, quota`},
+		"an empty ID":    {[]string{""}, nil, `"" is not in this program`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chosen, err := r.Chosen(tc.ids...)

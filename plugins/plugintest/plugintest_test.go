@@ -243,7 +243,7 @@ func TestBadValidatorsAreFound(t *testing.T) {
 					}
 					return
 				}
-				t.Errorf("there is no check %q", tc.check)
+				t.Errorf("no check %q", tc.check)
 			})
 		})
 	}

@@ -61,17 +61,17 @@ func TestValidate(t *testing.T) {
 			creation("b", needs(cpu("1"))),
 			"limits.cpu: used 1, asked 1, hard 1; pods: used 1, asked 1, hard 1",
 		},
-		"what is not limited":   {hard("requests.cpu", "1", "services", "0"), nil, creation("a", needs(cpu("1"))), ""},
-		"without saying":        {hard("requests.cpu", "1", "limits.memory", "1Gi"), nil, creation("a", needs(cpu("1"))), "declare the limited resources: limits.memory"},
-		"not said of extended":  {hard("requests.nvidia.com/gpu", "1"), nil, creation("a"), ""},
-		"too many of a device":  {hard("requests.nvidia.com/gpu", "1"), nil, creation("a", needs(map[string]string{"nvidia.com/gpu": "2"})), "requests.nvidia.com/gpu: used 0, asked 2, hard 1"},
-		"the same again":        {hard("pods", "1"), []plugins.Request{creation("a")}, creation("a"), ""},
-		"of a class":            {high, []plugins.Request{creation("a")}, creation("b", inClass("high")), ""},
-		"too many of a class":   {high, []plugins.Request{creation("a", inClass("high"))}, creation("b", inClass("high")), "pods of priority class high: used 1, asked 1, hard 1"},
-		"another class":         {high, []plugins.Request{creation("a", inClass("high"))}, creation("b", inClass("low")), ""},
-		"a class counts in all": {high, []plugins.Request{creation("a"), creation("b"), creation("c")}, creation("d", inClass("high")), "pods: used 3, asked 1, hard 3"},
-		"limits that are none":  {hard("pods", "many"), nil, creation("a"), `limit "many" of pods`},
-		"negative limits":       {hard("pods", "-1"), nil, creation("a"), "negative"},
+		"an unlimited resource":          {hard("requests.cpu", "1", "services", "0"), nil, creation("a", needs(cpu("1"))), ""},
+		"without declaring it":           {hard("requests.cpu", "1", "limits.memory", "1Gi"), nil, creation("a", needs(cpu("1"))), "declare the limited resources: limits.memory"},
+		"not declared for extended ones": {hard("requests.nvidia.com/gpu", "1"), nil, creation("a"), ""},
+		"too many of a device":           {hard("requests.nvidia.com/gpu", "1"), nil, creation("a", needs(map[string]string{"nvidia.com/gpu": "2"})), "requests.nvidia.com/gpu: used 0, asked 2, hard 1"},
+		"the same again":                 {hard("pods", "1"), []plugins.Request{creation("a")}, creation("a"), ""},
+		"of a class":                     {high, []plugins.Request{creation("a")}, creation("b", inClass("high")), ""},
+		"too many of a class":            {high, []plugins.Request{creation("a", inClass("high"))}, creation("b", inClass("high")), "pods of priority class high: used 1, asked 1, hard 1"},
+		"another class":                  {high, []plugins.Request{creation("a", inClass("high"))}, creation("b", inClass("low")), ""},
+		"a class counts in all":          {high, []plugins.Request{creation("a"), creation("b"), creation("c")}, creation("d", inClass("high")), "pods: used 3, asked 1, hard 3"},
+		"empty limits":                   {hard("pods", "many"), nil, creation("a"), `limit "many" of pods`},
+		"negative limits":                {hard("pods", "-1"), nil, creation("a"), "negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, _ := limited(t, tc.spec)
@@ -103,10 +103,10 @@ func TestResize(t *testing.T) {
 		return q.Validate(t.Context(), r)
 	}
 	if err := change("2"); err != nil {
-		t.Errorf("to all there is: %v", err)
+		t.Errorf("to the limit: %v", err)
 	}
 	if err := change("2001m"); err == nil || !strings.Contains(err.Error(), "requests.cpu: used 0, asked 2001m, hard 2") {
-		t.Errorf("to more than there is: %v", err)
+		t.Errorf("above the limit: %v", err)
 	}
 	q.know(virtualCluster(hard("requests.cpu", "500m", "limits.cpu", "500m")))
 	for _, to := range []string{"1", "800m"} {
@@ -155,15 +155,15 @@ func TestTheCacheHasTheLastWord(t *testing.T) {
 		then   func(q *Quota, pod *corev1.Pod)
 		want   int64
 	}{
-		"refused":                         {refused, nil, 0},
-		"the answer is lost":              {lost, nil, 1},
-		"lost, and not made":              {lost, func(q *Quota, _ *corev1.Pod) { q.ledger.settle(red.Key, q.first(), nil) }, 0},
-		"lost, and seen":                  {lost, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
-		"made":                            {nil, nil, 1},
-		"made, and seen as it was before": {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
-		"made, and seen":                  {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
-		"made, and gone":                  {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnDelete(p) }, 0},
-		"made, and its predecessor is gone": {nil, func(q *Quota, p *corev1.Pod) {
+		"refused":                {refused, nil, 0},
+		"the answer is lost":     {lost, nil, 1},
+		"lost, and not created":  {lost, func(q *Quota, _ *corev1.Pod) { q.ledger.settle(red.Key, q.first(), nil) }, 0},
+		"lost, and in the cache": {lost, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
+		"made":                   {nil, nil, 1},
+		"created, and an older state in the cache": {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(aged(p, "0"), false) }, 1},
+		"created, and in the cache":                {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnAdd(p, false) }, 1},
+		"created, and deleted":                     {nil, func(q *Quota, p *corev1.Pod) { q.countingHandler(t.Context(), q.podKind()).OnDelete(p) }, 0},
+		"created, and its predecessor is deleted": {nil, func(q *Quota, p *corev1.Pod) {
 			other := aged(p, "0")
 			other.UID = "other"
 			q.countingHandler(t.Context(), q.podKind()).OnDelete(other)

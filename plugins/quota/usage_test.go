@@ -79,7 +79,7 @@ func TestPodUsage(t *testing.T) {
 		change func(*corev1.Pod)
 		want   map[string]string
 	}{
-		"says nothing":   {podOf(corev1.Container{}), nil, map[string]string{"count/pods": "1", "pods": "1"}},
+		"no resources":   {podOf(corev1.Container{}), nil, map[string]string{"count/pods": "1", "pods": "1"}},
 		"two containers": {podOf(container(cpu("1"), nil), container(cpu("500m"), nil)), nil, cpuOf("1500m")},
 		"limits": {podOf(container(nil, map[string]string{"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"})), nil,
 			map[string]string{"count/pods": "1", "pods": "1", "limits.cpu": "2", "limits.memory": "1Gi"}},
@@ -100,17 +100,17 @@ func TestPodUsage(t *testing.T) {
 			p.Spec.InitContainers = []corev1.Container{sidecar}
 		}, cpuOf("3")},
 		"overhead": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) { p.Spec.Overhead = amounts(cpu("250m")) }, cpuOf("1250m")},
-		"resized and not there yet": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
+		"resize in progress": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: "c", AllocatedResources: amounts(cpu("3")), Resources: &corev1.ResourceRequirements{Requests: amounts(cpu("3"))},
 			}}
 		}, cpuOf("3")},
 		"ended":  {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, ended},
 		"failed": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, ended},
-		"on its way out": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
+		"being deleted": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: now.Add(-time.Second)}, new(int64(30))
 		}, cpuOf("1")},
-		"should have ended": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
+		"past its grace period": {podOf(container(cpu("1"), nil)), func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: now.Add(-time.Minute)}, new(int64(30))
 		}, ended},
 	} {
@@ -143,10 +143,10 @@ func TestClaimUsage(t *testing.T) {
 		size  string
 		class bool
 	}{
-		"of no class":    {claim("", "1Gi", ""), "1Gi", false},
-		"of a class":     {claim("fast", "1Gi", ""), "1Gi", true},
-		"that grows":     {claim("fast", "2Gi", "1Gi"), "2Gi", true},
-		"that could not": {claim("fast", "1Gi", "2Gi"), "2Gi", true},
+		"of no class":      {claim("", "1Gi", ""), "1Gi", false},
+		"of a class":       {claim("fast", "1Gi", ""), "1Gi", true},
+		"being expanded":   {claim("fast", "2Gi", "1Gi"), "2Gi", true},
+		"expansion failed": {claim("fast", "1Gi", "2Gi"), "2Gi", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]string{"count/persistentvolumeclaims": "1", "persistentvolumeclaims": "1", "requests.storage": tc.size}
@@ -178,7 +178,7 @@ func TestServiceUsage(t *testing.T) {
 		"balanced":                     {service(corev1.ServiceTypeLoadBalancer), "2", "1"},
 		"balanced, on ports it names":  {service(corev1.ServiceTypeLoadBalancer, noPorts), "1", "1"},
 		"elsewhere":                    {service(corev1.ServiceTypeExternalName), "", ""},
-		"on nodes, whatever it allows": {service(corev1.ServiceTypeNodePort, noPorts), "2", ""},
+		"node ports, always allocated": {service(corev1.ServiceTypeNodePort, noPorts), "2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]string{"count/services": "1", "services": "1"}

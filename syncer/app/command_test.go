@@ -75,13 +75,13 @@ func TestValidate(t *testing.T) {
 				o.QuotaRules, o.QuotaValidation, o.QuotaValidators = "rules.yaml", true, []string{"quota"}
 			}, "rules among --quota-validators",
 		},
-		"rules that all read":    {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
-		"leases nowhere":         {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
-		"an agent at an address": {func(o *Options) { o.AgentAddress = "[fd00::7]:10550" }, ""},
-		"an agent without port":  {func(o *Options) { o.AgentAddress = "10.0.0.7" }, "--vn-agent-address"},
-		"an agent anywhere":      {func(o *Options) { o.AgentAddress = ":10550" }, "--vn-agent-address"},
-		"an agent of port 0":     {func(o *Options) { o.AgentAddress = "10.0.0.7:0" }, "--vn-agent-address"},
-		"no rest for the patrol": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
+		"rules that all read":     {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
+		"leases nowhere":          {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
+		"an agent at an address":  {func(o *Options) { o.AgentAddress = "[fd00::7]:10550" }, ""},
+		"an agent without port":   {func(o *Options) { o.AgentAddress = "10.0.0.7" }, "--vn-agent-address"},
+		"an agent anywhere":       {func(o *Options) { o.AgentAddress = ":10550" }, "--vn-agent-address"},
+		"an agent of port 0":      {func(o *Options) { o.AgentAddress = "10.0.0.7:0" }, "--vn-agent-address"},
+		"a short patrol interval": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

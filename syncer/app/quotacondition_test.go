@@ -24,12 +24,12 @@ func TestQuotaEnforced(t *testing.T) {
 		status     metav1.ConditionStatus // empty for no condition
 		message    string
 	}{
-		"no quota":                    {nil, nil, "", ""},
-		"an empty quota":              {&tenancyv1alpha1.QuotaSpec{}, nil, "", ""},
-		"validation is off":           {&tenancyv1alpha1.QuotaSpec{Hard: hard}, nil, "False", "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"},
-		"rules, and validation off":   {&tenancyv1alpha1.QuotaSpec{Rules: make(rules, 1)}, nil, "False", "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"},
-		"all are asked":               {&tenancyv1alpha1.QuotaSpec{Hard: hard, Rules: make(rules, 1)}, asked("quota", "rules"), "True", "vc-syncer enforces spec.quota"},
-		"the other one is not needed": {&tenancyv1alpha1.QuotaSpec{Hard: hard}, asked("quota"), "True", "vc-syncer enforces spec.quota"},
+		"no quota":                          {nil, nil, "", ""},
+		"an empty quota":                    {&tenancyv1alpha1.QuotaSpec{}, nil, "", ""},
+		"validation is disabled":            {&tenancyv1alpha1.QuotaSpec{Hard: hard}, nil, "False", "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"},
+		"rules, and validation is disabled": {&tenancyv1alpha1.QuotaSpec{Rules: make(rules, 1)}, nil, "False", "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"},
+		"all are enabled":                   {&tenancyv1alpha1.QuotaSpec{Hard: hard, Rules: make(rules, 1)}, asked("quota", "rules"), "True", "vc-syncer enforces spec.quota"},
+		"the other one is not needed":       {&tenancyv1alpha1.QuotaSpec{Hard: hard}, asked("quota"), "True", "vc-syncer enforces spec.quota"},
 		"rules are left out": {
 			&tenancyv1alpha1.QuotaSpec{Hard: hard, Rules: make(rules, 1)}, asked("quota"), "False",
 			"vc-syncer does not enforce spec.quota.rules, since its flag --quota-validators leaves out rules",

@@ -47,7 +47,7 @@ func TestMerged(t *testing.T) {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
 	for name, tc := range map[string]struct{ rules, want []rbacv1.PolicyRule }{
-		"one resource, asked for twice": {
+		"a resource in two rules": {
 			[]rbacv1.PolicyRule{rule("", "secrets", "watch", "list"), rule("", "secrets", "create", "list")},
 			[]rbacv1.PolicyRule{rule("", "secrets", "create", "list", "watch")},
 		},

@@ -42,7 +42,7 @@ func TestHandler(t *testing.T) {
 			}, []string{"remove a", "missed"},
 		},
 		"an end of which nothing is known": {func(h caches.Handler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a"}) }, nil},
-		"what is no object is ignored": {
+		"a value that is not an object is ignored": {
 			func(h caches.Handler) {
 				h.OnAdd("a", false)
 				h.OnUpdate("a", kindstest.Named("b"))

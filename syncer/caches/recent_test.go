@@ -30,26 +30,26 @@ func TestRecentLatest(t *testing.T) {
 		cached  string
 		want    string
 	}{
-		"nothing was written":                                  {nil, "", "5", "5"},
-		"nothing was written, and nothing is there":            {nil, "", none, none},
-		"the cache does not show a new object yet":             {put, "5", none, "5"},
-		"the cache does not show a change yet":                 {put, "5", "4", "5"},
-		"the cache shows just what was written":                {put, "5", "5", "cached"},
-		"the cache is ahead":                                   {put, "5", "6", "6"},
-		"more digits are a later version":                      {put, "9", "10", "10"},
-		"fewer digits are an earlier version":                  {put, "10", "9", "10"},
-		"what cannot be compared is the cache's":               {put, "5", "opaque", "opaque"},
-		"what was written without a version is not waited for": {put, "", "5", "5"},
+		"no write":               {nil, "", "5", "5"},
+		"no write and no object": {nil, "", none, none},
+		"the cache does not show a new object yet":         {put, "5", none, "5"},
+		"the cache does not show a change yet":             {put, "5", "4", "5"},
+		"the cache shows just what was written":            {put, "5", "5", "cached"},
+		"the cache is ahead":                               {put, "5", "6", "6"},
+		"more digits are a later version":                  {put, "9", "10", "10"},
+		"fewer digits are an earlier version":              {put, "10", "9", "10"},
+		"versions that cannot be compared: the cache wins": {put, "5", "opaque", "opaque"},
+		"a write without a version is not waited for":      {put, "", "5", "5"},
 
-		"what is assumed is later than its version": {assume, "5", "5", "written"},
-		"the cache has got past what is assumed":    {assume, "5", "6", "6"},
-		"the cache is behind what is assumed":       {assume, "5", "4", "5"},
-		"an assumption that cannot be compared":     {assume, "opaque", "5", "5"},
+		"an assumed write is later than its version": {assume, "5", "5", "written"},
+		"the cache has got past what is assumed":     {assume, "5", "6", "6"},
+		"the cache is behind what is assumed":        {assume, "5", "4", "5"},
+		"an assumption that cannot be compared":      {assume, "opaque", "5", "5"},
 
-		"what is gone for good is not there":             {gone, "5", "5", none},
-		"what is gone for good is not there in the past": {gone, "5", "4", none},
-		"what is gone for good, and the cache knows":     {gone, "5", none, none},
-		"what is gone for good changes on its way out":   {gone, "5", "7", none},
+		"a deleted object is gone":                    {gone, "5", "5", none},
+		"a deleted object with an older cached state": {gone, "5", "4", none},
+		"a deleted object that the cache has removed": {gone, "5", none, none},
+		"a deleted object that changes once more":     {gone, "5", "7", none},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRecentSeen(t *testing.T) {
 				t.Errorf("the event is of the write: %t, want %t", own, tt.own)
 			}
 			if dropped := len(r.written) == 0; dropped != tt.dropped {
-				t.Errorf("what was written is dropped: %t, want %t", dropped, tt.dropped)
+				t.Errorf("the write is deleted: %t, want %t", dropped, tt.dropped)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestRecentEnded(t *testing.T) {
 	r.Ended("Pod", of("new"))
 	r.Ended("Pod", of("new"))
 	if len(r.written) != 0 {
-		t.Error("what has gone is still held")
+		t.Error("a deleted entry is still held")
 	}
 }
 

@@ -151,16 +151,16 @@ func TestAbandoned(t *testing.T) {
 		want   int
 		asks   bool
 	}{
-		"nothing runs":                         {0, nil, "", 0, false},
-		"a handful":                            {0, copies(maxAbandoned), "", 0, false},
-		"more":                                 {0, copies(maxAbandoned + 1), "", maxAbandoned + 1, true},
-		"more, and the tenant has one":         {1, copies(100), "", 0, true},
-		"one is on no node yet":                {0, more(func(p *corev1.Pod) { p.Spec.NodeName = "" }), "", 0, false},
-		"one is going":                         {0, more(func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), "", 0, false},
-		"one has ended":                        {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "", 0, false},
-		"one's deletion was seen":              {0, copies(maxAbandoned + 1), "uid-0", 0, false},
-		"the deletion of something else was":   {0, copies(maxAbandoned + 1), "uid-x", maxAbandoned + 1, true},
-		"one that is pending on its node runs": {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "", maxAbandoned + 1, true},
+		"no running pods":                        {0, nil, "", 0, false},
+		"the maximum":                            {0, copies(maxAbandoned), "", 0, false},
+		"more":                                   {0, copies(maxAbandoned + 1), "", maxAbandoned + 1, true},
+		"more, and the tenant has one":           {1, copies(100), "", 0, true},
+		"one is on no node yet":                  {0, more(func(p *corev1.Pod) { p.Spec.NodeName = "" }), "", 0, false},
+		"one is being deleted":                   {0, more(func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), "", 0, false},
+		"one is completed":                       {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "", 0, false},
+		"one's deletion was observed":            {0, copies(maxAbandoned + 1), "uid-0", 0, false},
+		"another object's deletion was observed": {0, copies(maxAbandoned + 1), "uid-x", maxAbandoned + 1, true},
+		"a pending pod on a node runs":           {0, more(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "", maxAbandoned + 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, tenant := bereft(tc.pods, tc.copies...)
@@ -223,14 +223,14 @@ func TestAllowRemoval(t *testing.T) {
 		want               error
 		verified, counting bool
 	}{
-		"gone, and seen to be deleted":      {seen: "uid-of-web", verified: true},
-		"gone, unseen":                      {verified: true, want: pending.ErrInDoubt, counting: true},
-		"gone, in another cluster":          {stranger: stranger, verified: true, want: stranger},
-		"gone and seen, in another cluster": {stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
-		"another one, and the first's deletion was seen": {
+		"missing, with an observed deletion":    {seen: "uid-of-web", verified: true},
+		"missing, without an observed deletion": {verified: true, want: pending.ErrInDoubt, counting: true},
+		"missing, in another cluster":           {stranger: stranger, verified: true, want: stranger},
+		"missing, observed, in another cluster": {stranger: stranger, seen: "uid-of-web", verified: true, want: stranger},
+		"another object, and the first's deletion was observed": {
 			seen: "uid-of-web", verified: true,
 		},
-		"another one, and the first's deletion was not observed": {
+		"another object, and the first's deletion was not observed": {
 			verified: true, want: pending.ErrInDoubt, counting: true,
 		},
 	} {
@@ -263,11 +263,11 @@ func TestANamespaceThatVanishes(t *testing.T) {
 		seen   types.UID
 		want   error
 	}{
-		"with all that was in it":                {0, nil, "", nil},
-		"without its pods":                       {1, nil, "", pending.ErrInDoubt},
-		"seen, and its pods are still known":     {1, nil, "uid-of-web", nil},
-		"and another of the same name has pods":  {1, kindstest.Named("web"), "", nil},
-		"and another of the same name is unused": {0, kindstest.Named("web"), "", nil},
+		"with all that was in it":                 {0, nil, "", nil},
+		"without its pods":                        {1, nil, "", pending.ErrInDoubt},
+		"observed, and its pods are in the cache": {1, nil, "uid-of-web", nil},
+		"and another of the same name has pods":   {1, kindstest.Named("web"), "", nil},
+		"and another of the same name is unused":  {0, kindstest.Named("web"), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := bereft(tc.pods)

@@ -66,6 +66,6 @@ func checkGuest(t *testing.T, weight, away int) {
 		t.Errorf("the guest was served %.0f times, its share is %.0f", guest, most)
 	}
 	if want := turns / kept; got["100-0"] != want {
-		t.Errorf("whom its cap interrupts was served %d times, want %d", got["100-0"], want)
+		t.Errorf("the tenant that its cap interrupts was served %d times, want %d", got["100-0"], want)
 	}
 }

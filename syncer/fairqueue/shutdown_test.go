@@ -25,7 +25,7 @@ func TestShutDown(t *testing.T) {
 		q.AddAfter("a/1", time.Hour)
 		synctest.Wait()
 		if q.ShuttingDown() {
-			t.Error("shuts down before it is told to")
+			t.Error("shuts down before ShutDown is called")
 		}
 		q.ShutDown()
 		synctest.Wait()

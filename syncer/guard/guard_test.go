@@ -84,12 +84,12 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 		"another type":                   {kindOf(&corev1.ConfigMap{}), []client.Object{named(ns, "a")}},
 		"a kind that becomes another":    {kindOf(saying(widget)), []client.Object{saying(binding), saying(widget)}},
 		"an object that becomes another": {kindOf(&corev1.Pod{}), []client.Object{named(ns, "b"), named(ns, "a")}},
-		"an object that moves away":      {kindOf(&corev1.Pod{}), []client.Object{named("green-default", "a"), named(ns, "a")}},
+		"an object in another namespace": {kindOf(&corev1.Pod{}), []client.Object{named("green-default", "a"), named(ns, "a")}},
 		"an object without a name":       {kindOf(&corev1.Pod{}), []client.Object{named(ns, "")}},
 		"a name that is a path":          {kindOf(&corev1.Pod{}), []client.Object{named(ns, "../../green-default/pods/a")}},
 		"a name that leads up":           {kindOf(&corev1.Pod{}), []client.Object{named(ns, "..")}},
 		"a kind that is in no namespace": {kindOf(&rbacv1.ClusterRoleBinding{}), []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: named(ns, "a").ObjectMeta}}},
-		"a pod that says it is a namespace": {kindOf(&corev1.Pod{}), []client.Object{&corev1.Pod{
+		"a pod that states kind Namespace": {kindOf(&corev1.Pod{}), []client.Object{&corev1.Pod{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: named(ns, "a").ObjectMeta,
 		}}},
 	}
@@ -97,7 +97,7 @@ func TestGuardRefusesWhatIsNotOfItsKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf("blue-uid", namespaceOfVC(ns, "blue-uid"), namespaceOfVC("green-default", "green-uid"))
 			if err := g.check(t.Context(), tt.kind, tt.states...); !errors.Is(err, ErrKind) {
-				t.Errorf("check says %v, want %v", err, ErrKind)
+				t.Errorf("check returned %v, want %v", err, ErrKind)
 			}
 			if *refused != 1 {
 				t.Errorf("%d refused writes were counted, want 1", *refused)
@@ -143,7 +143,7 @@ func TestGuardCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf(tt.uid, super...)
 			if err := g.check(t.Context(), kindOf(tt.obj), tt.obj); !errors.Is(err, tt.want) {
-				t.Errorf("check says %v, want %v", err, tt.want)
+				t.Errorf("check returned %v, want %v", err, tt.want)
 			}
 			if *refused != tt.refused {
 				t.Errorf("%d refused writes were counted, want %d", *refused, tt.refused)
@@ -156,7 +156,7 @@ func TestGuardThatCannotSeeNamespacesRefuses(t *testing.T) {
 	broken := errors.New("broken")
 	g := &Guard{UID: "blue-uid", Namespace: func(context.Context, string) (*corev1.Namespace, error) { return nil, broken }}
 	if err := g.check(t.Context(), kindOf(kindstest.Version("1")), kindstest.Version("1")); !errors.Is(err, broken) {
-		t.Errorf("check says %v, want %v", err, broken)
+		t.Errorf("check returned %v, want %v", err, broken)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestGuardStopsEveryWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, refused := guardOf("blue-uid", namespaceOfVC("blue-default", "blue-uid"), namespaceOfVC("green-default", "green-uid"))
 			if err := write(t.Context(), g); !errors.Is(err, ErrForeign) {
-				t.Errorf("the guard says %v, want %v", err, ErrForeign)
+				t.Errorf("the guard returned %v, want %v", err, ErrForeign)
 			}
 			if *refused != 1 {
 				t.Errorf("%d refused writes were counted, want 1", *refused)

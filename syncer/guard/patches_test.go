@@ -33,11 +33,11 @@ func TestPatchNamesTheObjectByItsUID(t *testing.T) {
 			func(p *corev1.Pod) { p.Labels = map[string]string{"b": "2"} }, client.MergeFrom(was),
 			`{"metadata":{"labels":{"a":null,"b":"2"},"uid":"web-uid"}}`,
 		},
-		"metadata that goes as a whole": {
+		"metadata that is removed": {
 			func(p *corev1.Pod) { p.Labels = nil }, client.MergeFrom(was),
 			`{"metadata":{"labels":null,"uid":"web-uid"}}`,
 		},
-		"another UID is not what the object becomes": {
+		"the UID is not changed": {
 			func(p *corev1.Pod) { p.UID = "another" }, client.MergeFrom(was), `{"metadata":{"uid":"web-uid"}}`,
 		},
 		"large numbers keep every digit": {
@@ -81,9 +81,9 @@ func TestPatchThatCannotBeMade(t *testing.T) {
 		patch client.Patch
 		want  error
 	}{
-		"the error of the patch is passed on": {rawPatch{err: broken}, broken},
-		"what is no JSON is an error":         {rawPatch{data: "<xml/>"}, nil},
-		"what is no object is an error":       {rawPatch{data: `[1]`}, nil},
+		"the error of the patch is passed on":   {rawPatch{err: broken}, broken},
+		"invalid JSON is an error":              {rawPatch{data: "<xml/>"}, nil},
+		"JSON other than an object is an error": {rawPatch{data: `[1]`}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestStatusPatch(t *testing.T) {
 		"another phase": {
 			running(), pod(func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }), `{"metadata":{"uid":"web-uid"},"status":{"phase":"Failed"}}`,
 		},
-		"what is no more": {
+		"a removed field": {
 			running(), pod(func(s *corev1.PodStatus) { s.PodIP = "" }), `{"metadata":{"uid":"web-uid"},"status":{"podIP":null}}`,
 		},
 		"one condition of two": {
@@ -62,14 +62,14 @@ func TestStatusPatch(t *testing.T) {
 			`{"metadata":{"uid":"web-uid"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"},{"type":"Ready"}],` +
 				`"conditions":[{"status":"False","type":"Ready"}]}}`,
 		},
-		"a custom resource that says something": {
+		"a custom resource with a status": {
 			custom(nil), custom(map[string]any{"ready": true}), `{"metadata":{"uid":"web-uid"},"status":{"ready":true}}`,
 		},
-		"a custom resource that says something else": {
+		"a custom resource with another status": {
 			custom(map[string]any{"ready": true, "n": int64(1)}), custom(map[string]any{"ready": false, "n": int64(1)}),
 			`{"metadata":{"uid":"web-uid"},"status":{"ready":false}}`,
 		},
-		"a custom resource that says nothing more": {
+		"a custom resource without its status": {
 			custom(map[string]any{"ready": true}), custom(nil), `{"metadata":{"uid":"web-uid"},"status":null}`,
 		},
 	} {

@@ -47,7 +47,7 @@ func TestHandlersAreToldWhatIsListedAndWatched(t *testing.T) {
 
 		late := newJournal()
 		if registration := join(t, i, late); !registration.HasSynced() {
-			t.Error("a handler that was told all has not synced")
+			t.Error("a handler of all objects has not synced")
 		}
 		expect(t, late.taken(), "initial add a=2 with managed fields")
 		if got := i.LastSyncResourceVersion(); got != "4" {

@@ -111,7 +111,7 @@ func TestWhatIsNotPacked(t *testing.T) {
 		}
 		runtime.GC()
 		if got, isError := unpack(kept).(error); !isError || got == nil {
-			t.Errorf("there is a %T in its place", unpack(kept))
+			t.Errorf("got a %T in its place", unpack(kept))
 		}
 	})
 }
@@ -158,6 +158,6 @@ func TestIndexOfPackedObjects(t *testing.T) {
 		}
 	}
 	if obj, exists, err := i.GetByKey("shop/db"); err != nil || exists || obj != nil {
-		t.Errorf("what is gone: got %v, %t, %v", obj, exists, err)
+		t.Errorf("a deleted object: got %v, %t, %v", obj, exists, err)
 	}
 }

@@ -49,7 +49,7 @@ func TestHandlersComeAndGoDuringEvents(t *testing.T) {
 		synctest.Wait()
 		for n, j := range journals {
 			if !maps.Equal(j.known(), stored(i)) {
-				t.Errorf("handler %d was told that there is %v, and there is %v", n, j.known(), stored(i))
+				t.Errorf("handler %d knows %v, want %v", n, j.known(), stored(i))
 			}
 		}
 	})

@@ -92,10 +92,10 @@ func compare(t *testing.T, lean, stock *followed) {
 	}
 	for n := range lean.journals {
 		if diff := cmp.Diff(stock.journals[n].sorted(), lean.journals[n].sorted()); diff != "" {
-			t.Fatalf("handler %d was told other than client-go's (-):\n%s", n, diff)
+			t.Fatalf("calls of handler %d differ from client-go's (-):\n%s", n, diff)
 		}
 		if state := lean.journals[n].known(); !maps.Equal(state, stored(lean)) {
-			t.Errorf("handler %d was told that there is %v, and there is %v", n, state, stored(lean))
+			t.Errorf("handler %d knows %v, want %v", n, state, stored(lean))
 		}
 	}
 	for _, f := range []*followed{lean, stock} {

@@ -39,7 +39,7 @@ func TestByMetadata(t *testing.T) {
 		"with a status": {func(k *Down[*corev1.ConfigMap]) {
 			k.Status, k.Same = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}, func(_, _ *corev1.ConfigMap) bool { return true }
 		}, false},
-		"with what comes back": {func(k *Down[*corev1.ConfigMap]) {
+		"with Back": {func(k *Down[*corev1.ConfigMap]) {
 			k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}
 		}, false},
 		"that refers to others": {func(k *Down[*corev1.ConfigMap]) {

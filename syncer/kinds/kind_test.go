@@ -119,10 +119,10 @@ func TestDownErasure(t *testing.T) {
 		t.Errorf("desired is %v, %v; want %v", desired, err, want)
 	}
 	if err := d.Admit(viewBlue, named("unwanted")); err == nil || err.Error() != "not for blue" {
-		t.Errorf("Admit says %v", err)
+		t.Errorf("Admit returned %v", err)
 	}
 	if err := d.Admit(viewBlue, named("web")); err != nil {
-		t.Errorf("Admit says %v", err)
+		t.Errorf("Admit returned %v", err)
 	}
 	merged := named("web")
 	d.Merge(merged, desired)
@@ -137,7 +137,7 @@ func TestDownErasure(t *testing.T) {
 		t.Errorf("the tenant's key is %v, want %v", got, want)
 	}
 	if !d.Replace(named("old"), named("new")) || d.Replace(named("new"), named("old")) {
-		t.Error("Replace does not get what there is and what is desired, in this order")
+		t.Error("Replace does not get the copy and the desired object, in this order")
 	}
 	if !d.Skip(View{}, named("skipped")) || d.Skip(View{}, named("web")) {
 		t.Error("Skip is not asked")
@@ -153,7 +153,7 @@ func TestDownErasure(t *testing.T) {
 	super.Status.Message = "fine"
 	d.Status(viewBlue, tenant, super)
 	if tenant.Status.Message != "fine for blue" || super.Status.Message != "fine" {
-		t.Errorf("after Status the tenant's says %q, the copy %q", tenant.Status.Message, super.Status.Message)
+		t.Errorf("after Status the tenant's object has %q, the copy %q", tenant.Status.Message, super.Status.Message)
 	}
 	if d.Same(tenant, super) || !d.Same(super, super.DeepCopy()) {
 		t.Error("Same is not asked")
@@ -193,11 +193,11 @@ func TestNothingIsANilInterface(t *testing.T) {
 
 	hiding := Up[*corev1.Event]{Desired: func(View, *corev1.Event) *corev1.Event { return nil }}
 	if got := hiding.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
-		t.Errorf("what is shown is %#v, want nil", got)
+		t.Errorf("the desired object is %#v, want nil", got)
 	}
 	untyped := Up[client.Object]{Desired: func(View, client.Object) client.Object { return nil }}
 	if got := untyped.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
-		t.Errorf("what is shown of an object of any type is %#v, want nil", got)
+		t.Errorf("the desired object without its type is %#v, want nil", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestUpErasure(t *testing.T) {
 	}
 	got := k.Up.Desired(View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	if got == nil || got.GetName() != "n in default" {
-		t.Errorf("what is shown is %v", got)
+		t.Errorf("the desired object is %v", got)
 	}
 
 	tenant := &corev1.Node{}
@@ -311,10 +311,10 @@ func TestDownBackAndSubresources(t *testing.T) {
 	super.Spec.Hostname = "chosen"
 	d.Back(viewBlue, tenant, super)
 	if tenant.Spec.Hostname != "chosen for blue" || super.Spec.Hostname != "chosen" {
-		t.Errorf("after Back the tenant's says %q, the copy %q", tenant.Spec.Hostname, super.Spec.Hostname)
+		t.Errorf("after Back the tenant's object has %q, the copy %q", tenant.Spec.Hostname, super.Spec.Hostname)
 	}
 	if err := d.Admit(viewBlue, named("web")); err == nil || err.Error() != "web of blue" {
-		t.Errorf("Admit says %v", err)
+		t.Errorf("Admit returned %v", err)
 	}
 	var subs []string
 	for _, sub := range d.Subresources {
@@ -325,7 +325,7 @@ func TestDownBackAndSubresources(t *testing.T) {
 		t.Errorf("subresources, in their order (-want +got):\n%s", diff)
 	}
 	if super.Spec.Hostname != "web resized by blue" || super.Spec.Subdomain != "debugged" {
-		t.Errorf("after the subresources the copy says %q, %q", super.Spec.Hostname, super.Spec.Subdomain)
+		t.Errorf("after the subresources the copy has %q, %q", super.Spec.Hostname, super.Spec.Subdomain)
 	}
 	if one, two := d.Subresources[0].Parts(super, tenant), d.Subresources[1].Parts(super, tenant); one != nil || len(two) != 2 {
 		t.Errorf("the parts are %v and %v, want none and two", one, two)

@@ -45,14 +45,14 @@ func TestAnswersAreAboutWhatWasAskedFor(t *testing.T) {
 		change func(client.Object)
 		want   error
 	}{
-		"the object":                {typed, func(client.Object) {}, nil},
-		"the custom resource":       {custom, func(client.Object) {}, nil},
-		"another name":              {typed, func(o client.Object) { o.SetName("b") }, errOther},
-		"another namespace":         {typed, func(o client.Object) { o.SetNamespace("kube-system") }, errOther},
-		"nothing of the type":       {typed, func(o client.Object) { o.SetResourceVersion("") }, errOther},
-		"another kind":              {custom, func(o client.Object) { o.(*unstructured.Unstructured).SetKind("ClusterRoleBinding") }, errOther},
-		"another version":           {custom, func(o client.Object) { o.(*unstructured.Unstructured).SetAPIVersion("v1") }, errOther},
-		"a type that says its kind": {typed, func(o client.Object) { o.(*corev1.Pod).Kind = "Secret" }, errOther},
+		"the object":                          {typed, func(client.Object) {}, nil},
+		"the custom resource":                 {custom, func(client.Object) {}, nil},
+		"another name":                        {typed, func(o client.Object) { o.SetName("b") }, errOther},
+		"another namespace":                   {typed, func(o client.Object) { o.SetNamespace("kube-system") }, errOther},
+		"an empty object":                     {typed, func(o client.Object) { o.SetResourceVersion("") }, errOther},
+		"another kind":                        {custom, func(o client.Object) { o.(*unstructured.Unstructured).SetKind("ClusterRoleBinding") }, errOther},
+		"another version":                     {custom, func(o client.Object) { o.(*unstructured.Unstructured).SetAPIVersion("v1") }, errOther},
+		"a typed object that states its kind": {typed, func(o client.Object) { o.(*corev1.Pod).Kind = "Secret" }, errOther},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

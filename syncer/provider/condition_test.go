@@ -18,7 +18,7 @@ func TestProblems(t *testing.T) {
 		err    error
 		reason string
 	}{
-		"one that is known":    {known, tenancyv1alpha1.ReasonKubeconfigInvalid},
+		"a known problem":      {known, tenancyv1alpha1.ReasonKubeconfigInvalid},
 		"a bad certificate":    {apierrors.NewUnauthorized("who?"), tenancyv1alpha1.ReasonUnauthorized},
 		"a user without right": {apierrors.NewForbidden(pods, "", errors.New("no")), tenancyv1alpha1.ReasonUnauthorized},
 		"no answer":            {errors.New("dial tcp 127.0.0.1:51342: refused"), tenancyv1alpha1.ReasonUnreachable},

@@ -122,7 +122,7 @@ func TestDiscover(t *testing.T) {
 			has: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}, networking.WithKind("Ingress")},
 			not: []schema.GroupVersionKind{{Version: "v1", Kind: "Node"}},
 		},
-		"what is not built in": {
+		"other kinds": {
 			answers: answers{"/api": core, "/apis": aggregated(group("example.com", "v1", current, "Pod"))},
 			has:     []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}},
 			not:     []schema.GroupVersionKind{{Group: "example.com", Version: "v1", Kind: "Pod"}},
@@ -147,8 +147,8 @@ func TestDiscover(t *testing.T) {
 			},
 			fails: true,
 		},
-		"nothing answers": {answers: answers{"/api": http.StatusServiceUnavailable}, fails: true},
-		"no right to ask": {answers: answers{"/api": http.StatusForbidden}, fails: true},
+		"no answer": {answers: answers{"/api": http.StatusServiceUnavailable}, fails: true},
+		"forbidden": {answers: answers{"/api": http.StatusForbidden}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := discovering(t, tc.answers.send)

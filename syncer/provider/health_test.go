@@ -57,8 +57,8 @@ func TestHealthParksAfterFailuresInARow(t *testing.T) {
 		requests func(*health, *server)
 		parked   bool
 	}{
-		"nothing was asked": {func(*health, *server) {}, false},
-		"all went well":     {func(h *health, s *server) { ask(h, s, "/api/v1/pods", 10) }, false},
+		"no request":    {func(*health, *server) {}, false},
+		"all went well": {func(h *health, s *server) { ask(h, s, "/api/v1/pods", 10) }, false},
 		"a few failed": {func(h *health, s *server) {
 			s.broken.Store(true)
 			ask(h, s, "/api/v1/pods", tripAfter-1)

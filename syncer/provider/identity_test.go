@@ -49,8 +49,8 @@ func TestVerify(t *testing.T) {
 		"the same, later":                 {saying{uid: "a", revision: "1001"}, false, false},
 		"an earlier state":                {saying{uid: "a", revision: "999"}, true, true},
 		"another":                         {saying{uid: "b", revision: "2000"}, true, true},
-		"one that has just begun":         {saying{revision: "7"}, true, true},
-		"no revision that means anything": {saying{uid: "a", revision: "x"}, false, false},
+		"no kube-system yet":              {saying{revision: "7"}, true, true},
+		"an invalid revision":             {saying{uid: "a", revision: "x"}, false, false},
 		"no answer":                       {saying{err: errors.New("connection refused")}, true, false},
 		"an answer that it is overloaded": {saying{err: apierrors.NewTooManyRequests("later", 1)}, true, false},
 	} {
@@ -116,7 +116,7 @@ func TestRecognize(t *testing.T) {
 		"another":                          {known: "a", reason: tenancyv1alpha1.ReasonIdentityChanged},
 		"another that is confirmed":        {known: "a", confirmed: "b", writes: 1, waived: true},
 		"another than the confirmed one":   {known: "a", confirmed: "c", reason: tenancyv1alpha1.ReasonIdentityChanged},
-		"one that cannot be remembered":    {known: "", fails: errors.New("no"), writes: 1},
+		"a write that fails":               {known: "", fails: errors.New("no"), writes: 1},
 		"the same, of an old confirmation": {known: "b", confirmed: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,12 +43,12 @@ func TestRemovalIsConfirmedByNumber(t *testing.T) {
 		answer string
 		open   int
 	}{
-		"the number":    {"7", 0},
-		"more":          {"8", 0},
-		"fewer":         {"6", 7},
-		"none":          {"", 7},
-		"no number":     {"yes", 7},
-		"below nothing": {"-7", 7},
+		"the number":        {"7", 0},
+		"more":              {"8", 0},
+		"fewer":             {"6", 7},
+		"none":              {"", 7},
+		"an invalid number": {"yes", 7},
+		"below nothing":     {"-7", 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r removal
@@ -90,7 +90,7 @@ func TestAnotherClusterIsConfirmedOnce(t *testing.T) {
 		}
 		time.Sleep(waiver)
 		if _, err := r.ask(6); err == nil {
-			t.Error("what is lost later is not asked about")
+			t.Error("a later loss is not asked about")
 		}
 	})
 }

@@ -47,11 +47,11 @@ func TestWhoIsServed(t *testing.T) {
 		share     Share
 		red, blue bool
 	}{
-		"all without a share":                {nil, true, true},
-		"what is served is kept":             {part{keeps: "red"}, true, false},
-		"what is served need not be begun":   {part{begins: "red"}, false, false},
-		"what is not served has to be begun": {part{keeps: "blue"}, false, false},
-		"what is not served is begun":        {part{keeps: "red", begins: "blue"}, true, true},
+		"all without a share":            {nil, true, true},
+		"a served tenant is kept":        {part{keeps: "red"}, true, false},
+		"a served tenant need not begin": {part{begins: "red"}, false, false},
+		"another tenant has to begin":    {part{keeps: "blue"}, false, false},
+		"another tenant begins":          {part{keeps: "red", begins: "blue"}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.share = tc.share
@@ -84,7 +84,7 @@ func TestServeWaitsForWhatIsInFlight(t *testing.T) {
 		for what, finish := range map[string]func(){"the visit": end, "the work": release} {
 			synctest.Wait()
 			if redCtx.Err() == nil || visiting.Err() == nil && what == "the visit" {
-				t.Error("what is in flight is not told to end")
+				t.Error("work in flight is not cancelled")
 			}
 			if len(served) > 0 {
 				t.Fatalf("it does not wait for %s", what)

@@ -15,7 +15,7 @@ func TestWorkEndsWithTheLast(t *testing.T) {
 	}
 	done := w.end()
 	if w.begin() {
-		t.Error("something begins after the end")
+		t.Error("work begins after the end")
 	}
 	for range 2 {
 		select {

@@ -49,7 +49,7 @@ func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fi
 		t.Errorf("the tenant's annotation reads %q after Merge", note)
 	}
 	if diff := cmp.Diff(want, k.Desired(view, edited)); diff != "" {
-		t.Errorf("what an edited class is after Merge (-want +got):\n%s", diff)
+		t.Errorf("an edited class after Merge (-want +got):\n%s", diff)
 	}
 
 	replaced := func(tenant T) bool { return k.Replace != nil && k.Replace(tenant, desired) }
@@ -72,11 +72,11 @@ func testClass[T client.Object](t *testing.T, kind kinds.Flow, super, want T, fi
 
 func TestTakeAnnotations(t *testing.T) {
 	tests := map[string]struct{ to, from, want map[string]string }{
-		"one is given":               {nil, map[string]string{"a": "1", "b": "2"}, map[string]string{"a": "1"}},
-		"one is changed":             {map[string]string{"a": "1", "c": "3"}, map[string]string{"a": "2"}, map[string]string{"a": "2", "c": "3"}},
-		"one is removed":             {map[string]string{"a": "1", "c": "3"}, nil, map[string]string{"c": "3"}},
-		"none is on either side":     {nil, nil, nil},
-		"what is not named is alone": {map[string]string{"c": "3"}, map[string]string{"b": "2"}, map[string]string{"c": "3"}},
+		"one is given":                    {nil, map[string]string{"a": "1", "b": "2"}, map[string]string{"a": "1"}},
+		"one is changed":                  {map[string]string{"a": "1", "c": "3"}, map[string]string{"a": "2"}, map[string]string{"a": "2", "c": "3"}},
+		"one is removed":                  {map[string]string{"a": "1", "c": "3"}, nil, map[string]string{"c": "3"}},
+		"none is on either side":          {nil, nil, nil},
+		"other annotations are unchanged": {map[string]string{"c": "3"}, map[string]string{"b": "2"}, map[string]string{"c": "3"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

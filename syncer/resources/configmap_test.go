@@ -83,15 +83,15 @@ func TestConfigMapReplace(t *testing.T) {
 		super, desired *corev1.ConfigMap
 		want           bool
 	}{
-		"what can be changed is changed":                   {one(nil), data, false},
-		"what says that it can be changed is changed":      {one(new(false)), data, false},
-		"what becomes immutable is changed":                {one(nil), one(new(true)), false},
-		"what is immutable and the same stays":             {one(new(true)), one(new(true)), false},
-		"its metadata can be changed":                      {one(new(true)), labelled, false},
-		"immutable data that differs":                      {one(new(true)), data, true},
-		"immutable binary data that differs":               {one(new(true)), binary, true},
-		"what was immutable and is recreated without":      {one(new(true)), one(nil), true},
-		"what was immutable and is recreated, differently": {one(new(true)), mutable, true},
+		"mutable data is changed":                    {one(nil), data, false},
+		"data with immutable false is changed":       {one(new(false)), data, false},
+		"data that becomes immutable is changed":     {one(nil), one(new(true)), false},
+		"equal immutable data stays":                 {one(new(true)), one(new(true)), false},
+		"its metadata can be changed":                {one(new(true)), labelled, false},
+		"immutable data that differs":                {one(new(true)), data, true},
+		"immutable binary data that differs":         {one(new(true)), binary, true},
+		"immutable in the copy only":                 {one(new(true)), one(nil), true},
+		"immutable in the copy only, different data": {one(new(true)), mutable, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

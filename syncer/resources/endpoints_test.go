@@ -42,10 +42,10 @@ func TestEndpointsOfAServiceThatSelects(t *testing.T) {
 		service client.Object
 		want    error
 	}{
-		"without a service":                     {nil, nil},
-		"of a service without a selector":       {service(corev1.ServiceSpec{}), nil},
-		"of a service that selects":             {service(corev1.ServiceSpec{Selector: selector}), errSelects},
-		"what is found is not always a service": {&corev1.Pod{}, nil},
+		"without a service":               {nil, nil},
+		"of a service without a selector": {service(corev1.ServiceSpec{}), nil},
+		"of a service that selects":       {service(corev1.ServiceSpec{Selector: selector}), errSelects},
+		"an object of another kind":       {&corev1.Pod{}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

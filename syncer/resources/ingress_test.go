@@ -58,8 +58,8 @@ func TestIngressClassIsOffered(t *testing.T) {
 		tenant  *networkingv1.Ingress
 		refused string
 	}{
-		"one that is offered":                      {ingress("public"), ""},
-		"one that is not":                          {ingress("internal"), "spec.ingressClassName"},
+		"an offered class":                         {ingress("public"), ""},
+		"a class that is not offered":              {ingress("internal"), "spec.ingressClassName"},
 		"none":                                     {ingress(""), `spec.ingressClassName is "", which names no class`},
 		"in the old way, one that is offered":      {ingress("", annotated("public")), ""},
 		"in the old way, one that is not":          {ingress("", annotated("internal")), "kubernetes.io/ingress.class"},

@@ -46,7 +46,7 @@ func TestIsolation(t *testing.T) {
 		pods PodRanges
 		from []networkingv1.NetworkPolicyPeer
 	}{
-		"everybody but other tenants' pods":                 {view, pods, append([]networkingv1.NetworkPolicyPeer{own, platform}, outside...)},
+		"all except other tenants' pods":                    {view, pods, append([]networkingv1.NetworkPolicyPeer{own, platform}, outside...)},
 		"a family without ranges may be pods, all of it":    {view, pods[:2], []networkingv1.NetworkPolicyPeer{own, platform, outside[0]}},
 		"without ranges, no address is known to be outside": {view, nil, []networkingv1.NetworkPolicyPeer{own, platform}},
 		"a tenant that all others may reach":                {open, pods, nil},
@@ -91,7 +91,7 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 		"a block with exceptions":                   {pods, peers{block("10.244.0.0/15", "10.244.0.0/16")}, peers{block("10.244.0.0/15", "10.244.0.0/16", "10.245.0.0/16")}},
 		"one pod's address":                         {pods, peers{block("10.244.7.7/32")}, nil},
 		"the pods' addresses, not written as usual": {pods, peers{block("10.244.7.7/16")}, nil},
-		"what is not a block":                       {pods, peers{block("010.1.0.0/16")}, nil},
+		"an invalid block":                          {pods, peers{block("010.1.0.0/16")}, nil},
 		"addresses outside":                         {pods, peers{block("198.51.100.0/24")}, peers{block("198.51.100.0/24")}},
 		"an address of IPv6":                        {pods, peers{block("fd00:10::7/128"), block("2001:db8::/32")}, peers{block("2001:db8::/32")}},
 		"addresses, where no range is known":        {nil, peers{block("198.51.100.0/24")}, nil},

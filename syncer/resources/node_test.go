@@ -76,10 +76,10 @@ func TestVirtualNodeIgnoresHeartbeats(t *testing.T) {
 		"a label that is shown":     {func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "y" }, false},
 		"a condition":               {func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
 		"when it changed":           {func(n *corev1.Node) { n.Status.Conditions[0].LastTransitionTime = metav1.Unix(9, 0) }, false},
-		"what is free":              {func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("1") }, false},
+		"allocatable resources":     {func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("1") }, false},
 		"a taint":                   {func(n *corev1.Node) { n.Spec.Taints = nil }, false},
 		"a cordon":                  {func(n *corev1.Node) { n.Spec.Unschedulable = false }, false},
-		"what the node can do":      {func(n *corev1.Node) { n.Status.DeclaredFeatures = nil }, false},
+		"declared features":         {func(n *corev1.Node) { n.Status.DeclaredFeatures = nil }, false},
 		"a new kubelet":             {func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.37.0" }, false},
 	}
 	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))

@@ -122,9 +122,9 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 				v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 			}),
 		},
-		"whose claim is gone in the tenant": {view, superVolume(), shownVolume(released, dangling)},
-		"whose claim is gone in both":       {view, superVolume(released), shownVolume(released, dangling)},
-		"whose claim is another of its name": {
+		"with its claim deleted in the tenant": {view, superVolume(), shownVolume(released, dangling)},
+		"with its claim deleted on both sides": {view, superVolume(released), shownVolume(released, dangling)},
+		"with another claim of the name": {
 			claimed(),
 			superVolume(released, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "older-uid" }),
 			shownVolume(released, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "older-uid" }),
@@ -140,7 +140,7 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := k.Desired(tt.view, tt.super)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("what is shown (-want +got):\n%s", diff)
+				t.Errorf("the volume in the tenant (-want +got):\n%s", diff)
 			}
 			for _, secret := range []string{"10.1.2.3", "array-7", "storage-system", "team-71a1c3"} {
 				if strings.Contains(got.String(), secret) {
@@ -240,13 +240,13 @@ func TestReclaimPolicyIsTheTenants(t *testing.T) {
 	tests := map[string]struct {
 		super, tenant, want corev1.PersistentVolumeReclaimPolicy
 	}{
-		"the same":                {remove, remove, remove},
-		"to be kept":              {remove, retain, retain},
-		"to be deleted":           {retain, remove, remove},
-		"never to be recycled":    {remove, recycle, remove},
-		"nor anything unknown":    {retain, "Publish", retain},
-		"what reads Retain":       {recycle, retain, recycle},
-		"recycled, to be deleted": {recycle, remove, remove},
+		"the same":                 {remove, remove, remove},
+		"to be kept":               {remove, retain, retain},
+		"to be deleted":            {retain, remove, remove},
+		"never to be recycled":     {remove, recycle, remove},
+		"unknown policies":         {retain, "Publish", retain},
+		"Recycle, shown as Retain": {recycle, retain, recycle},
+		"recycled, to be deleted":  {recycle, remove, remove},
 	}
 	k := kindOf[kinds.Up[*corev1.PersistentVolume]](t, PersistentVolume())
 	for name, tt := range tests {

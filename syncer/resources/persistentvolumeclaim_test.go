@@ -46,12 +46,12 @@ func TestClaimIsAdmittedForOfferedClassesAlone(t *testing.T) {
 		// admitted.
 		refused string
 	}{
-		"one that is offered":     {claimOf("fast"), ""},
-		"one that is not":         {claimOf("slow"), `"slow"`},
-		"a class of another kind": {claimOf("high"), `"high"`},
-		"none":                    {claimOf(""), `""`},
-		"no word of it":           {claimOf("", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil }), `""`},
-		"the annotation alone":    {claimOf("", annotated("fast")), ""},
+		"an offered class":            {claimOf("fast"), ""},
+		"a class that is not offered": {claimOf("slow"), `"slow"`},
+		"a class of another kind":     {claimOf("high"), `"high"`},
+		"none":                        {claimOf(""), `""`},
+		"no word of it":               {claimOf("", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil }), `""`},
+		"the annotation alone":        {claimOf("", annotated("fast")), ""},
 		"the annotation counts where it is forbidden":  {claimOf("fast", annotated("slow")), `"slow"`},
 		"the annotation counts where it is the better": {claimOf("slow", annotated("fast")), ""},
 		"a volume that is named changes nothing":       {claimOf("slow", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv-1" }), `"slow"`},
@@ -183,11 +183,11 @@ func TestClaimIsBoundOnce(t *testing.T) {
 		return claimOf("fast", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume })
 	}
 	tests := map[string]struct{ tenant, super, want string }{
-		"to nothing yet":                   {"", "", ""},
-		"to what the copy is bound to":     {"", "pv-1", "pv-1"},
-		"and stays so":                     {"pv-1", "pv-1", "pv-1"},
-		"also where the copy says another": {"pv-1", "pv-2", "pv-1"},
-		"and where the copy is recreated":  {"pv-1", "", "pv-1"},
+		"to nothing yet":               {"", "", ""},
+		"to what the copy is bound to": {"", "pv-1", "pv-1"},
+		"and stays so":                 {"pv-1", "pv-1", "pv-1"},
+		"also if the copy has another": {"pv-1", "pv-2", "pv-1"},
+		"and if the copy is recreated": {"pv-1", "", "pv-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestClaimStatus(t *testing.T) {
 	tests := map[string]struct{ tenant, super, want *corev1.PersistentVolumeClaim }{
 		"while both wait": {of("", pending), of("", pending), of("", pending)},
 		"bound":           {of("", pending), of("pv-1", bound), of("", told)},
-		"bound, which the tenant's controller has not seen": {of("pv-1", lost), of("pv-1", bound), of("pv-1", told)},
+		"bound, and not observed by the tenant's controller": {of("pv-1", lost), of("pv-1", bound), of("pv-1", told)},
 		"lost": {of("pv-1", told), of("pv-1", lost), of("pv-1", lost)},
 		// A controller in the tenant has bound the claim, or reports that it is
 		// lost; it would report it again and again.

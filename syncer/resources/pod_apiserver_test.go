@@ -20,10 +20,10 @@ func TestPodFindsTheTenantsApiserver(t *testing.T) {
 		view             kinds.View
 		host, port, addr string
 	}{
-		"at its service":           {addressed(), "10.104.16.1", "443", "tcp://10.104.16.1:443"},
-		"where everybody finds it": {elsewhere, "tenant.example.com", "6443", "tcp://tenant.example.com:6443"},
-		"at a URL without a port":  {unnumbered, "tenant.example.com", "443", "tcp://tenant.example.com:443"},
-		"without an endpoint":      {view, "", "", ""},
+		"at its service":          {addressed(), "10.104.16.1", "443", "tcp://10.104.16.1:443"},
+		"at its endpoint":         {elsewhere, "tenant.example.com", "6443", "tcp://tenant.example.com:6443"},
+		"at a URL without a port": {unnumbered, "tenant.example.com", "443", "tcp://tenant.example.com:443"},
+		"without an endpoint":     {view, "", "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

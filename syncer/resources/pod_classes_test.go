@@ -16,7 +16,7 @@ func TestPriorityOfAPod(t *testing.T) {
 		name, want string
 	}{
 		"none":                              {name: "", want: ""},
-		"one that is offered":               {name: "gold", want: "gold"},
+		"an offered class":                  {name: "gold", want: "gold"},
 		"one of the tenant's own":           {name: "mine", want: ""},
 		"one of the system":                 {name: "system-node-critical", want: ""},
 		"another one of the system":         {name: "system-cluster-critical", want: ""},

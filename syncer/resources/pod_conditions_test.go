@@ -89,7 +89,7 @@ func TestPodConditions(t *testing.T) {
 			conditions{condition(gate, no, 5)}, conditions{condition(gate, yes, 0)},
 			conditions{condition(gate, no, 5)}, conditions{condition(gate, no, 5)},
 		},
-		"what says the same is left alone, whenever it was said": {
+		"equal conditions are unchanged, whatever their times": {
 			conditions{condition(gate, yes, 5)}, conditions{condition(gate, yes, 9)},
 			conditions{condition(gate, yes, 5)}, conditions{condition(gate, yes, 9)},
 		},
@@ -108,11 +108,11 @@ func TestPodConditions(t *testing.T) {
 		"a condition that is not a gate is not synced down": {
 			tenant: conditions{condition(other, yes, 5)}, wantTenant: conditions{condition(other, yes, 5)},
 		},
-		"what is no gate and differs is the super cluster's": {
+		"a different condition that is not a gate is the super cluster's": {
 			conditions{condition(other, yes, 9)}, conditions{condition(other, no, 5)},
 			conditions{condition(other, no, 5)}, conditions{condition(other, no, 5)},
 		},
-		"what the tenant's controllers say beside stays": {
+		"other conditions of the tenant's controllers stay": {
 			conditions{condition(corev1.DisruptionTarget, yes, 5), condition(other, yes, 5), condition(corev1.PodScheduled, yes, 5)},
 			conditions{condition(corev1.PodReady, yes, 5)},
 			conditions{
@@ -121,7 +121,7 @@ func TestPodConditions(t *testing.T) {
 			},
 			conditions{condition(corev1.PodReady, yes, 5)},
 		},
-		"what the node does not say any more goes": {
+		"a condition that the kubelet removed is removed": {
 			tenant: conditions{condition(corev1.PodResizePending, yes, 5), condition(corev1.PodResizeInProgress, yes, 5), condition(corev1.PodReady, yes, 5)},
 		},
 		"a tenant cannot open a gate of Kubernetes": {
@@ -196,7 +196,7 @@ func TestGatesComeToRest(t *testing.T) {
 		for _, own := range tenant.Status.Conditions {
 			there := findCondition(super.Status.Conditions, own.Type)
 			if there == nil || !sameCondition(shownCondition(*there), shownCondition(own)) {
-				t.Fatalf("seed %d: the tenant says %v, the copy %v", seed, own, there)
+				t.Fatalf("seed %d: the tenant has %v, the copy %v", seed, own, there)
 			}
 		}
 	}

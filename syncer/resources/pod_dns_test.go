@@ -39,7 +39,7 @@ func TestPodAsksTheTenantsDNS(t *testing.T) {
 				Nameservers: []string{"10.104.16.10", "192.0.2.1", "192.0.2.2"}, Searches: append(searches, numbered(29)...), Options: ndots("5"),
 			}),
 		},
-		"in the network of its node, if it says so": {
+		"in the host network, if it requests it": {
 			corev1.PodSpec{DNSPolicy: corev1.DNSClusterFirstWithHostNet, HostNetwork: true},
 			func() corev1.PodSpec {
 				s := asks(corev1.PodDNSConfig{Nameservers: []string{"10.104.16.10"}, Searches: searches, Options: ndots("5")})
@@ -52,7 +52,7 @@ func TestPodAsksTheTenantsDNS(t *testing.T) {
 			corev1.PodSpec{DNSPolicy: corev1.DNSClusterFirst, HostNetwork: true},
 		},
 		"not if it wants its node's": {corev1.PodSpec{DNSPolicy: corev1.DNSDefault}, corev1.PodSpec{DNSPolicy: corev1.DNSDefault}},
-		"not if it says all by itself": {
+		"not with policy None": {
 			asks(corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}}), asks(corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}}),
 		},
 	}

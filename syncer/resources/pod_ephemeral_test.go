@@ -23,7 +23,7 @@ func TestEphemeralContainersGoDown(t *testing.T) {
 			containers{debug("injected", "probe"), debug("a", "registry.example.com/busybox"), debug("b", "busybox")},
 		},
 		"none is removed": {nil, containers{debug("a", "busybox")}, containers{debug("a", "busybox")}},
-		"what it reads is found where the copy keeps it": {
+		"its fields are read from the copy's annotations": {
 			containers{debug("a", "busybox",
 				from(corev1.EnvVarSource{FieldRef: fieldRef("metadata.namespace")}),
 				from(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: configMap(rootCA), Key: "ca.crt"}}),

@@ -74,17 +74,17 @@ func TestGatedPodMerge(t *testing.T) {
 			"a", corev1.PodSpec{SchedulingGates: gates("a")}, corev1.PodSpec{SchedulingGates: gates("a"), Affinity: preferring(onNodes(zone), 1)},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: preferring(onNodes(zone), 1)},
 		},
-		"a term asks for more, in its place": {
+		"a term with more requirements": {
 			"a", corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zone, []string{"x"})},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zoneAndDisk, []string{"x"})},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zoneAndDisk, []string{"x"})},
 		},
-		"what the super cluster asks for stays": {
+		"the super cluster's requirements stay": {
 			"a", corev1.PodSpec{SchedulingGates: gates("a"), Affinity: preferring(onNodes([]string{"zone", "its"}), 7)},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: preferring(onNodes(zoneAndDisk), 1)},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: preferring(onNodes([]string{"zone", "its", "disk"}), 7, 1)},
 		},
-		"terms that cannot be told from each other stay": {
+		"ambiguous terms stay": {
 			"a", corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zone)},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zone, zoneAndDisk)},
 			corev1.PodSpec{SchedulingGates: gates("a"), Affinity: onNodes(zone)},

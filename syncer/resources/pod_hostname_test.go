@@ -19,7 +19,7 @@ func TestPodHasItsFullNameAsHostname(t *testing.T) {
 			corev1.PodSpec{SetHostnameAsFQDN: new(true), Subdomain: "db", Hostname: "first"},
 			corev1.PodSpec{HostnameOverride: new("first.db.default.svc.my.domain"), Subdomain: "db", Hostname: "first"},
 		},
-		"as long as one may be": {
+		"of the maximum length": {
 			corev1.PodSpec{SetHostnameAsFQDN: new(true), Subdomain: "db", Hostname: long[:38]},
 			corev1.PodSpec{HostnameOverride: new(long[:38] + ".db.default.svc.my.domain"), Subdomain: "db", Hostname: long[:38]},
 		},

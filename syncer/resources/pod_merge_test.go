@@ -39,7 +39,7 @@ func TestPodMerge(t *testing.T) {
 		"a deadline is set": {
 			corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
 		},
-		"a deadline comes nearer": {
+		"an earlier deadline": {
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
@@ -49,7 +49,7 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(9))},
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
 		},
-		"so does one that the super cluster set": {
+		"a deadline earlier than that of the super cluster": {
 			corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))}, corev1.PodSpec{}, corev1.PodSpec{ActiveDeadlineSeconds: new(int64(8))},
 		},
 		"tolerations are added": {
@@ -77,7 +77,7 @@ func TestPodMerge(t *testing.T) {
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 			corev1.PodSpec{Tolerations: []corev1.Toleration{minute, hour}},
 		},
-		"what cannot be changed stays": {
+		"immutable fields stay": {
 			corev1.PodSpec{
 				NodeName: "node-1", ServiceAccountName: "default", Hostname: "web", Priority: new(int32(0)),
 				Volumes:    volumes(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}),

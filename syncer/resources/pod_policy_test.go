@@ -49,10 +49,10 @@ func TestPodsAreAdmitted(t *testing.T) {
 		pod    func(*corev1.Pod)
 		why    string // empty if admitted
 	}{
-		"nothing special": {pod: func(*corev1.Pod) {}},
+		"a plain pod": {pod: func(*corev1.Pod) {}},
 
 		"a node": {pod: func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }, why: "spec.nodeName: Forbidden"},
-		"a node, scheduled as it says": {pod: func(p *corev1.Pod) {
+		"a node, and a scheduled pod": {pod: func(p *corev1.Pod) {
 			p.Spec.NodeName = "node-1"
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
 		}, why: "spec.nodeName: Forbidden"},
@@ -109,7 +109,7 @@ func TestPodsAreAdmitted(t *testing.T) {
 
 		"a runtime that is offered": {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("gvisor") }},
 		"a runtime that is not":     {pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("mine") }, why: `spec.runtimeClassName is "mine"`},
-		"all or none of a group": {pod: func(p *corev1.Pod) {
+		"a scheduling group": {pod: func(p *corev1.Pod) {
 			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
 		}, why: "spec.schedulingGroup: Forbidden"},
 		"annotations in a file":                    {pod: withAnnotationsFile(100_000)},

@@ -77,7 +77,7 @@ func TestEphemeralContainersAreAdmitted(t *testing.T) {
 		t.Errorf("the copy has %d containers, where both are allowed", n)
 	}
 	if err := sub.Admit(view, super, tenant); err != nil {
-		t.Errorf("what the copy has is rejected: %v", err)
+		t.Errorf("an existing container is rejected: %v", err)
 	}
 }
 

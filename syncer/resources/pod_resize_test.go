@@ -30,7 +30,7 @@ func TestPodResize(t *testing.T) {
 		generation          int64
 		tenant, super, want corev1.PodSpec
 	}{
-		"as it was made, what the super cluster made of it stands": {
+		"a new pod keeps the super cluster's resources": {
 			1, requests(of("cpu", "1")), requests(of("cpu", "100m")), requests(of("cpu", "100m")),
 		},
 		"where changes are not counted, nothing is known to have changed": {
@@ -41,15 +41,15 @@ func TestPodResize(t *testing.T) {
 			app(resources(of("cpu", "100m", "memory", "1Mi"), of("cpu", "200m", "memory", "2Mi"))),
 			app(resources(of("cpu", "1", "memory", "1Gi"), of("cpu", "2", "memory", "2Gi"))),
 		},
-		"what is new is added, also to nothing": {
+		"new resources are added, also to an empty list": {
 			2, app(resources(of("cpu", "1"), of("cpu", "2"))), app(resources(nil, of("memory", "2Gi"))),
 			app(resources(of("cpu", "1"), of("cpu", "2", "memory", "2Gi"))),
 		},
-		"what the tenant does not state stays": {
+		"resources that the tenant does not declare stay": {
 			2, requests(of("cpu", "1")), app(resources(of("cpu", "1", "memory", "1Gi"), of("cpu", "4"))),
 			app(resources(of("cpu", "1", "memory", "1Gi"), of("cpu", "4"))),
 		},
-		"what cannot be changed stays": {
+		"other resources stay": {
 			2, requests(of("cpu", "1", "example.com/gpu", "2", "ephemeral-storage", "2Gi")),
 			requests(of("cpu", "1", "example.com/gpu", "1", "ephemeral-storage", "1Gi")),
 			requests(of("cpu", "1", "example.com/gpu", "1", "ephemeral-storage", "1Gi")),
@@ -85,7 +85,7 @@ func TestPodResize(t *testing.T) {
 			2, corev1.PodSpec{}, corev1.PodSpec{Resources: new(resources(of("cpu", "2"), nil))},
 			corev1.PodSpec{Resources: new(resources(of("cpu", "2"), nil))},
 		},
-		"nothing of the pod as a whole is nothing": {
+		"empty resources at pod level are ignored": {
 			2, corev1.PodSpec{Resources: &corev1.ResourceRequirements{}}, corev1.PodSpec{}, corev1.PodSpec{},
 		},
 	}

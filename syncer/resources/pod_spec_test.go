@@ -69,7 +69,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 		"a pod gets the node that it was bound to from the scheduler": {
 			func(s *corev1.PodSpec) { s.NodeName = "node-1" }, nil,
 		},
-		"what is common to both sides is copied": {
+		"common fields are copied": {
 			func(s *corev1.PodSpec) {
 				s.Hostname, s.Subdomain, s.RestartPolicy = "web-0", "web", corev1.RestartPolicyNever
 				s.NodeSelector, s.TerminationGracePeriodSeconds = map[string]string{"a": "1"}, new(int64(5))
@@ -83,13 +83,13 @@ func TestPodSpecGoesDown(t *testing.T) {
 				s.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
 			},
 		},
-		"no token of the super cluster is mounted, whatever the tenant says": {
+		"no token of the super cluster is mounted, whatever the tenant declares": {
 			func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) }, nil,
 		},
 		"the old name of the service account is dropped": {
 			func(s *corev1.PodSpec) { s.DeprecatedServiceAccount = "default" }, nil,
 		},
-		"what classes stand for is the super cluster's to say": {
+		"fields that follow from classes are dropped": {
 			func(s *corev1.PodSpec) {
 				s.PriorityClassName, s.Priority = "gold", new(int32(1000))
 				s.PreemptionPolicy = new(corev1.PreemptLowerPriority)
@@ -171,7 +171,7 @@ func TestPodSpecGoesDown(t *testing.T) {
 				s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{from(corev1.EnvVarSource{FieldRef: fieldRef(uidNote)})}}}
 			},
 		},
-		"and in volumes, of which some items are no fields": {
+		"and in volumes, some items of which are not fields": {
 			func(s *corev1.PodSpec) {
 				s.Volumes = volumes(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
 					{Path: "ns", FieldRef: fieldRef("metadata.namespace")},

@@ -28,7 +28,7 @@ func TestPodStatusComesUp(t *testing.T) {
 	}
 	const inside, outside = "no default/web of blue", "no " + superDefault + "/web of team-71a1c3-blue"
 	tests := map[string]struct{ super, want corev1.PodStatus }{
-		"what a reader looks at": {
+		"other fields": {
 			corev1.PodStatus{
 				Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, HostIP: "192.0.2.1",
 				StartTime: new(metav1.Unix(1700000000, 0)), QOSClass: corev1.PodQOSBurstable, Reason: "Evicted",
@@ -192,9 +192,9 @@ func TestPodStatusGeneration(t *testing.T) {
 		super, superObserved   int64
 		want                   int64
 	}{
-		"the node has seen all":                  {3, 1, 7, 7, 3},
+		"the kubelet has observed all changes":   {3, 1, 7, 7, 3},
 		"the node is behind":                     {3, 2, 7, 6, 2},
-		"the node has seen nothing":              {3, 0, 7, 0, 0},
+		"the kubelet has observed no change":     {3, 0, 7, 0, 0},
 		"a node that does not count generations": {3, 0, 0, 0, 3},
 	}
 	for name, tt := range tests {
@@ -232,21 +232,21 @@ func TestSamePodStatus(t *testing.T) {
 		change func(*corev1.PodStatus)
 		want   bool
 	}{
-		"no change":                        {func(*corev1.PodStatus) {}, true},
-		"when a condition changed":         {func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Unix(9, 0) }, true},
-		"when a condition was probed":      {func(s *corev1.PodStatus) { s.Conditions[1].LastProbeTime = metav1.Unix(9, 0) }, true},
-		"which generation a condition saw": {func(s *corev1.PodStatus) { s.Conditions[1].ObservedGeneration = 9 }, true},
-		"which generation the node saw":    {func(s *corev1.PodStatus) { s.ObservedGeneration = 9 }, false},
-		"an empty list for none":           {func(s *corev1.PodStatus) { s.PodIPs = []corev1.PodIP{} }, true},
-		"a condition's status":             {func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse }, false},
-		"a condition's reason":             {func(s *corev1.PodStatus) { s.Conditions[1].Reason = "x" }, false},
-		"a condition's message":            {func(s *corev1.PodStatus) { s.Conditions[1].Message = "x" }, false},
-		"a condition more":                 {func(s *corev1.PodStatus) { s.Conditions = append(s.Conditions, corev1.PodCondition{}) }, false},
-		"no conditions":                    {func(s *corev1.PodStatus) { s.Conditions = nil }, false},
-		"the phase":                        {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, false},
-		"a restart":                        {func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
-		"an address":                       {func(s *corev1.PodStatus) { s.PodIP = "10.1.0.1" }, false},
-		"when the pod started":             {func(s *corev1.PodStatus) { s.StartTime = new(metav1.Unix(9, 0)) }, false},
+		"no change":                         {func(*corev1.PodStatus) {}, true},
+		"when a condition changed":          {func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Unix(9, 0) }, true},
+		"when a condition was probed":       {func(s *corev1.PodStatus) { s.Conditions[1].LastProbeTime = metav1.Unix(9, 0) }, true},
+		"a condition's observed generation": {func(s *corev1.PodStatus) { s.Conditions[1].ObservedGeneration = 9 }, true},
+		"the kubelet's observed generation": {func(s *corev1.PodStatus) { s.ObservedGeneration = 9 }, false},
+		"an empty list for none":            {func(s *corev1.PodStatus) { s.PodIPs = []corev1.PodIP{} }, true},
+		"a condition's status":              {func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse }, false},
+		"a condition's reason":              {func(s *corev1.PodStatus) { s.Conditions[1].Reason = "x" }, false},
+		"a condition's message":             {func(s *corev1.PodStatus) { s.Conditions[1].Message = "x" }, false},
+		"a condition more":                  {func(s *corev1.PodStatus) { s.Conditions = append(s.Conditions, corev1.PodCondition{}) }, false},
+		"no conditions":                     {func(s *corev1.PodStatus) { s.Conditions = nil }, false},
+		"the phase":                         {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, false},
+		"a restart":                         {func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
+		"an address":                        {func(s *corev1.PodStatus) { s.PodIP = "10.1.0.1" }, false},
+		"when the pod started":              {func(s *corev1.PodStatus) { s.StartTime = new(metav1.Unix(9, 0)) }, false},
 	}
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	for name, tt := range tests {

@@ -24,14 +24,14 @@ func TestPodDisruptionBudgetGoesDown(t *testing.T) {
 		status policyv1.PodDisruptionBudgetStatus
 		want   spec
 	}{
-		"a number of pods is what it is":                {spec{MinAvailable: number(2)}, counted, spec{MinAvailable: number(2)}},
-		"a number that may be missing becomes one":      {spec{MaxUnavailable: number(3)}, counted, spec{MinAvailable: number(7)}},
-		"a percentage that may be missing becomes one":  {spec{MaxUnavailable: percent("30%")}, counted, spec{MinAvailable: number(7)}},
-		"a percentage becomes a number":                 {spec{MinAvailable: percent("70%")}, counted, spec{MinAvailable: number(7)}},
-		"not before it is counted":                      {spec{MaxUnavailable: number(3)}, earlier, spec{MaxUnavailable: number(3)}},
-		"nor where the pods have no owner that says it": {spec{MinAvailable: percent("70%")}, none, spec{MinAvailable: percent("70%")}},
-		"a budget that says nothing":                    {spec{}, counted, spec{}},
-		"what else it says": {
+		"a number of pods is what it is":             {spec{MinAvailable: number(2)}, counted, spec{MinAvailable: number(2)}},
+		"maxUnavailable becomes a number":            {spec{MaxUnavailable: number(3)}, counted, spec{MinAvailable: number(7)}},
+		"maxUnavailable in percent becomes a number": {spec{MaxUnavailable: percent("30%")}, counted, spec{MinAvailable: number(7)}},
+		"minAvailable in percent becomes a number":   {spec{MinAvailable: percent("70%")}, counted, spec{MinAvailable: number(7)}},
+		"not before it is counted":                   {spec{MaxUnavailable: number(3)}, earlier, spec{MaxUnavailable: number(3)}},
+		"nor if the pods have no owner with a scale": {spec{MinAvailable: percent("70%")}, none, spec{MinAvailable: percent("70%")}},
+		"an empty budget":                            {spec{}, counted, spec{}},
+		"other fields": {
 			spec{Selector: byLabels("app", "web"), UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow), MinAvailable: number(1)}, counted,
 			spec{Selector: byLabels("app", "web"), UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow), MinAvailable: number(1)},
 		},

@@ -59,7 +59,7 @@ func TestDevicesThatMayBeAskedFor(t *testing.T) {
 		"an alternative that is not":         {oneOf("fast", "secret"), `"secret"`},
 		"administering is not":               {exactly("fast", true), "adminAccess"},
 		"not administering":                  {exactly("fast", false), ""},
-		"nothing at all":                     {resourcev1.ResourceClaimSpec{}, ""},
+		"no requests":                        {resourcev1.ResourceClaimSpec{}, ""},
 		"a class of another kind is no such": {asking("public"), `"public"`},
 	}
 	v := offering("DeviceClass", "fast", "slow")
@@ -158,7 +158,7 @@ func TestClaimStatusComesUp(t *testing.T) {
 	}{
 		"nothing": {nobody, nobody, nobody},
 		"devices": {nobody, allocated("gpu-1", "gpu-2"), allocated("gpu-1", "gpu-2")},
-		"what classes tell drivers, and the nodes, are the super cluster's": {
+		"the configuration of classes and the nodes are dropped": {
 			nobody, with(with(allocated("gpu-1"), config("FromClass", "FromClaim", "FromClass")), placed),
 			with(allocated("gpu-1"), config("FromClaim")),
 		},
@@ -169,7 +169,7 @@ func TestClaimStatusComesUp(t *testing.T) {
 			with(allocated("gpu-1"), reserved(usedBy("web", "web-uid")...)),
 			with(allocated("gpu-2"), reserved(usedBy("web", "super-uid")...)), nobody,
 		},
-		"what the tenant's apiserver made of an allocation is left alone": {
+		"an allocation that the tenant's apiserver has changed stays": {
 			with(allocated("gpu-1"), placed), with(allocated("gpu-1"), config("FromClaim")), with(allocated("gpu-1"), placed),
 		},
 		"its pods": {
@@ -179,13 +179,13 @@ func TestClaimStatusComesUp(t *testing.T) {
 		"pods that are not its own, or not there any more, are not shown": {
 			nobody, with(allocated("gpu-1"), reserved(usedBy("theirs", "super-uid", "web", "earlier-uid")...)), allocated("gpu-1"),
 		},
-		"what is no pod is not shown": {
+		"consumers other than pods are dropped": {
 			nobody, with(allocated("gpu-1"), reserved(
 				resourcev1.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "pods", Name: "web", UID: "super-uid"},
 				resourcev1.ResourceClaimConsumerReference{Resource: "services", Name: "web", UID: "super-uid"},
 			)), allocated("gpu-1"),
 		},
-		"what drivers say, in the tenant's words": {
+		"drivers' conditions, with the tenant's names": {
 			nobody, with(allocated("gpu-1"), device(superDefault+"/web", 0)), with(allocated("gpu-1"), device("default/web", 3)),
 		},
 	}

@@ -69,12 +69,12 @@ func TestSecretReplace(t *testing.T) {
 		super, desired *corev1.Secret
 		want           bool
 	}{
-		"what can be changed is changed":              {one(opaque, 1, nil), one(opaque, 2, nil), false},
-		"what becomes immutable is changed":           {one(opaque, 1, nil), one(opaque, 2, yes), false},
-		"what is immutable and the same stays":        {one(opaque, 1, yes), one(opaque, 1, yes), false},
-		"immutable data that differs":                 {one(opaque, 1, yes), one(opaque, 2, yes), true},
-		"what was immutable and is recreated without": {one(opaque, 1, yes), one(opaque, 1, nil), true},
-		"another type": {one(opaque, 1, nil), one(tls, 1, nil), true},
+		"mutable data is changed":                {one(opaque, 1, nil), one(opaque, 2, nil), false},
+		"data that becomes immutable is changed": {one(opaque, 1, nil), one(opaque, 2, yes), false},
+		"equal immutable data stays":             {one(opaque, 1, yes), one(opaque, 1, yes), false},
+		"immutable data that differs":            {one(opaque, 1, yes), one(opaque, 2, yes), true},
+		"immutable in the copy only":             {one(opaque, 1, yes), one(opaque, 1, nil), true},
+		"another type":                           {one(opaque, 1, nil), one(tls, 1, nil), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

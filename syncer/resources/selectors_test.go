@@ -42,12 +42,12 @@ func TestSelectorsAreBounded(t *testing.T) {
 		"the pods of a policy": func(values int) error {
 			return policy(networkingv1.NetworkPolicySpec{PodSelector: *listed(values)})
 		},
-		"whom a policy lets in": func(values int) error {
+		"ingress peers of a policy": func(values int) error {
 			return policy(networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{PodSelector: listed(values)}}},
 			}})
 		},
-		"whom a policy lets pods reach": func(values int) error {
+		"egress peers of a policy": func(values int) error {
 			return policy(networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: listed(values)}}},
 			}})

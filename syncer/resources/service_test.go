@@ -375,7 +375,7 @@ func TestServiceMerge(t *testing.T) {
 			corev1.ServiceSpec{Type: "ClusterIP", Selector: selector, Ports: ports(moved, udp)},
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Selector: selector, Ports: ports(moved, udp)}),
 		},
-		"what the super cluster changed is put back": {
+		"changes in the super cluster are reverted": {
 			ip(corev1.ServiceSpec{Type: "ClusterIP", ExternalIPs: []string{"192.0.2.1"}, PublishNotReadyAddresses: true}),
 			corev1.ServiceSpec{Type: "ClusterIP"},
 			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
@@ -405,7 +405,7 @@ func TestServiceMerge(t *testing.T) {
 			corev1.ServiceSpec{Type: "LoadBalancer"},
 			ip(corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}),
 		},
-		"what is no load balancer any more has no class": {
+		"a service that is no longer a load balancer has no class": {
 			ip(corev1.ServiceSpec{Type: "LoadBalancer", LoadBalancerClass: new("example.com/lb")}),
 			corev1.ServiceSpec{Type: "ClusterIP"},
 			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
@@ -434,12 +434,12 @@ func TestServiceMerge(t *testing.T) {
 			corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 30003, Ports: ports(http(0))},
 			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
 		},
-		"what becomes a plain service gives its node ports back": {
+		"a service that becomes ClusterIP releases its node ports": {
 			ip(corev1.ServiceSpec{Type: "LoadBalancer", HealthCheckNodePort: 31003, Ports: ports(http(31001))}),
 			corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))},
 			ip(corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))}),
 		},
-		"what becomes an external name gives its addresses back": {
+		"a service that becomes ExternalName releases its addresses": {
 			ip(corev1.ServiceSpec{Type: "ClusterIP"}),
 			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"},
 			corev1.ServiceSpec{
@@ -449,7 +449,7 @@ func TestServiceMerge(t *testing.T) {
 				IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
 			},
 		},
-		"what was an external name gets addresses": {
+		"a service that was ExternalName gets addresses": {
 			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "example.com"},
 			corev1.ServiceSpec{Type: "ClusterIP", ClusterIP: "10.96.0.7", Ports: ports(http(0))},
 			corev1.ServiceSpec{Type: "ClusterIP", Ports: ports(http(0))},
@@ -534,7 +534,7 @@ func TestServiceStatusComesUp(t *testing.T) {
 			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(3, "")}},
 			corev1.ServiceStatus{Conditions: []metav1.Condition{condition(0, "")}},
 		},
-		"what is gone": {corev1.ServiceTypeLoadBalancer, corev1.ServiceStatus{}, corev1.ServiceStatus{}},
+		"no addresses": {corev1.ServiceTypeLoadBalancer, corev1.ServiceStatus{}, corev1.ServiceStatus{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -97,6 +97,6 @@ func TestServiceAccountSecretsFollow(t *testing.T) {
 		}
 	}
 	if note, ok := super.Annotations["tenancy.x-k8s.io/values"]; ok {
-		t.Errorf("without secrets there is the note %q", note)
+		t.Errorf("without secrets, the annotation is %q", note)
 	}
 }

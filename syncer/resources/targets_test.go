@@ -75,9 +75,9 @@ func TestAddressesOfAPod(t *testing.T) {
 		pod  corev1.Pod
 		want string
 	}{
-		"one that runs":                  {corev1.Pod{Status: status}, "10.1.0.1 fd00::1"},
+		"a running pod":                  {corev1.Pod{Status: status}, "10.1.0.1 fd00::1"},
 		"one in the network of its node": {corev1.Pod{Spec: corev1.PodSpec{HostNetwork: true}, Status: status}, ""},
-		"one that has ended":             {corev1.Pod{Status: ended}, ""},
+		"a completed pod":                {corev1.Pod{Status: ended}, ""},
 		"one without an address":         {corev1.Pod{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func TestWhatWritesIsRefused(t *testing.T) {
 	f := newFence()
 	send := guarded(t, f)
 	if _, err := send(http.MethodPost); !errors.Is(err, errNotYet) {
-		t.Errorf("before there is a lease: got %v", err)
+		t.Errorf("before the first lease: got %v", err)
 	}
 	if err := f.renew(time.Now()); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestConnectionsEndWithTheFence(t *testing.T) {
 	defer answer.Body.Close()
 	f.close()
 	if _, err := io.ReadAll(answer.Body); err == nil {
-		t.Error("the stream goes on")
+		t.Error("the stream does not end")
 	}
 }
 

@@ -234,7 +234,7 @@ func TestShares(t *testing.T) {
 		shares        Shares
 		keeps, begins bool
 	}{
-		"nothing is anybody's without a view":    {Shares{replica: "a"}, false, false},
+		"an empty view assigns no tenant":        {Shares{replica: "a"}, false, false},
 		"alone, but the leases were not listed":  {Shares{replica: "a", view: view{"a"}}, true, false},
 		"alone":                                  {Shares{replica: "a", view: view{"a"}, listed: true}, true, true},
 		"another claims nothing yet":             {Shares{replica: "a", view: view{"a"}, listed: true, claims: claims{"b": nil}}, true, true},

@@ -29,7 +29,7 @@ func TestALeaseIsDeadWhenItStoodUnchanged(t *testing.T) {
 	for name, looks := range map[string][]look{
 		"never renewed":         {{0, lease("1", duration), false}, {duration - 1, lease("1", duration), false}, {duration, lease("1", duration), true}},
 		"renewed at the last":   {{0, lease("1", duration), false}, {duration, lease("2", duration), false}, {2*duration - 1, lease("2", duration), false}},
-		"seen late for itself":  {{time.Hour, lease("1", duration), false}},
+		"observed late":         {{time.Hour, lease("1", duration), false}},
 		"of a longer duration":  {{0, lease("1", longer), false}, {duration, lease("1", longer), false}, {longer, lease("1", longer), true}},
 		"of a shorter duration": {{0, lease("1", time.Second), false}, {duration - 1, lease("1", time.Second), false}},
 	} {

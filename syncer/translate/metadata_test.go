@@ -292,7 +292,7 @@ func TestMerge(t *testing.T) {
 			labels:      stampedLabels(pairs{"x": "1"}),
 			annotations: stampedAnnotations(pairs{"y": "2"}),
 		},
-		"nothing onto nothing": {},
+		"empty metadata": {},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -366,7 +366,7 @@ func TestUp(t *testing.T) {
 			pairs{"tenancy.x-k8s.io/cluster": "team-71a1c3-blue", "tenancy.x-k8s.io/from-super": "false"},
 			pairs{"tenancy.x-k8s.io/from-super": "true"},
 		},
-		"nothing onto nothing": {[]string{"x.io/"}, nil, pairs{"b": "2"}, nil},
+		"empty metadata": {[]string{"x.io/"}, nil, pairs{"b": "2"}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -512,6 +512,6 @@ func checkOwn(t *testing.T, got, own pairs, declared ...pairs) {
 	got = maps.Clone(got)
 	maps.DeleteFunc(got, func(key, _ string) bool { return strings.HasPrefix(key, names.Domain+"/") })
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the super cluster has of its own (-want +got):\n%s", diff)
+		t.Errorf("the super cluster's own keys (-want +got):\n%s", diff)
 	}
 }

@@ -16,8 +16,8 @@ func TestOriginOf(t *testing.T) {
 		obj  client.Object
 		want Origin
 	}{
-		"an object that is no tenant's": {&corev1.Secret{}, Origin{}},
-		"labels do not say whose it is": {
+		"an object without a tenant": {&corev1.Secret{}, Origin{}},
+		"labels are ignored": {
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{names.Cluster: "key"}}}, Origin{},
 		},
 		"a copy of a namespaced object": {

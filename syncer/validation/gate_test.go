@@ -194,7 +194,7 @@ func TestRejections(t *testing.T) {
 				t.Error(diff)
 			}
 			if len(first.settled) != 1 || plugins.Undecided(first.settled[0]) {
-				t.Errorf("the validator that had agreed was told %v", first.settled)
+				t.Errorf("the validator that allowed it settled %v", first.settled)
 			}
 		})
 	}
@@ -207,7 +207,7 @@ func TestWhoCountsIsToldHowTheWriteEnded(t *testing.T) {
 	for _, result := range []error{nil, lost} {
 		err := g.Write(t.Context(), red, web, nil, func(context.Context) error {
 			if len(counting.settled) > 1 {
-				t.Error("it was told before")
+				t.Error("it settled before")
 			}
 			return result
 		})
@@ -216,7 +216,7 @@ func TestWhoCountsIsToldHowTheWriteEnded(t *testing.T) {
 		}
 	}
 	if len(counting.settled) != 2 || counting.settled[0] != nil || !errors.Is(counting.settled[1], lost) {
-		t.Errorf("it was told %v", counting.settled)
+		t.Errorf("it settled %v", counting.settled)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 		return ctx.Err()
 	})
 	if err != nil || len(counting.settled) != 1 || counting.settled[0] != nil {
-		t.Errorf("got %v, and the validator was told %v", err, counting.settled)
+		t.Errorf("got %v, and the validator settled %v", err, counting.settled)
 	}
 	if written, err := try(ctx, g, red); written || err == nil {
 		t.Errorf("afterwards: written %t, %v", written, err)
