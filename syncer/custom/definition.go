@@ -39,7 +39,7 @@ func customResource(
 // checkScope rejects a custom resource that cannot be synced.
 func checkScope(r kinds.CustomResource) error {
 	if !r.Namespaced && r.Direction == tenancyv1alpha1.SyncDown {
-		return errors.New("a resource without namespaces can only flow up, since tenants would meet in its names")
+		return errors.New("a cluster-scoped resource can only be synced up, since names of tenants could collide")
 	}
 	return nil
 }

@@ -310,7 +310,7 @@ var _ = Describe("Custom resources", Ordered, func() {
 		shouldBeServed(ctx, red, catalogs, ns)
 		kit.Create(ctx, red.Client, custom(catalogs, ns, "mine", "red"))
 		kit.Edit(ctx, super.Client, red.VC, withCustom(tenancyv1alpha1.SyncDown, catalogs))
-		Eventually(syncingMessage(ctx, red)).Should(ContainSubstring("can only are synced up"))
+		Eventually(syncingMessage(ctx, red)).Should(ContainSubstring("can only be synced up"))
 		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, custom(catalogs, "", "mine", "")).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 	})
