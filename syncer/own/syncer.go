@@ -1,93 +1,130 @@
-// Package own keeps the objects that the syncer has of its own in each namespace of a tenant.
+// Package own syncs the objects that the syncer has of its own in each
+// namespace of a tenant.
 package own
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/views"
 	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
-// Syncer keeps the syncer's own objects in the namespaces of one tenant.
+// reader reads objects of the super cluster: from the cache, and from the
+// apiserver. A [session.Session] is one.
+type reader interface {
+	SuperObject(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error)
+	LiveCopy(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error)
+}
+
+// writer writes objects of the super cluster. A [guard.Guard] is one.
+type writer interface {
+	CreateOwn(ctx context.Context, k *kinds.Kind, obj client.Object) error
+	PatchOwn(ctx context.Context, k *kinds.Kind, obj, was client.Object) error
+	Delete(ctx context.Context, k *kinds.Kind, obj client.Object, grace *int64) error
+}
+
+// viewer returns what a hook may look at in a tenant's namespace. A
+// [views.Viewer] is one.
+type viewer interface {
+	In(ctx context.Context, namespace string) kinds.View
+}
+
+// Syncer syncs the syncer's own objects in the namespaces of one tenant.
 type Syncer struct {
-	*session.Session
-	view *views.Viewer
+	// declared returns the own objects of each kind.
+	declared func() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]]
+	view     viewer
+	reader   reader
+	writer   writer
+	// recent holds writes that the reader does not show yet.
+	recent   *caches.Recent
+	locks    *caches.KeyLocks
+	identity func() translate.Tenant
 }
 
-// NewSyncer makes the syncer of the own objects in a tenant\'s namespaces.
+// NewSyncer returns what syncs the own objects in a tenant's namespaces.
 func NewSyncer(s *session.Session, view *views.Viewer) *Syncer {
-	return &Syncer{Session: s, view: view}
+	return &Syncer{
+		declared: s.WithOwn, view: view, reader: s, writer: s.Guard, recent: s.SuperRecent, locks: &s.Locks, identity: s.Identity,
+	}
 }
 
-// IsOwn says whether an object of the super cluster is the syncer's own.
+// IsOwn reports whether an object of the super cluster is the syncer's own.
 func IsOwn(k *kinds.Kind, obj client.Object) bool {
 	return !session.IsCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
 }
 
-// object is an object of the syncer's own as it is and as it should be; nil where there is none, or should be none.
+// object is one of the syncer's own objects as it is and as it should be; nil
+// where there is none, or should be none.
 type object struct {
 	kind           *kinds.Kind
 	super, desired client.Object
 }
 
-// differs says whether something is to be done about it.
+// differs reports whether the object needs a write.
 func (o object) differs() bool {
-	if o.super == nil || o.desired == nil {
-		return o.super != o.desired
-	}
-	if session.Stand(o.super) != session.Present {
+	switch {
+	case o.super == nil:
+		return o.desired != nil
+	case session.Stand(o.super) != session.Present:
 		return false
+	case o.desired == nil:
+		return true
 	}
 	return session.IsCopy(o.super) || !wire.Equal(session.MergedSuper(o.kind, o.super, o.desired), o.super)
 }
 
-// Ensure makes sure that a namespace of the tenant has the syncer's own objects, and does not look into those that it has.
+// Ensure makes sure that a namespace of the tenant has the syncer's own
+// objects. It does not compare those that exist.
 func (s *Syncer) Ensure(ctx context.Context, namespace string) error {
-	for k, own := range s.WithOwn() {
-		super, err := s.SuperObject(ctx, k, s.ownKey(own, namespace))
+	for k, own := range s.declared() {
+		super, err := s.reader.SuperObject(ctx, k, s.key(own, namespace))
 		if err != nil {
 			return err
 		}
 		if session.Stand(super) == session.Present && !session.IsCopy(super) {
 			continue
 		}
-		if err := s.syncOwn(ctx, k, own, namespace); err != nil {
+		if err := s.sync(ctx, k, own, namespace); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Furnish brings the syncer's own objects in the copy of a namespace to what they should be.
+// Furnish syncs the own objects of a namespace, if the object is one.
 func (s *Syncer) Furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.Name != session.NamespaceKind {
 		return nil
 	}
-	for k, own := range s.WithOwn() {
-		if err := s.syncOwn(ctx, k, own, o.Key.Name); err != nil {
+	for k, own := range s.declared() {
+		if err := s.sync(ctx, k, own, o.Key.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Unfurnished says whether that would write anything.
+// Unfurnished reports whether Furnish would write anything.
 func (s *Syncer) Unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
 	if k.Name != session.NamespaceKind {
 		return false, nil
 	}
-	for k, own := range s.WithOwn() {
-		o, err := s.readOwn(ctx, k, own, o.Key.Name)
+	for k, own := range s.declared() {
+		o, err := s.read(ctx, k, own, o.Key.Name)
 		if err != nil || o.differs() {
 			return true, err
 		}
@@ -95,13 +132,13 @@ func (s *Syncer) Unfurnished(ctx context.Context, k *kinds.Kind, o session.Objec
 	return false, nil
 }
 
-// ownKey is where an object of the syncer's own is for a namespace.
-func (s *Syncer) ownKey(o kinds.Own[client.Object], namespace string) client.ObjectKey {
-	return s.Identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
+// key returns the super cluster's key of an own object in a tenant's namespace.
+func (s *Syncer) key(o kinds.Own[client.Object], namespace string) client.ObjectKey {
+	return s.identity().SuperKey(client.ObjectKey{Namespace: namespace, Name: o.Name})
 }
 
-func (s *Syncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (object, error) {
-	t, key := s.Identity(), s.ownKey(own, namespace)
+func (s *Syncer) read(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) (object, error) {
+	t, key := s.identity(), s.key(own, namespace)
 	o := object{kind: k, desired: own.Desired(s.view.In(ctx, namespace))}
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
@@ -109,49 +146,52 @@ func (s *Syncer) readOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[clien
 		o.desired.SetLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace})
 	}
 	var err error
-	o.super, err = s.SuperObject(ctx, k, key)
+	o.super, err = s.reader.SuperObject(ctx, k, key)
 	return o, err
 }
 
-// syncOwn brings one of the syncer's own objects to what it should be.
-func (s *Syncer) syncOwn(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
-	defer s.Locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
-	o, err := s.readOwn(ctx, k, own, namespace)
+// sync makes one of the own objects what it should be.
+func (s *Syncer) sync(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
+	defer s.locks.Lock("own "+k.Name, client.ObjectKey{Namespace: namespace, Name: own.Name})()
+	o, err := s.read(ctx, k, own, namespace)
 	switch {
 	case err != nil || !o.differs():
 		return err
 	case o.super == nil:
-		return s.createOwn(ctx, o)
+		return s.create(ctx, o)
 	case o.desired == nil:
-		return s.Guard.Delete(ctx, o.kind, o.super, nil)
+		return s.writer.Delete(ctx, o.kind, o.super, nil)
 	case session.IsCopy(o.super):
-		// It had the name before the name was ours. Its event leads here again.
-		return errors.Join(fmt.Errorf("%s %s is in the way and is removed first", k.Name, own.Name), s.Guard.Delete(ctx, o.kind, o.super, nil))
+		// The copy had the name before it was reserved. The event of its
+		// deletion leads here again.
+		taken := fmt.Errorf("create %s %s: a copy has the name and is deleted first", k.Name, own.Name)
+		return errors.Join(taken, s.writer.Delete(ctx, o.kind, o.super, nil))
 	}
-	return s.changeOwn(ctx, o)
+	return s.change(ctx, o)
 }
 
-// createOwn makes one of the syncer's own objects. One that the cache does not show, since it lost its labels, is put right.
-func (s *Syncer) createOwn(ctx context.Context, o object) error {
-	err := s.Guard.CreateOwn(ctx, o.kind, o.desired)
+// create creates one of the own objects. An object that lost its labels is in
+// no cache, and is changed instead.
+func (s *Syncer) create(ctx context.Context, o object) error {
+	err := s.writer.CreateOwn(ctx, o.kind, o.desired)
 	switch {
 	case err == nil:
-		s.SuperRecent.Put(o.kind.Name, o.desired)
+		s.recent.Put(o.kind.Name, o.desired)
 		return nil
 	case !apierrors.IsAlreadyExists(err):
 		return pending.Classify(err)
 	}
-	if o.super, err = s.LiveCopy(ctx, o.kind, client.ObjectKeyFromObject(o.desired)); err != nil || o.super == nil {
+	if o.super, err = s.reader.LiveCopy(ctx, o.kind, client.ObjectKeyFromObject(o.desired)); err != nil || o.super == nil {
 		return err
 	}
-	return s.changeOwn(ctx, o)
+	return s.change(ctx, o)
 }
 
-func (s *Syncer) changeOwn(ctx context.Context, o object) error {
+func (s *Syncer) change(ctx context.Context, o object) error {
 	merged := session.MergedSuper(o.kind, o.super, o.desired)
-	if err := s.Guard.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
+	if err := s.writer.PatchOwn(ctx, o.kind, merged, o.super); err != nil {
 		return pending.Classify(err)
 	}
-	s.SuperRecent.Put(o.kind.Name, merged)
+	s.recent.Put(o.kind.Name, merged)
 	return nil
 }

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +101,7 @@ func (c *superCluster) Enqueue(r queue.Request, priority int) {
 func issuerOf(c *superCluster, a *apiserver) *Issuer {
 	return &Issuer{
 		secrets: &kinds.Kind{Name: "Tokens"}, reader: c, writer: c, recent: caches.NewRecent(), apiserver: a,
-		identity: kindstest.Blue, queue: c, synced: func() *kinds.Kind { return podKind() },
+		identity: kindstest.Blue, queue: c, synced: podKind,
 	}
 }
 
@@ -346,9 +347,7 @@ func TestEnqueueRenewals(t *testing.T) {
 	due, later := objects(), objects()
 	later.Key.Name, later.SuperKey.Name = "later", "later"
 	c := &superCluster{kept: tokensOf(due, "tenant-uid", time.Now().Add(-time.Second))}
-	for key, kept := range tokensOf(later, "tenant-uid", time.Now().Add(time.Minute)) {
-		c.kept[key] = kept
-	}
+	maps.Copy(c.kept, tokensOf(later, "tenant-uid", time.Now().Add(time.Minute)))
 	s := issuerOf(c, &apiserver{})
 	s.EnqueueRenewals(t.Context())
 	if diff := cmp.Diff([]client.ObjectKey{due.Key}, c.enqueued); diff != "" {
