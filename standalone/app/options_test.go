@@ -1,8 +1,11 @@
 package app
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // TestValidateNames: an error names the flag to change.
@@ -57,5 +60,41 @@ func TestImageOfNodes(t *testing.T) {
 	}
 	if image := (&Nodes{Simulated: 3}).image(); !strings.Contains(image, ".example/") {
 		t.Errorf("simulated nodes run %s, which exists", image)
+	}
+}
+
+// TestFlags: every setting that has a flag is set by it, and no flag sets
+// another one.
+func TestFlags(t *testing.T) {
+	for flag, change := range map[string]func(*Options){
+		"--data-dir=d":                   func(o *Options) { o.DataDir = "d" },
+		"--nodes=real":                   func(o *Options) { o.Nodes = Nodes{Real: true} },
+		"--nodes=0":                      func(o *Options) { o.Nodes = Nodes{} },
+		"--node-images=i":                func(o *Options) { o.NodeImages = "i" },
+		"--listen=::1":                   func(o *Options) { o.Listen = "::1" },
+		"--port=7":                       func(o *Options) { o.Port = 7 },
+		"--manager=false":                func(o *Options) { o.Manager = false },
+		"--syncer=false":                 func(o *Options) { o.Syncer = false },
+		"--agent=false":                  func(o *Options) { o.Agent = false },
+		"--agent-port=7":                 func(o *Options) { o.AgentPort = 7 },
+		"--vn-agent-address=192.0.2.1:7": func(o *Options) { o.SyncerOptions.AgentAddress = "192.0.2.1:7" },
+		"--workers=7":                    func(o *Options) { o.SyncerOptions.Workers = 7 },
+		"--tenant-objects=7":             func(o *Options) { o.TenantLimits.Objects = 7 },
+		"-v=7":                           func(o *Options) { o.Verbosity = 7 },
+		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
+	} {
+		t.Run(flag, func(t *testing.T) {
+			got, want := DefaultOptions(), DefaultOptions()
+			flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+			got.AddFlags(flags)
+			if err := flags.Parse([]string{flag}); err != nil {
+				t.Fatal(err)
+			}
+			change(&want)
+			want.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // quantities keep their text from then on
+			if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+				t.Errorf("got  %s\nwant %s", g, w)
+			}
+		})
 	}
 }

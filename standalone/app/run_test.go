@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
@@ -106,6 +108,19 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// freePort returns a port that is free now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
 // output is written to by a start, and says when a step is done.
 type output struct {
 	mu   sync.Mutex
@@ -133,14 +148,19 @@ func (o *output) String() string {
 // to stop meanwhile, stops what runs already. It can be started again then.
 func TestRunFailsHalfWay(t *testing.T) {
 	opts, stderr := inDirectory(t), statStderr(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	opts.AgentPort = freePort(t)
+	registry := prometheus.NewRegistry()
+	if err := egress.RegisterMetrics(registry); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = taken.Close() }()
-	opts.AgentPort = taken.Addr().(*net.TCPAddr).Port
+	opts.SyncerOptions.Registerer = registry // there is no room for the same metrics again
 	out := &output{on: "nodes", do: func() {}}
-	contains(t, Run(t.Context(), opts, out, never(t)), "listen for vn-agent (see --agent-port): ")
+	contains(t, Run(t.Context(), opts, out, never(t)), "duplicate metrics")
+	if listener, err := net.Listen("tcp", net.JoinHostPort(opts.Listen, strconv.Itoa(opts.AgentPort))); err != nil {
+		t.Errorf("the port of vn-agent is still in use: %v", err)
+	} else if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
 	if want := `(?s)super cluster .* tenancy API .* nodes .* stopped +everything\n$`; !regexp.MustCompile(want).MatchString(out.String()) {
 		t.Errorf("it said %s", out)
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // start brings up one part after the other.
-func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
+func (s *standalone) start(crew *crew, host *hosted.Host) (_ *Instance, err error) {
 	ctx, cancel := context.WithTimeoutCause(crew.ctx, startTimeout, fmt.Errorf("not started after %s", startTimeout))
 	defer cancel()
 	controlPlane, err := s.startSuper(ctx, crew, host)
@@ -40,6 +40,11 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil && listener != nil {
+			_ = listener.Close() // vn-agent has closed it if it ran already
+		}
+	}()
 	policy, err := s.egressPolicy(crew.ctx, super, agent)
 	if err != nil {
 		return nil, err

@@ -298,6 +298,72 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// tenantOf are the objects of a tenant that is ready.
+func tenantOf(name string) []client.Object {
+	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	vc.Status.ClusterNamespace = "root-" + name
+	vc.Status.Conditions = []metav1.Condition{{Type: tenancyv1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	const kubeconfig = `{"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],` +
+		`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{"token":"t"}}],"current-context":"c"}`
+	return []client.Object{vc, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "root-" + name, Name: names.AdminKubeconfigSecret},
+		Data:       map[string][]byte{names.AdminKubeconfigKey: []byte(kubeconfig)},
+	}}
+}
+
+// TestTenants: both tenants are there before their shops open, and both are gone
+// with all that they had before the demo says so.
+func TestTenants(t *testing.T) {
+	both := slices.Concat(tenantOf("red"), tenantOf("blue"))
+	for name, c := range map[string]struct {
+		funcs           interceptor.Funcs
+		objects         []client.Object
+		created, remove string // part of the error; empty for none
+	}{
+		"all is well":             {objects: both},
+		"one has no kubeconfig":   {objects: both[:3], created: "the kubeconfig of blue: "},
+		"they cannot be read":     {funcs: refusing[*tenancyv1alpha1.VirtualCluster]("get"), objects: both, created: "VirtualCluster red is not ready (): refused"},
+		"one of them is left":     {objects: append([]client.Object{copyOf("blue", "", namespace("root-blue-shop"))}, both...), remove: "root-blue-shop"},
+		"one cannot be deleted":   {funcs: refusing[*tenancyv1alpha1.VirtualCluster]("delete"), objects: both, remove: "refused"},
+		"namespaces are not told": {funcs: refusing[*corev1.NamespaceList]("list"), objects: both, remove: "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "") // short: it is in the name of a socket
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			if err := os.Mkdir(filepath.Join(dir, "etcd-tenants"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			serveKeys(t, filepath.Join(dir, "etcd-tenants", "client.sock"), nil)
+			var out bytes.Buffer
+			s := &stage{admin: &Admin{client: clientWith(t, c.funcs, c.objects...)}, dataDir: dir, out: &out, begun: time.Now()}
+			red, blue, err := s.createTenants(t.Context())
+			contains(t, err, c.created)
+			if err != nil {
+				return
+			}
+			if red.Name != "red" || blue.Namespace != "root-blue" || blue.config.BearerToken != "t" {
+				t.Errorf("the tenants are %+v and %+v", red, blue)
+			}
+			contains(t, s.removeTenants(t.Context(), red, blue), c.remove)
+			if told := strings.Count(out.String(), "\n"); told != map[bool]int{true: 3, false: 2}[c.remove == ""] {
+				t.Errorf("it tells\n%s", &out)
+			}
+		})
+	}
+}
+
+// deadline is soon if that is what a test wants, and far away otherwise.
+func deadline(t *testing.T, want string) (context.Context, context.CancelFunc) {
+	t.Helper()
+	if strings.HasSuffix(want, context.DeadlineExceeded.Error()) {
+		return context.WithTimeout(t.Context(), 200*time.Millisecond)
+	}
+	return context.WithTimeout(t.Context(), patience)
+}
+
 // TestShop: what goes wrong with a tenant's shop names the tenant, the step and
 // what there was instead.
 func TestShop(t *testing.T) {
@@ -331,7 +397,7 @@ func TestShop(t *testing.T) {
 		"tenant's cannot be listed": {tenant: refusing[*corev1.PodList]("list"), want: "red: list pods: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := deadline(t, c.want)
 			defer cancel()
 			if c.pods == nil {
 				c.pods = []client.Object{pod("web-1"), pod("web-2"), pod("web-3")}
@@ -366,10 +432,10 @@ func TestChange(t *testing.T) {
 		"it cannot delete":    {other: refusing[*appsv1.Deployment]("delete"), want: "blue: delete the Deployment: refused"},
 		"one has too few":     {copies: copies[:4], want: "the super cluster has 4 pods of red and should have 5: context deadline exceeded"},
 		"the other has pods":  {others: five[:1], copies: copies, want: "blue has 1 pods, 1 of them running, and should have 0: context deadline exceeded"},
-		"the other is copied": {copies: append([]client.Object{copyOf("blue", "x", pod("x"))}, copies...), want: "the super cluster has 1 pods of blue and should have 0"},
+		"the other is copied": {copies: append([]client.Object{copyOf("blue", "x", pod("x"))}, copies...), want: "the super cluster has 1 pods of blue and should have 0: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := deadline(t, c.want)
 			defer cancel()
 			red := tenantWith(t, "red", c.one, slices.Concat(five, []client.Object{deployment.DeepCopy()})...)
 			blue := tenantWith(t, "blue", c.other, slices.Concat(c.others, []client.Object{deployment.DeepCopy()})...)

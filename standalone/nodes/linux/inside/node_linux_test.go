@@ -191,6 +191,25 @@ cat /proc/sys/net/ipv4/ip_forward
 	g.Expect(machine(t)).To(Equal(before))
 }
 
+// TestNodeStartsAgain: a node that is started with the state of another finds
+// what is there, and logs go on.
+func TestNodeStartsAgain(t *testing.T) {
+	g := NewWithT(t)
+	first := newNode(t, nil)
+	second := newNode(t, map[string]string{"kubelet": "cat /var/lib/kept /var/run/vc-node/resolv.conf\n" + waits})
+	second.settings.State = first.settings.State
+	for i, n := range []*testNode{first, second} {
+		n.start(t)
+		g.Eventually(n.log("kube-proxy"), patience).Should(HaveSuffix("kube-proxy.yaml\n"), "start %d", i)
+		g.Eventually(n.log("kubelet"), patience).Should(ContainSubstring("started as"), "start %d", i)
+		write(t, filepath.Join(first.settings.State, "lib", "kept"), "what the first one kept\n")
+		said := n.stop(t)
+		g.Expect(n.command.ProcessState.ExitCode()).To(BeZero(), said)
+	}
+	g.Expect(second.log("kubelet")()).To(And(ContainSubstring("what the first one kept"), ContainSubstring("nameserver 192.0.2.53")))
+	g.Expect(strings.Count(second.log("kube-proxy")(), "stopped\n")).To(Equal(2))
+}
+
 // machine is what a node must not change of the machine that it runs on.
 func machine(t *testing.T) map[string]string {
 	t.Helper()
