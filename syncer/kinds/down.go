@@ -99,9 +99,9 @@ type Down[T client.Object] struct {
 	Status func(v View, tenant, super T)
 	// Same compares the fields that Status writes.
 	Same func(a, b T) bool
-	// Held writes the reason why an object has no copy yet to a deep copy of
+	// Pending writes the reason why an object has no copy yet to a deep copy of
 	// the tenant's object.
-	Held func(tenant T, reason, message string)
+	Pending func(tenant T, reason, message string)
 	// Mirror is set for objects whose lifetime is that of their copy, and that
 	// run on a node.
 	Mirror *Mirror[T]
@@ -138,7 +138,7 @@ func (d Down[T]) Erase() *Kind {
 			Tokens:   reads(d.Tokens),
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
-			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Held: d.erasedHeld(),
+			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
 			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
 			Affects: d.Affects, Digest: d.erasedDigest(),
 		},
@@ -157,11 +157,11 @@ func (d Down[T]) erasedDesired() func(View, client.Object) (client.Object, error
 	}
 }
 
-func (d Down[T]) erasedHeld() func(tenant client.Object, reason, message string) {
-	if d.Held == nil {
+func (d Down[T]) erasedPending() func(tenant client.Object, reason, message string) {
+	if d.Pending == nil {
 		return nil
 	}
-	return func(tenant client.Object, reason, message string) { d.Held(tenant.(T), reason, message) }
+	return func(tenant client.Object, reason, message string) { d.Pending(tenant.(T), reason, message) }
 }
 
 func (d Down[T]) erasedDigest() func(copies []client.Object) any {

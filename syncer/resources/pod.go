@@ -31,9 +31,9 @@ func Pod() kinds.Flow {
 			{Name: "resize", Merge: mergeResources},
 			{Name: "status", Merge: mergeGateConditions},
 		},
-		Status: podStatus,
-		Same:   samePodStatus,
-		Held:   podHeld,
+		Status:  podStatus,
+		Same:    samePodStatus,
+		Pending: podPending,
 		Mirror: &kinds.Mirror[*corev1.Pod]{
 			Started:            started,
 			Node:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },

@@ -30,21 +30,21 @@ func findCondition(conditions []corev1.PodCondition, kind corev1.PodConditionTyp
 	return &conditions[i]
 }
 
-// podHeld sets the condition that a pod is not scheduled, with the reason why
+// podPending sets the condition that a pod is not scheduled, with the reason why
 // it has no copy.
-func podHeld(pod *corev1.Pod, reason, message string) {
-	held := corev1.PodCondition{
+func podPending(pod *corev1.Pod, reason, message string) {
+	pending := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
 	}
 	c := findCondition(pod.Status.Conditions, corev1.PodScheduled)
 	if c == nil {
-		pod.Status.Conditions = append(pod.Status.Conditions, held)
+		pod.Status.Conditions = append(pod.Status.Conditions, pending)
 		return
 	}
-	if c.Status == held.Status {
-		held.LastTransitionTime = c.LastTransitionTime
+	if c.Status == pending.Status {
+		pending.LastTransitionTime = c.LastTransitionTime
 	}
-	*c = held
+	*c = pending
 }
 
 // isGate reports whether a condition is a readiness gate of the pod that

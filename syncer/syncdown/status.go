@@ -116,7 +116,7 @@ func (s *statusSyncer) bind(ctx context.Context, k *kinds.Kind, o session.Object
 // showDenial writes into the status of a tenant's object why it has no copy.
 func (s *statusSyncer) showDenial(ctx context.Context, k *kinds.Kind, tenant client.Object, why *plugins.RejectionError) error {
 	shown := tenant.DeepCopyObject().(client.Object)
-	k.Down.Held(shown, why.Reason, s.Identity().Text(why.Message, tenant.GetNamespace()))
+	k.Down.Pending(shown, why.Reason, s.Identity().Text(why.Message, tenant.GetNamespace()))
 	if k.Down.Same(shown, tenant) {
 		return nil
 	}

@@ -163,7 +163,7 @@ func (s *Syncer) contentsDiffer(k *kinds.Kind, o session.Objects) bool {
 
 // ShowDenial writes into the status of a tenant's object why it has no copy.
 func (s *Syncer) ShowDenial(ctx context.Context, k *kinds.Kind, key client.ObjectKey, why *plugins.RejectionError) error {
-	if k.Down == nil || k.Down.Held == nil {
+	if k.Down == nil || k.Down.Pending == nil {
 		return nil
 	}
 	o, err := s.observer.read(ctx, k, key)
