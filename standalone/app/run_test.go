@@ -226,7 +226,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	if after := statStderr(t); after.Ino != before.Ino {
-		t.Error("standard error was not given back")
+		t.Error("standard error was not restored")
 	}
 }
 

@@ -84,7 +84,7 @@ func TestStateOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestOpenLetsGo: a directory that was refused is free for whoever repairs it.
+// TestOpenLetsGo: a directory that was refused can be locked again after a repair.
 func TestOpenLetsGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	state("damaged")(t, dir)

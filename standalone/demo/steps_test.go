@@ -117,7 +117,7 @@ func copyOf[T client.Object](tenant, uid string, obj T) T {
 	return obj
 }
 
-// answering is an apiserver that answers whoever lists pods with a status.
+// answering returns an apiserver that responds to lists of pods with a status.
 func answering(t *testing.T, status int) *rest.Config {
 	t.Helper()
 	_, config := apitest.Serve(t, map[string][]apitest.Answer{
@@ -279,7 +279,7 @@ func TestRemove(t *testing.T) {
 		"at once":         {after(0, nil), vc(), 1, ""},
 		"in the end":      {after(3, finalize), vc("wait"), 3, ""},
 		"it may not":      {refusing[*tenancyv1alpha1.VirtualCluster]("delete"), vc(), 0, "delete VirtualCluster red: refused"},
-		"nobody may look": {refusing[*tenancyv1alpha1.VirtualCluster]("get"), vc("wait"), 0, "VirtualCluster red is not gone (deleting its namespaces): refused"},
+		"it may not read": {refusing[*tenancyv1alpha1.VirtualCluster]("get"), vc("wait"), 0, "VirtualCluster red is not gone (deleting its namespaces): refused"},
 		"it takes too long": {
 			after(2, func(context.Context, client.WithWatch) { stop() }), vc("wait"), 2,
 			"VirtualCluster red is not gone (deleting its namespaces): context canceled",

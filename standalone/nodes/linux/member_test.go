@@ -47,8 +47,8 @@ func TestIsReady(t *testing.T) {
 	}
 }
 
-// TestAwaitReady: a node is awaited until it has no taints, either, and whoever
-// waits is told when that makes no sense.
+// TestAwaitReady: it also waits until the node has no taints, and
+// returns an error when waiting makes no sense.
 func TestAwaitReady(t *testing.T) {
 	ready := func(taints ...corev1.Taint) apitest.Answer {
 		node := &corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}

@@ -95,7 +95,7 @@ func TestEnsure(t *testing.T) {
 	tainted, old, theirs := described(1), described(1), described(3)
 	tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady}}
 	old.Status.NodeInfo.KubeletVersion = "v1.35.0"
-	theirs.Labels = nil // somebody else's, who has added it by hand
+	theirs.Labels = nil // created by an admin
 	for name, c := range map[string]struct {
 		objects []runtime.Object
 		count   int
@@ -111,7 +111,7 @@ func TestEnsure(t *testing.T) {
 			[]runtime.Object{described(1), described(2), podOn("node-1", "stays"), podOn("node-2", "goes"), podOn("", "waits")}, 1,
 			"node-1 stays waits", []string{"delete nodes", "delete pods"},
 		},
-		"somebody else's": {[]runtime.Object{theirs, podOn("node-3", "stays")}, 1, "node-1 node-3 stays", []string{"create nodes", "update nodes/status"}},
+		"another owner's": {[]runtime.Object{theirs, podOn("node-3", "stays")}, 1, "node-1 node-3 stays", []string{"create nodes", "update nodes/status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := clusterWith(t, c.objects...)
