@@ -34,7 +34,7 @@ func TestExplain(t *testing.T) {
 		"of a path on the node": {
 			404, "no file /var/log/pods/tenants-c0ffee-red-shop_web_1/app/0.log", 404, "no file /var/log/pods/shop_web_1/app/0.log",
 		},
-		"what was asked wrongly": {
+		"an invalid request": {
 			400, status(400, `container "app" in pod "web" is waiting to start: ContainerCreating`),
 			400, `container "app" in pod "web" is waiting to start: ContainerCreating`,
 		},

@@ -58,7 +58,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		h.refuse(w, t, refusef(http.StatusNotFound, "this node answers containerLogs, exec, attach and portForward of a pod, and nothing else"))
 	case !t.call.allows(r.Method):
-		h.refuse(w, t, refusef(http.StatusMethodNotAllowed, "%s cannot be asked for by %s", t.call, r.Method))
+		h.refuse(w, t, refusef(http.StatusMethodNotAllowed, "%s does not support the method %s", t.call, r.Method))
 	default:
 		h.answer(w, r, order{target: t, tenant: who})
 	}
@@ -97,7 +97,8 @@ func (h *handler) measure(w http.ResponseWriter, r *http.Request, t target, who 
 	h.count(t.call, code)
 }
 
-// admit counts a request that is being answered, unless its tenant has too many. The function that it returns ends the request.
+// admit counts a request that is being answered, unless its tenant has too
+// many. The function that it returns ends the request.
 func (h *handler) admit(w http.ResponseWriter, t target, who tenant) (done func(), ok bool) {
 	giveBack, ok := h.limit.take(who.uid)
 	if !ok {
@@ -110,7 +111,8 @@ func (h *handler) admit(w http.ResponseWriter, t target, who tenant) (done func(
 	return func() { open.Dec(); giveBack() }, true
 }
 
-// refuse tells a tenant why there is no answer. Errors that are not for tenants are logged.
+// refuse tells a tenant why there is no answer. Errors that are not for tenants
+// are logged.
 func (h *handler) refuse(w http.ResponseWriter, t target, err error) {
 	r := asRefusal(err)
 	if r.message != err.Error() {
@@ -135,7 +137,8 @@ func (h *handler) identify(r *http.Request) (tenant, error) {
 	return who, nil
 }
 
-// verify ends a handshake with a client that is not a tenant's apiserver, before anything is read of a request.
+// verify ends a handshake with a client that is not a tenant's apiserver,
+// before anything is read of a request.
 func (h *handler) verify(ctx context.Context, state tls.ConnectionState) error {
 	_, err := h.tenants.identify(ctx, state.PeerCertificates[0], time.Now())
 	if err != nil {

@@ -6,10 +6,11 @@ import (
 	"net/http"
 )
 
-// unavailable is the message for errors that tenants must not see: the super cluster's errors name its nodes and namespaces.
+// unavailable is the message for errors that tenants must not see: the super
+// cluster's errors name its nodes and namespaces.
 const unavailable = "the node cannot be reached now; try again, and tell the platform's admin if it stays so"
 
-// refusal is an answer other than what was asked for, in words for the tenant.
+// refusal is an error response, with a message for the tenant.
 type refusal struct {
 	code    int
 	message string

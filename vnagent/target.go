@@ -18,7 +18,8 @@ const (
 	callExec        call = "exec"
 	callAttach      call = "attach"
 	callPortForward call = "portForward"
-	// callMetrics stands for what is asked of the resource metrics API, which is no call of a kubelet.
+	// callMetrics is a request for the resource metrics API, which is not a
+	// call of a kubelet.
 	callMetrics call = "metrics"
 	// callOther stands for all that is not answered.
 	callOther call = "other"
@@ -27,7 +28,8 @@ const (
 // calls are those that are answered.
 var calls = []call{callLogs, callExec, callAttach, callPortForward}
 
-// subresource is the subresource of a pod by which the super cluster's apiserver offers the same.
+// subresource is the subresource of a pod by which the super cluster's
+// apiserver offers the same.
 func (c call) subresource() string {
 	if c == callLogs {
 		return "log"
@@ -35,7 +37,8 @@ func (c call) subresource() string {
 	return strings.ToLower(string(c))
 }
 
-// allows reports whether the call can be made by a method. Streams begin with the method that the client's protocol wants.
+// allows reports whether the call can be made by a method. Streams begin with
+// the method that the client's protocol wants.
 func (c call) allows(method string) bool {
 	return method == http.MethodGet || method == http.MethodPost && c != callLogs
 }
@@ -50,8 +53,9 @@ type target struct {
 	uid types.UID
 }
 
-// parseTarget reads the path of a request. It takes the path as it came, so that nothing in it stands for something else, and only
-// what is made of names: no element can lead out of the path that is built of it.
+// parseTarget reads the path of a request. It takes the path as it came, so
+// that nothing in it stands for something else, and only what is made of names:
+// no element can lead out of the path that is built of it.
 func parseTarget(u *url.URL) (target, bool) {
 	elements := strings.Split(u.EscapedPath(), "/")
 	if len(elements) < 2 || elements[0] != "" || slices.Contains(elements[2:], "") {
@@ -68,7 +72,8 @@ func parseTarget(u *url.URL) (target, bool) {
 	return t, t.isNamed()
 }
 
-// fieldsOf are where the elements of the path behind the call belong, by how many there are; nil if no such path exists.
+// fieldsOf are where the elements of the path behind the call belong, by how
+// many there are; nil if no such path exists.
 func fieldsOf(t *target, count int) []*string {
 	pod := []*string{&t.namespace, &t.pod}
 	var container []*string

@@ -47,7 +47,8 @@ func TestParseTargetRefuses(t *testing.T) {
 		"/execute/shop/web/app", "/EXEC/shop/web/app", "/containerlogs/shop/web/app",
 	} {
 		t.Run(text, func(t *testing.T) {
-			// The path as a server gets it, which takes more than url.Parse does.
+			// The path as a server gets it, which takes more than url.Parse
+			// does.
 			u, err := url.ParseRequestURI(text)
 			if err != nil {
 				u = &url.URL{Path: text}
@@ -74,7 +75,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// FuzzParseTarget: whatever is asked for, what is built of it stays the one path of the one pod.
+// FuzzParseTarget tests that the URL built from any request is the one path of
+// the one pod.
 func FuzzParseTarget(f *testing.F) {
 	for _, seed := range []string{
 		"/exec/shop/web/app", "/exec/shop/web/uid/app", "/portForward/shop/web", "/containerLogs/shop/web/app",

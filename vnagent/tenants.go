@@ -18,10 +18,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// bySubject is the index of the published authorities, by the names that their certificates sign under.
+// bySubject is the index of the published authorities, by the names that their
+// certificates sign under.
 const bySubject = "subject"
 
-// errUnknown is a certificate that no published authority has signed. errAmbiguous is one of an authority that several tenants have.
+// errUnknown is a certificate that no published authority has signed.
+// errAmbiguous is one of an authority that several tenants have.
 var (
 	errUnknown   = errors.New("it is signed by no kubelet client CA of a tenant")
 	errAmbiguous = errors.New("its CA is published for several tenants: give each tenant's apiserver one of its own")
@@ -34,10 +36,12 @@ type tenant struct {
 	uid                  types.UID
 }
 
-// tenants knows tenants' apiservers by the authority that has signed their certificate, and by nothing else: the name
-// in a certificate is chosen by its requester.
+// tenants knows tenants' apiservers by the authority that has signed their
+// certificate, and by nothing else: the name in a certificate is chosen by its
+// requester.
 type tenants struct {
-	// cache holds the VirtualClusters and the published authorities, with the index.
+	// cache holds the VirtualClusters and the published authorities, with the
+	// index.
 	cache client.Reader
 }
 
@@ -58,7 +62,8 @@ func subjectsOf(obj client.Object) []string {
 
 func subjectKey(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
 
-// authoritiesIn reads the authorities that are published in a ConfigMap. Other data is left out.
+// authoritiesIn reads the authorities that are published in a ConfigMap. Other
+// data is left out.
 func authoritiesIn(obj client.Object) []*x509.Certificate {
 	published, ok := obj.(*corev1.ConfigMap)
 	if !ok {
@@ -71,8 +76,9 @@ func authoritiesIn(obj client.Object) []*x509.Certificate {
 	return slices.DeleteFunc(certificates, func(c *x509.Certificate) bool { return !c.BasicConstraintsValid || !c.IsCA })
 }
 
-// identify says whose apiserver shows the certificate. It is asked at each request, so that an authority that is taken back, and a
-// certificate that has expired, are of no use any more to a connection that is open.
+// identify returns the tenant whose apiserver presents the certificate. It is
+// called at each request, so that a revoked authority and an expired
+// certificate are of no use on an open connection.
 func (t tenants) identify(ctx context.Context, certificate *x509.Certificate, now time.Time) (tenant, error) {
 	if certificate.IsCA {
 		return tenant{}, errUnknown // an authority signs, and is not a client
@@ -106,7 +112,8 @@ func (t tenants) identify(ctx context.Context, certificate *x509.Certificate, no
 	return found, nil
 }
 
-// verify checks that one of the authorities itself has signed the certificate, for a client, and that it is valid now.
+// verify checks that one of the authorities itself has signed the certificate,
+// for a client, and that it is valid now.
 func verify(certificate *x509.Certificate, authorities []*x509.Certificate, now time.Time) error {
 	roots := x509.NewCertPool()
 	for _, authority := range authorities {
@@ -123,7 +130,8 @@ func expired(err error) bool {
 	return ok && invalid.Reason == x509.Expired
 }
 
-// ownerOf says which tenant an authority is published for; none if it is not where vc-manager puts it.
+// ownerOf says which tenant an authority is published for; none if it is not
+// where vc-manager puts it.
 func (t tenants) ownerOf(ctx context.Context, published *corev1.ConfigMap) (tenant, error) {
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	key := client.ObjectKey{Namespace: published.Labels[names.VCNamespace], Name: published.Labels[names.VCName]}

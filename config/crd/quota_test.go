@@ -55,7 +55,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// limits are so many limits in YAML.
+// limits returns n limits in YAML.
 func limits(n int) string {
 	all := "{"
 	for i := range n {

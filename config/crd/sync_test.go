@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// items is a list in YAML of so many elements, made by a function of their number.
+// items returns a list of n elements in YAML.
 func items(n int, element func(i int) string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -159,7 +159,8 @@ func TestSyncPatches(t *testing.T) {
 	}
 }
 
-// TestSyncAndPolicyCanChange: immutable fields of a spec stay immutable, and spec.sync and spec.policy can change.
+// TestSyncAndPolicyCanChange: immutable fields of a spec stay immutable, and
+// spec.sync and spec.policy can change.
 func TestSyncAndPolicyCanChange(t *testing.T) {
 	const (
 		kinds   = `sync: {kinds: [{kind: Secret, mode: All}, {kind: Ingress, mode: "Off"}]}`

@@ -1,5 +1,6 @@
-// Package addons keeps in place what a tenant's cluster has beside what the tenant runs in it, such as DNS: objects in the tenant's own
-// cluster, which come back when they are deleted, unless the tenant opts out.
+// Package addons keeps in place what a tenant's cluster has beside what the
+// tenant runs in it, such as DNS: objects in the tenant's own cluster, which
+// come back when they are deleted, unless the tenant opts out.
 package addons
 
 import (
@@ -31,12 +32,16 @@ import (
 const (
 	// fieldOwner owns what is applied.
 	fieldOwner = "vc-manager"
-	// interval is how often a tenant's addons are reconciled: they are not watched.
+	// interval is how often a tenant's addons are reconciled: they are not
+	// watched.
 	interval = 30 * time.Second
-	// workers is how many tenants are worked on at a time. One whose apiserver hangs holds a worker until the timeout, and is retried
-	// after a backoff that doubles: a hundred of them delay a new tenant by four timeouts, once.
+	// workers is how many tenants are worked on at a time. One whose apiserver
+	// hangs holds a worker until the timeout, and is retried after a backoff
+	// that doubles: a hundred of them delay a new tenant by four timeouts,
+	// once.
 	workers = 32
-	// timeout bounds a reconcile of one tenant. Objects that it has applied are not applied again by the next.
+	// timeout bounds a reconcile of one tenant. Objects that it has applied are
+	// not applied again by the next.
 	timeout = 10 * time.Second
 )
 
@@ -44,11 +49,14 @@ const (
 type Addon struct {
 	// Name is what it is called in errors.
 	Name string
-	// OptOut is the annotation on a tenant's namespace kube-system by which the tenant, with the value names.Unmanaged, takes care of it.
+	// OptOut is the annotation on a tenant's namespace kube-system by which the
+	// tenant, with the value names.Unmanaged, takes care of it.
 	OptOut string
-	// Objects are those that a tenant is to have, in the order in which they are made; none if it has no such addon.
+	// Objects are those that a tenant is to have, in the order in which they
+	// are made; none if it has no such addon.
 	Objects func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error)
-	// Retired: the objects are not ensured any more, and existing ones are deleted. Of these, only the names matter.
+	// Retired: the objects are not ensured any more, and existing ones are
+	// deleted. Of these, only the names matter.
 	Retired bool
 }
 
@@ -59,7 +67,8 @@ type Reconciler struct {
 	Addons []Addon
 }
 
-// SetupWithManager adds the reconciler to a manager whose cache has the Secrets with the admin kubeconfigs.
+// SetupWithManager adds the reconciler to a manager whose cache has the Secrets
+// with the admin kubeconfigs.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("addons").
@@ -68,7 +77,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile puts the addons of one tenant in place, and looks again after a while.
+// Reconcile ensures the addons of one tenant, and requeues.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, vc); err != nil {
@@ -101,7 +110,8 @@ type filled struct {
 	objects []*unstructured.Unstructured
 }
 
-// wanted are the addons that a tenant is to have. One that cannot be made holds up no other.
+// wanted are the addons that a tenant is to have. One that cannot be made holds
+// up no other.
 func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled, err error) {
 	for _, addon := range r.Addons {
 		objects, failed := addon.Objects(vc)
@@ -114,7 +124,8 @@ func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled
 	return wanted, err
 }
 
-// ensure applies a tenant's addons, except those that the tenant manages itself.
+// ensure applies a tenant's addons, except those that the tenant manages
+// itself.
 func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, wanted []filled) error {
 	tenant, closeTenant, err := r.connect(ctx, vc)
 	if err != nil {
@@ -141,7 +152,8 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	return errors.Join(errs...)
 }
 
-// connect makes a client of a tenant for this once, and what closes its connections.
+// connect makes a client of a tenant for this once, and what closes its
+// connections.
 func (r *Reconciler) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (dynamic.Interface, func(), error) {
 	key := types.NamespacedName{Namespace: vc.Status.ClusterNamespace, Name: names.AdminKubeconfigSecret}
 	secret := &corev1.Secret{}

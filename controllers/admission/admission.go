@@ -1,4 +1,5 @@
-// Package admission refuses VirtualClusters with what the API server cannot check itself, when they are written.
+// Package admission refuses VirtualClusters with what the API server cannot
+// check itself, when they are written.
 package admission
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 )
 
-// SetupWithManager adds the webhook to the server of a manager, which is ready when the server has started.
+// SetupWithManager adds the webhook to the server of a manager, which is ready
+// when the server has started.
 func SetupWithManager(mgr manager.Manager) error {
 	err := builder.WebhookManagedBy(mgr, &tenancyv1alpha1.VirtualCluster{}).WithValidator(validator{}).Complete()
 	if err != nil {
@@ -36,7 +38,8 @@ func (validator) ValidateCreate(_ context.Context, vc *tenancyv1alpha1.VirtualCl
 	return nil, check(vc)
 }
 
-// ValidateUpdate refuses rules that do not compile. Which changes it is asked about is said in the webhook's configuration.
+// ValidateUpdate rejects rules that do not compile. The webhook's configuration
+// selects the updates for which it is called.
 func (validator) ValidateUpdate(_ context.Context, _, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
 	if vc.DeletionTimestamp != nil {
 		return nil, nil // finalizers come off whatever the rules are

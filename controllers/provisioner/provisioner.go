@@ -1,4 +1,5 @@
-// Package provisioner is the contract between vc-manager and the ways to run a tenant's control plane.
+// Package provisioner is the contract between vc-manager and the ways to run a
+// tenant's control plane.
 package provisioner
 
 import (
@@ -14,14 +15,17 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// Provisioner runs the control planes of VirtualClusters in one way. Its methods are called from reconciles: they are level
-// triggered, safe to repeat, and never wait for a control plane.
+// Provisioner runs the control planes of VirtualClusters in one way. Its
+// methods are called from reconciles: they are level triggered, safe to repeat,
+// and never wait for a control plane.
 type Provisioner interface {
-	// Ensure brings the control plane to what the spec says and tells where it stands. The root namespace named by
-	// status.clusterNamespace exists. An error is retried with backoff; Failure says that the spec has to change.
+	// Ensure brings the control plane to what the spec says and tells where it
+	// stands. The root namespace named by status.clusterNamespace exists. An
+	// error is retried with backoff; Failure says that the spec has to change.
 	Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (ControlPlane, error)
 
-	// Delete deletes the control plane and its data, and reports whether nothing is left.
+	// Delete deletes the control plane and its data, and reports whether
+	// nothing is left.
 	Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error)
 
 	// Capabilities returns what the manager can configure of these control
@@ -37,36 +41,43 @@ type Capabilities struct {
 	ServiceCIDR bool
 }
 
-// Notifier is implemented by provisioners that know when a control plane's state changes; the VirtualCluster of each event
-// is reconciled again.
+// Notifier is implemented by provisioners that know when a control plane's
+// state changes; the VirtualCluster of each event is reconciled again.
 type Notifier interface {
-	// Events is the same channel at every call. Its reader is the manager, once it leads; a sender must be able to wait.
+	// Events is the same channel at every call. Its reader is the manager, once
+	// it leads; a sender must be able to wait.
 	Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 }
 
 // ControlPlane is where a control plane stands.
 type ControlPlane struct {
-	// Ready says that the apiserver serves; the other fields except Message are set when it is true.
+	// Ready says that the apiserver serves; the other fields except Message are
+	// set when it is true.
 	Ready bool
 	// Endpoint is the URL of the apiserver.
 	Endpoint string
-	// PodEndpoint is the URL at which pods reach the apiserver; empty if that is the same or is not known.
+	// PodEndpoint is the URL at which pods reach the apiserver; empty if that
+	// is the same or is not known.
 	PodEndpoint string
 	// Version is the Kubernetes version that runs, such as v1.36.3.
 	Version string
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
 	Kubeconfig []byte
-	// KubeletClientCA is the authority of the certificate by which the apiserver shows kubelets who it is, in PEM: one that signs
-	// nothing else; beside it, that of the certificate for aggregated APIs. It may be empty; nothing answers in the kubelets' place then.
+	// KubeletClientCA is the authority of the certificate by which the
+	// apiserver shows kubelets who it is, in PEM: one that signs nothing else;
+	// beside it, that of the certificate for aggregated APIs. It may be empty;
+	// nothing answers in the kubelets' place then.
 	KubeletClientCA []byte
 	// Message says what is being waited for while Ready is false.
 	Message string
-	// RecheckAfter is when to look again though nothing was heard; zero leaves that to the manager. It is for
-	// provisioners that cannot tell of every change by Events.
+	// RecheckAfter is when to reconcile again without an event; zero leaves
+	// that to the manager. It is for provisioners that cannot report every
+	// change by Events.
 	RecheckAfter time.Duration
 }
 
-// Failure is an error that an admin has to correct: its reason and message go into the VirtualCluster's conditions as they are.
+// Failure is an error that an admin has to correct: its reason and message go
+// into the VirtualCluster's conditions as they are.
 //
 //nolint:errname // provisioner.Failure says what it is; it is no error of the program
 type Failure struct {

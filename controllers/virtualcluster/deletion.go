@@ -16,14 +16,15 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// podGracePeriodSeconds is the grace period of pods whose tenant is deleted: the default of Kubernetes, also for pods that ask
-// for more.
+// podGracePeriodSeconds is the grace period of pods whose tenant is deleted:
+// the default of Kubernetes, also for pods that ask for more.
 const podGracePeriodSeconds = corev1.DefaultTerminationGracePeriodSeconds
 
 // maxNamed is how many namespaces a message names.
 const maxNamed = 3
 
-// finalize takes the tenant away and lets the VirtualCluster go once nothing is left.
+// finalize takes the tenant away and lets the VirtualCluster go once nothing is
+// left.
 func (r *Reconciler) finalize(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(vc, Finalizer) {
 		return reconcile.Result{}, nil
@@ -40,11 +41,13 @@ func (r *Reconciler) finalize(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 	return reconcile.Result{}, nil
 }
 
-// tearDown goes one step further, and says what has to be gone before the next: the tenant's namespaces, the control plane,
-// the root namespace. Empty means that nothing is left.
+// tearDown goes one step further, and says what has to be gone before the next:
+// the tenant's namespaces, the control plane, the root namespace. Empty means
+// that nothing is left.
 //
-// The syncer stops by itself when the VirtualCluster has a deletion time. A namespace that it made at the last moment is
-// either found here or, having the root namespace as its owner, collected as garbage.
+// The syncer stops by itself when the VirtualCluster has a deletion time. A
+// namespace that it made at the last moment is either found here or, having the
+// root namespace as its owner, collected as garbage.
 func (r *Reconciler) tearDown(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (waitingFor string, err error) {
 	key, err := clusterKey(vc)
 	if err != nil {
@@ -60,7 +63,8 @@ func (r *Reconciler) tearDown(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 		return waitingFor, err
 	}
 	if isTerminating(root) {
-		// The control plane went before it, and is asked for again once more after it.
+		// The control plane was deleted before it; its deletion is requested
+		// once more afterwards.
 		return "namespace " + key, nil
 	}
 	if waitingFor, err = r.removeControlPlane(ctx, vc, root); waitingFor != "" || err != nil || root == nil {
@@ -69,7 +73,8 @@ func (r *Reconciler) tearDown(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 	return "namespace " + key, r.deleteNamespace(ctx, root)
 }
 
-// ownRoot reads the root namespace around the cache: nil if there is none that belongs to the VirtualCluster.
+// ownRoot reads the root namespace around the cache: nil if there is none that
+// belongs to the VirtualCluster.
 func (r *Reconciler) ownRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, key string) (*corev1.Namespace, error) {
 	root := &corev1.Namespace{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: key}, root)
@@ -85,8 +90,8 @@ func (r *Reconciler) ownRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	return root, nil
 }
 
-// removeTenantNamespaces deletes the namespaces that the syncer made for the tenant. When the cache has none, the apiserver
-// has the last word.
+// removeTenantNamespaces deletes the namespaces that the syncer made for the
+// tenant. When the cache has none, the apiserver has the last word.
 func (r *Reconciler) removeTenantNamespaces(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, key string) (string, error) {
 	left, err := listTenantNamespaces(ctx, r.Client, vc, key)
 	if err == nil && len(left) == 0 {
@@ -103,9 +108,10 @@ func (r *Reconciler) removeTenantNamespaces(ctx context.Context, vc *tenancyv1al
 	return describe(left), nil
 }
 
-// removeTenantNamespace deletes a namespace of the tenant, and its pods before it: a namespace that still has pods when the
-// super cluster begins to empty it is left alone for half their grace period before it is reconciled again. Pods that are being deleted
-// with a longer grace period get this one.
+// removeTenantNamespace deletes a namespace of the tenant, and its pods before
+// it: a namespace that still has pods when the super cluster begins to empty it
+// is left alone for half their grace period before it is reconciled again. Pods
+// that are being deleted with a longer grace period get this one.
 func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev1.Namespace) error {
 	err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace.Name), client.GracePeriodSeconds(podGracePeriodSeconds))
 	if err != nil {
@@ -114,7 +120,8 @@ func (r *Reconciler) removeTenantNamespace(ctx context.Context, namespace *corev
 	return r.deleteNamespace(ctx, namespace)
 }
 
-// listTenantNamespaces lists the tenant's namespaces except the root. Labels find them; the UID says whose they are.
+// listTenantNamespaces lists the tenant's namespaces except the root. Labels
+// find them; the UID says whose they are.
 func listTenantNamespaces(
 	ctx context.Context, reader client.Reader, vc *tenancyv1alpha1.VirtualCluster, key string,
 ) ([]corev1.Namespace, error) {
@@ -146,7 +153,8 @@ func (r *Reconciler) removeControlPlane(
 	return "the control plane", nil
 }
 
-// deleteNamespace deletes this very namespace, and not one that was made under its name since.
+// deleteNamespace deletes this very namespace, and not one that was made under
+// its name since.
 func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Namespace) error {
 	if isTerminating(namespace) {
 		return nil

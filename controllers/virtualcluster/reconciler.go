@@ -1,5 +1,7 @@
-// Package virtualcluster brings VirtualClusters to life and takes them away: the tenant's root namespace, its control plane
-// by one of the provisioners, the Secret with its admin kubeconfig, and a status that says where all of it stands.
+// Package virtualcluster brings VirtualClusters to life and takes them away:
+// the tenant's root namespace, its control plane by one of the provisioners,
+// the Secret with its admin kubeconfig, and a status that says where all of it
+// stands.
 package virtualcluster
 
 import (
@@ -28,25 +30,31 @@ const Finalizer = names.Domain + "/virtualcluster"
 const fieldOwner = client.FieldOwner("vc-manager")
 
 const (
-	// conflictRetry is when to look again after the cache turned out to be behind.
+	// conflictRetry is when to reconcile again after the cache turned out to be
+	// stale.
 	conflictRetry = 50 * time.Millisecond
-	// failureRetry is the delay after a failure that an admin has to correct. A changed spec is acted on at once.
+	// failureRetry is the delay after a failure that an admin has to correct. A
+	// changed spec is acted on at once.
 	failureRetry = 15 * time.Second
-	// progressRetry is when to look again at what goes on by itself, in case that its end is not heard of.
+	// progressRetry is when to reconcile again while an operation is in
+	// progress, in case the event of its end is lost.
 	progressRetry = 10 * time.Second
 )
 
-// Reconciler brings one VirtualCluster to what its spec says. Nothing in it waits.
+// Reconciler brings one VirtualCluster to what its spec says. Nothing in it
+// waits.
 type Reconciler struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Live reads around the cache, where a stale answer could leave something behind or touch what is not ours.
+	// Live reads around the cache, where a stale answer could leave something
+	// behind or touch what is not ours.
 	Live client.Reader
 	// Provisioners are the ways to run control planes that this manager has.
 	Provisioners provisioner.Registry
 	// Default is the provisioner of VirtualClusters that name none.
 	Default tenancyv1alpha1.ProvisionerType
-	// ServiceAddresses is the pool of Service addresses that tenants get parts of.
+	// ServiceAddresses is the pool of Service addresses that tenants get parts
+	// of.
 	ServiceAddresses servicecidr.Pool
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
@@ -55,12 +63,14 @@ type Reconciler struct {
 	allotting sync.Mutex
 }
 
-// outcome is what one reconcile reached. The status and the time of the next one follow from it.
+// outcome is what one reconcile reached. The status and the time of the next
+// one follow from it.
 type outcome struct {
 	controlPlane provisioner.ControlPlane
 	// waitingFor says what a deletion waits for.
 	waitingFor string
-	// err is why it went no further; a provisioner.Failure is for an admin to correct.
+	// err is why it went no further; a provisioner.Failure is for an admin to
+	// correct.
 	err error
 }
 
@@ -92,7 +102,8 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	return r.report(ctx, before, vc, outcome{controlPlane: controlPlane, err: err})
 }
 
-// ensure makes what the tenant lacks, in order: root namespace, control plane, and what others have to know of it.
+// ensure makes what the tenant lacks, in order: root namespace, control plane,
+// and what others have to know of it.
 func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
 	key, err := clusterKey(vc)
 	if err != nil {

@@ -19,10 +19,12 @@ import (
 // maxMessage bounds what an error of any length does to a status.
 const maxMessage = 1024
 
-// report writes the status if it changed, records what is new, and says when to look again.
+// report writes the status if it changed, records events, and returns when to
+// reconcile again.
 //
-// The patch holds under optimistic lock: conditions are one list to a merge patch, and the condition Syncing in it is the
-// syncer's. A conflict is retried at once.
+// The patch uses optimistic locking: conditions are one list to a merge patch,
+// and the condition Syncing in it belongs to the syncer. A conflict is retried
+// at once.
 func (r *Reconciler) report(ctx context.Context, before, vc *tenancyv1alpha1.VirtualCluster, o outcome) (reconcile.Result, error) {
 	vc.Status = statusOf(vc, o)
 	if equality.Semantic.DeepEqual(before.Status, vc.Status) {
@@ -51,7 +53,8 @@ func nextLook(o outcome) (reconcile.Result, error) {
 	}
 }
 
-// statusOf is the status that answers an outcome. Fields that it does not own, such as the condition Syncing, stay as they are.
+// statusOf is the status that answers an outcome. Fields that it does not own,
+// such as the condition Syncing, stay as they are.
 func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.VirtualClusterStatus {
 	status := *vc.Status.DeepCopy()
 	control := judge(vc, o)
@@ -75,7 +78,8 @@ type verdict struct {
 	reason, message string
 }
 
-// set writes the verdict as a condition. Its time changes with its status alone.
+// set writes the verdict as a condition. Its time changes with its status
+// alone.
 func (v verdict) set(conditions *[]metav1.Condition, kind string, generation int64) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation,
@@ -101,7 +105,8 @@ func judge(vc *tenancyv1alpha1.VirtualCluster, o outcome) verdict {
 	}
 }
 
-// failurePhase is Error where only a person can help. An apiserver that does not answer may do so again by itself.
+// failurePhase is Error where only a person can help. An apiserver that does
+// not answer may do so again by itself.
 func failurePhase(deleting bool, reason string) tenancyv1alpha1.Phase {
 	switch {
 	case deleting:
@@ -121,7 +126,8 @@ func removal(o outcome) string {
 	return "Waiting until it is gone: " + o.waitingFor
 }
 
-// readiness is that of a tenant whose control plane is ready: it takes the syncer as well.
+// readiness is that of a tenant whose control plane is ready: it takes the
+// syncer as well.
 func readiness(syncing *metav1.Condition) verdict {
 	switch {
 	case syncing == nil:

@@ -12,8 +12,8 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// apiPoll is how often the super cluster is asked for the CRDs, and apiRemind
-// how often the log says so.
+// apiPoll is the interval between checks for the CRDs, and apiRemind the
+// interval between log messages about them.
 const apiPoll, apiRemind = 2 * time.Second, time.Minute
 
 // AwaitAPI makes a manager wait until the super cluster serves the tenancy API,

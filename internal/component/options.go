@@ -31,14 +31,14 @@ type Options struct {
 	// LeaderElectNamespace holds the Lease of the leader; by default the
 	// namespace that the program runs in.
 	LeaderElectNamespace string
-	// MetricsBindAddress serves metrics over HTTPS to those whom the super
-	// cluster authorizes; empty or 0 for not at all.
+	// MetricsBindAddress is the address of the metrics, served over HTTPS to
+	// users that the super cluster authorizes; empty or 0 disables them.
 	MetricsBindAddress string
 	// HealthProbeBindAddress serves /healthz and /readyz; empty or 0 for not at
 	// all.
 	HealthProbeBindAddress string
-	// PprofBindAddress serves profiles of the process under /debug/pprof/ without
-	// authentication; empty or 0 disables it.
+	// PprofBindAddress serves profiles of the process under /debug/pprof/
+	// without authentication; empty or 0 disables it.
 	PprofBindAddress string
 	// Logger is where the program logs to.
 	Logger logr.Logger

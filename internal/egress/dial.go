@@ -25,7 +25,8 @@ type Purpose string
 
 // Purposes, also the values of a label of the metric.
 const (
-	// Kubelets answer logs, exec, attach, port-forward, and the proxy to a node.
+	// Kubelets answer logs, exec, attach, port-forward, and the proxy to a
+	// node.
 	Kubelets Purpose = "kubelet"
 	// APIServices are aggregated APIs.
 	APIServices Purpose = "apiservice"
@@ -43,7 +44,8 @@ type Network interface {
 	Dialer(purpose Purpose) Dial
 }
 
-// Unrestricted is the network of an apiserver whose users are the platform's admins: it connects to everything.
+// Unrestricted is the network of an apiserver whose users are the platform's
+// admins: it connects to everything.
 type Unrestricted struct{}
 
 // Dialer returns a dialer that connects to everything.
@@ -95,14 +97,16 @@ func (n network) dial(ctx context.Context, purpose Purpose, network, address str
 	dialer.ControlContext = n.check
 	conn, err := dialer.DialContext(ctx, network, address)
 	if _, ok := errors.AsType[*net.DNSError](err); ok && ctx.Err() == nil {
-		// The same error as for a name with a refused address: tenants must not learn which names the platform's DNS knows.
+		// The same error as for a name with a refused address: tenants must not
+		// learn which names the platform's DNS knows.
 		return nil, &RefusedError{Reason: Unresolved}
 	}
 	return conn, err
 }
 
-// mayResolve reports whether the host of an address is an IP address or may be resolved. Names are of hosts outside of the super
-// cluster; if no network outside is allowed, the platform's DNS is not asked.
+// mayResolve reports whether the host of an address is an IP address or may be
+// resolved. Names are of hosts outside of the super cluster; if no network
+// outside is allowed, the platform's DNS is not asked.
 func (p *Policy) mayResolve(address string) bool {
 	if len(p.Outside) > 0 {
 		return true
@@ -115,8 +119,8 @@ func (p *Policy) mayResolve(address string) bool {
 	return err == nil
 }
 
-// check decides about each address that a name was resolved to, right before the connection, so that another answer of the DNS
-// later changes nothing.
+// check decides about each address that a name was resolved to, right before
+// the connection, so that another answer of the DNS later changes nothing.
 func (n network) check(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -132,13 +136,14 @@ func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAliv
 
 // RefusedError says that a connection was refused. Its text is for the tenant.
 type RefusedError struct {
-	// Address is what was asked for, a name or an IP address with a port.
+	// Address is the requested address, a name or an IP address with a port.
 	Address string
 	// Reason is for admins: it reveals what is at the address.
 	Reason Reason
 }
 
-// Error says what the control plane may connect to. It does not reveal what is at the address.
+// Error says what the control plane may connect to. It does not reveal what is
+// at the address.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("connect to %s: not allowed: a hosted control plane connects to running pods of its own cluster, "+
 		"and to addresses that the platform's admin allows", e.Address)

@@ -5,24 +5,30 @@ import (
 	"slices"
 )
 
-// Policy says what tenants' apiservers may connect to: the pods of their own tenant, vn-agent, and what an admin allows.
+// Policy says what tenants' apiservers may connect to: the pods of their own
+// tenant, vn-agent, and what an admin allows.
 type Policy struct {
 	// Directory knows the holders of addresses in the super cluster.
 	Directory Directory
-	// Outside are the addresses outside of the super cluster that every tenant's apiserver may connect to.
+	// Outside are the addresses outside of the super cluster that every
+	// tenant's apiserver may connect to.
 	Outside []netip.Prefix
-	// Internal are the super cluster's networks of pods and Services. Being in Outside does not open them.
+	// Internal are the super cluster's networks of pods and Services. Being in
+	// Outside does not open them.
 	Internal []netip.Prefix
-	// Agent is the host and port of vn-agent as tenants are told; empty without one.
+	// Agent is the host and port of vn-agent as tenants are configured with it;
+	// empty without one.
 	Agent string
-	// Machine returns the addresses of this machine. No tenant's apiserver connects to them: the other control planes and the
-	// platform's own processes listen there.
+	// Machine returns the addresses of this machine. No tenant's apiserver
+	// connects to them: the other control planes and the platform's own
+	// processes listen there.
 	Machine func() ([]netip.Addr, error)
 	// Metrics count what was refused.
 	Metrics *Metrics
 }
 
-// Directory knows the holders of addresses in the super cluster. Objects in tenants' control planes do not count.
+// Directory knows the holders of addresses in the super cluster. Objects in
+// tenants' control planes do not count.
 type Directory interface {
 	// Holder returns the holder of an address.
 	Holder(address netip.Addr) Holder
@@ -30,9 +36,11 @@ type Directory interface {
 
 // Holder is what an address of the super cluster belongs to.
 type Holder struct {
-	// Node reports whether a node has the address, or a pod in its node's network.
+	// Node reports whether a node has the address, or a pod in its node's
+	// network.
 	Node bool
-	// Pods are the cluster keys of the tenants whose pods have the address; empty for a pod of no tenant.
+	// Pods are the cluster keys of the tenants whose pods have the address;
+	// empty for a pod of no tenant.
 	Pods []string
 }
 
@@ -41,23 +49,27 @@ type Reason string
 
 // Reasons, also the values of a label of the metric.
 const (
-	// Reserved is an address that is never another host's, or one that leads to a cloud's metadata.
+	// Reserved is an address that is never another host's, or one that leads to
+	// a cloud's metadata.
 	Reserved Reason = "reserved"
 	// Platform is an address of this machine, or of a node.
 	Platform Reason = "platform"
 	// Foreign is an address of the super cluster that no pod of the tenant has.
 	Foreign Reason = "foreign"
-	// Outside is an address outside of the super cluster that no admin has allowed.
+	// Outside is an address outside of the super cluster that no admin has
+	// allowed.
 	Outside Reason = "outside"
 	// Unresolved is a name that cannot be resolved, or may not be.
 	Unresolved Reason = "unresolved"
 	// NoAgent is a kubelet's address that is not vn-agent's.
 	NoAgent Reason = "no_agent"
-	// Loopback is an address that is not the apiserver's own, where it connects to itself.
+	// Loopback is an address that is not the apiserver's own, where it connects
+	// to itself.
 	Loopback Reason = "not_itself"
 )
 
-// decide returns why a tenant's apiserver may not connect to an address; empty if it may.
+// decide returns why a tenant's apiserver may not connect to an address; empty
+// if it may.
 func (p *Policy) decide(tenant string, to netip.Addr) Reason {
 	to = actual(to)
 	if isReserved(to) {
@@ -77,7 +89,8 @@ func (p *Policy) decide(tenant string, to netip.Addr) Reason {
 	return ""
 }
 
-// isOfMachine reports whether this machine has an address. If the addresses cannot be listed, it reports true.
+// isOfMachine reports whether this machine has an address. If the addresses
+// cannot be listed, it reports true.
 func (p *Policy) isOfMachine(address netip.Addr) bool {
 	own, err := p.Machine()
 	return err != nil || slices.Contains(own, address)

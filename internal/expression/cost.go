@@ -16,8 +16,9 @@ import (
 // BytesPerStep is how many bytes of a text cost as much as one step.
 const BytesPerStep = 10
 
-// meter says what a call costs: as much as its arguments and its result weigh. cel-go on its own counts the elements of a list
-// and not what is in them, and few of its functions on text.
+// meter estimates the cost of a call as the size of its arguments and its
+// result. cel-go itself counts the elements of a list but not their content,
+// and few of its functions on text.
 type meter struct{}
 
 // CallCost is what a call cost, or nil where cel-go knows it.
@@ -35,7 +36,8 @@ func (meter) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 	return &cost
 }
 
-// ownTrackers are the functions whose cost their library counts by itself, by the elements of lists alone.
+// ownTrackers are the functions whose cost their library counts by itself, by
+// the elements of lists alone.
 var ownTrackers = []string{"list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"}
 
 // trackers leave the counting to the meter.
@@ -47,7 +49,8 @@ func trackers() []interpreter.CostTrackerOption {
 	return options
 }
 
-// price is what a call costs beside the weight of its arguments and its result. It is known before the call.
+// price is what a call costs beside the weight of its arguments and its result.
+// It is known before the call.
 func price(function string, args []ref.Val) uint64 {
 	switch function {
 	case overloads.Matches:
@@ -67,10 +70,12 @@ func price(function string, args []ref.Val) uint64 {
 // repetition is a counted repetition in a regular expression.
 var repetition = regexp.MustCompile(`\{(\d*)(?:,(\d*))?\}`)
 
-// maxRepetitions is the most that the regular expressions of Go repeat anything.
+// maxRepetitions is the most that the regular expressions of Go repeat
+// anything.
 const maxRepetitions = 1000
 
-// costOfMatch is what it costs to match a text with a pattern. A pattern is as long as what it repeats.
+// costOfMatch is what it costs to match a text with a pattern. A pattern is as
+// long as what it repeats.
 func costOfMatch(text, pattern ref.Val) uint64 {
 	written, _ := pattern.(types.String)
 	times := 1
@@ -83,7 +88,8 @@ func costOfMatch(text, pattern ref.Val) uint64 {
 	return product([]ref.Val{text, pattern}) * uint64(times)
 }
 
-// product is what a call costs whose work grows with the product of its arguments. It stops counting above the limit.
+// product is what a call costs whose work grows with the product of its
+// arguments. It stops counting above the limit.
 func product(args []ref.Val) uint64 {
 	n := uint64(1)
 	for _, arg := range args {
@@ -100,10 +106,12 @@ func product(args []ref.Val) uint64 {
 	return n / stepsOfProduct
 }
 
-// stepsOfProduct is how many steps of such a function cost as much as one of another.
+// stepsOfProduct is how many steps of such a function cost as much as one of
+// another.
 const stepsOfProduct = 40
 
-// Weigh is how many steps it takes to look at all of some values. It stops counting above the limit.
+// Weigh is how many steps it takes to look at all of some values. It stops
+// counting above the limit.
 func Weigh(limit uint64, values ...ref.Val) uint64 {
 	s := scale{limit: limit * BytesPerStep}
 	for _, value := range values {
@@ -120,7 +128,8 @@ type scale struct{ weight, limit uint64 }
 
 func (s *scale) full() bool { return s.weight > s.limit }
 
-// put puts a value of an expression, or of an object in JSON form, on the scale.
+// put puts a value of an expression, or of an object in JSON form, on the
+// scale.
 func (s *scale) put(value any) {
 	s.weight += BytesPerStep
 	if s.full() {

@@ -1,5 +1,6 @@
-// Package names builds the names by which a tenant and its namespaces are known in the super cluster, and has the keys of
-// the labels and annotations that hold them. Both the manager and the syncer build on it.
+// Package names builds the names by which a tenant and its namespaces are known
+// in the super cluster, and has the keys of the labels and annotations that
+// hold them. Both the manager and the syncer build on it.
 package names
 
 import (
@@ -14,87 +15,111 @@ import (
 // Domain is the domain of all label and annotation keys of VirtualCluster.
 const Domain = "tenancy.x-k8s.io"
 
-// Keys of the labels and annotations on the tenants' objects in the super cluster.
+// Keys of the labels and annotations on the tenants' objects in the super
+// cluster.
 const (
 	// Cluster holds the cluster key.
 	Cluster = Domain + "/cluster"
 	// UID holds the UID of the tenant's object.
 	UID = Domain + "/uid"
-	// Namespace holds the namespace of the tenant's object; on one without, such as a namespace, its name.
+	// Namespace holds the namespace of the tenant's object; on one without,
+	// such as a namespace, its name.
 	Namespace = Domain + "/namespace"
 	// VCName holds the name of the VirtualCluster; label and annotation.
 	VCName = Domain + "/vcname"
-	// VCNamespace holds the namespace of the VirtualCluster; label and annotation.
+	// VCNamespace holds the namespace of the VirtualCluster; label and
+	// annotation.
 	VCNamespace = Domain + "/vcnamespace"
-	// VCUID holds the UID of the VirtualCluster. Every write to a namespace checks it.
+	// VCUID holds the UID of the VirtualCluster. Every write to a namespace
+	// checks it.
 	VCUID = Domain + "/vcuid"
-	// ServiceCIDR is an annotation on the copies of a tenant's namespaces. It holds the
-	// tenant's part of the pool of Service addresses, by which ServiceAddressPolicy decides.
+	// ServiceCIDR is an annotation on the copies of a tenant's namespaces. It
+	// holds the tenant's part of the pool of Service addresses, by which
+	// ServiceAddressPolicy decides.
 	ServiceCIDR = Domain + "/service-cidr"
-	// ServiceCIDRPool is a label on the super cluster's ServiceCIDRs of which tenants get parts, with the value true.
+	// ServiceCIDRPool is a label on the super cluster's ServiceCIDRs of which
+	// tenants get parts, with the value true.
 	ServiceCIDRPool = Domain + "/service-cidr-pool"
-	// OwnerReferences holds the owner references of the tenant's object, as JSON.
+	// OwnerReferences holds the owner references of the tenant's object, as
+	// JSON.
 	OwnerReferences = Domain + "/ownerReferences"
-	// Labels and Annotations hold the keys of the labels and annotations that came from the tenant's object, separated by
-	// commas. Other keys are the super cluster's own and are left alone.
+	// Labels and Annotations hold the keys of the labels and annotations that
+	// came from the tenant's object, separated by commas. Other keys are the
+	// super cluster's own and are left alone.
 	Labels      = Domain + "/labels"
 	Annotations = Domain + "/annotations"
-	// Values holds the values that came from the tenant's object in a field where the super cluster may have added its own,
-	// separated by commas.
+	// Values holds the values that came from the tenant's object in a field
+	// where the super cluster may have added its own, separated by commas.
 	Values = Domain + "/values"
-	// Tokens is a label on Secrets that hold the tokens of one of the tenant's pods. They are not copies.
+	// Tokens is a label on Secrets that hold the tokens of one of the tenant's
+	// pods. They are not copies.
 	Tokens = Domain + "/tokens"
-	// TokensOf holds the name of that pod, TokensRenewal the time after which the tokens are to be renewed (RFC 3339).
+	// TokensOf holds the name of that pod, TokensRenewal the time after which
+	// the tokens are to be renewed (RFC 3339).
 	TokensOf      = Domain + "/tokens-of"
 	TokensRenewal = Domain + "/tokens-renewal"
-	// OwnIngress is a label on the copies of pods that the tenant's own NetworkPolicies say about who is let in.
+	// OwnIngress is a label on the copies of pods that the tenant's own
+	// NetworkPolicies say about who is let in.
 	OwnIngress = Domain + "/own-ingress"
-	// FromSuper is a label on the tenant's objects that were copied up from the super cluster.
+	// FromSuper is a label on the tenant's objects that were copied up from the
+	// super cluster.
 	FromSuper = Domain + "/from-super"
-	// Public is a label on classes of the super cluster: with the value true, all tenants are shown the class.
+	// Public is a label on classes of the super cluster: with the value true,
+	// all tenants are shown the class.
 	Public = Domain + "/super.public"
-	// TenantUID is an annotation on the root namespace: the UID of the tenant's kube-system namespace, by which a control plane
-	// is told from another at the same address.
+	// TenantUID is an annotation on the root namespace: the UID of the tenant's
+	// kube-system namespace, which distinguishes control planes at the same
+	// address.
 	TenantUID = Domain + "/tenant-uid"
-	// ConfirmIdentity is an annotation on a VirtualCluster, by which an admin accepts the control plane with that TenantUID in the
-	// place of the one before.
+	// ConfirmIdentity is an annotation on a VirtualCluster, by which an admin
+	// accepts the control plane with that TenantUID in the place of the one
+	// before.
 	ConfirmIdentity = Domain + "/confirm-identity"
-	// ConfirmRemoval is an annotation on a VirtualCluster, by which an admin accepts that so many running pods are removed whose
-	// tenant's objects vanished without having been deleted.
+	// ConfirmRemoval is an annotation on a VirtualCluster with which an admin
+	// confirms the deletion of a number of running pods whose tenant's objects
+	// vanished without a deletion.
 	ConfirmRemoval = Domain + "/confirm-removal"
-	// DNS is an annotation on a tenant's namespace kube-system, by which the tenant opts out of the DNS that is kept in place for it.
+	// DNS is an annotation on a tenant's namespace kube-system, by which the
+	// tenant opts out of the DNS that is kept in place for it.
 	DNS = Domain + "/dns"
-	// Metrics is an annotation on a tenant's namespace kube-system, by which the tenant opts out of the resource metrics API that is kept
-	// in place for it.
+	// Metrics is an annotation on a tenant's namespace kube-system, by which
+	// the tenant opts out of the resource metrics API that is kept in place for
+	// it.
 	Metrics = Domain + "/metrics"
-	// Applied is an annotation on what the manager keeps in place in a tenant: which state of it was applied.
+	// Applied is an annotation on what the manager keeps in place in a tenant:
+	// which state of it was applied.
 	Applied = Domain + "/applied"
-	// RestartedAt is an annotation on a VirtualCluster: a new value restarts its control plane.
+	// RestartedAt is an annotation on a VirtualCluster: a new value restarts
+	// its control plane.
 	RestartedAt = Domain + "/restartedAt"
 )
 
-// The NetworkPolicies that are in each namespace of a tenant in the super cluster: one admits nothing, the other admits all
-// peers except other tenants' pods, to pods that the tenant's own policies do not select.
+// The NetworkPolicies that are in each namespace of a tenant in the super
+// cluster: one admits nothing, the other admits all peers except other tenants'
+// pods, to pods that the tenant's own policies do not select.
 const (
 	IsolationPolicy = "tenant-isolation." + Domain
 	DefaultPolicy   = "tenant-default." + Domain
 )
 
-// ServiceAddressPolicy is the super cluster's ValidatingAdmissionPolicy that keeps the
-// addresses of each tenant's part of the pool from the Services of others.
+// ServiceAddressPolicy is the super cluster's ValidatingAdmissionPolicy that
+// keeps the addresses of each tenant's part of the pool from the Services of
+// others.
 const ServiceAddressPolicy = "service-addresses." + Domain
 
-// Unmanaged is the value of the annotations DNS and Metrics that opts out: what is there is left as it is.
+// Unmanaged is the value of the annotations DNS and Metrics that opts out: what
+// is there is left as it is.
 const Unmanaged = "unmanaged"
 
-// The Secret in the root namespace that holds the admin kubeconfig of the tenant, and its key.
+// The Secret in the root namespace that holds the admin kubeconfig of the
+// tenant, and its key.
 const (
 	AdminKubeconfigSecret = "admin-kubeconfig"
 	AdminKubeconfigKey    = "admin-kubeconfig"
 )
 
-// The ConfigMap in the root namespace that holds the certificate authority by which the tenant's apiserver shows kubelets who it
-// is, and its key.
+// The ConfigMap in the root namespace that holds the certificate authority by
+// which the tenant's apiserver shows kubelets who it is, and its key.
 const (
 	KubeletClientCAConfigMap = "kubelet-client-ca"
 	KubeletClientCAKey       = "ca.crt"
@@ -103,28 +128,33 @@ const (
 // maxLabel is the longest name of a namespace, which is a DNS label (RFC 1123).
 const maxLabel = validation.DNS1123LabelMaxLength
 
-// hashDigits is the least number of hex digits that keep shortened names apart (40 bits).
+// hashDigits is the least number of hex digits that keep shortened names apart
+// (40 bits).
 const hashDigits = 10
 
-// ClusterKey is the key of a VirtualCluster: the name of its root namespace and the beginning of all its others. The UID
-// keeps apart a VirtualCluster and its predecessor of the same name. The key can be longer than a namespace's name may
-// be: see ValidateClusterKey.
+// ClusterKey is the key of a VirtualCluster: the name of its root namespace and
+// the beginning of all its others. The UID keeps apart a VirtualCluster and its
+// predecessor of the same name. The key can be longer than a namespace's name
+// may be: see ValidateClusterKey.
 func ClusterKey(namespace, name string, uid types.UID) string {
 	return namespace + "-" + digest(6, string(uid)) + "-" + name
 }
 
-// ValidateClusterKey says what is wrong with a cluster key as the name of a namespace; empty if nothing is.
+// ValidateClusterKey says what is wrong with a cluster key as the name of a
+// namespace; empty if nothing is.
 func ValidateClusterKey(key string) []string {
 	return validation.IsDNS1123Label(key)
 }
 
-// Field is the annotation on the copy of a pod that holds what a field of the tenant's pod says, for the pod's containers to
-// read. The path is as in a fieldRef, such as metadata.labels['app'].
+// Field is the annotation on the copy of a pod that holds what a field of the
+// tenant's pod says, for the pod's containers to read. The path is as in a
+// fieldRef, such as metadata.labels['app'].
 func Field(path string) string {
 	return Domain + "/field-" + digest(hashDigits, path)
 }
 
-// TokenSecret is the name of the Secret with the tokens of a tenant's pod, beside the pod's copy.
+// TokenSecret is the name of the Secret with the tokens of a tenant's pod,
+// beside the pod's copy.
 func TokenSecret(pod string) string {
 	// A dot is not followed by a dash in a name, nor by another dot.
 	return strings.TrimSuffix(pod[:min(len(pod), maxTokenHead)], ".") + tokenInfix + digest(hashDigits, pod)
@@ -132,12 +162,13 @@ func TokenSecret(pod string) string {
 
 const (
 	tokenInfix = "-tokens-"
-	// maxTokenHead is how much of a pod's name that of its tokens' Secret begins with.
+	// maxTokenHead is how much of a pod's name that of its tokens' Secret
+	// begins with.
 	maxTokenHead = validation.DNS1123SubdomainMaxLength - len(tokenInfix) - hashDigits
 )
 
-// IsTokenSecret reports whether a name can be that of a Secret with the tokens of some pod. The hash of a name that was cut cannot be
-// checked.
+// IsTokenSecret reports whether a name can be that of a Secret with the tokens
+// of some pod. The hash of a name that was cut cannot be checked.
 func IsTokenSecret(name string) bool {
 	i := strings.LastIndex(name, tokenInfix)
 	if i < 0 {
@@ -147,13 +178,14 @@ func IsTokenSecret(name string) bool {
 	return len(hash) == hashDigits && (hash == digest(hashDigits, head) || len(head) >= maxTokenHead-1)
 }
 
-// SuperNamespace is the super cluster's namespace of a tenant's namespace. A name that would be too long keeps its head and
-// ends in a hash of the whole.
+// SuperNamespace is the super cluster's namespace of a tenant's namespace. A
+// name that would be too long keeps its head and ends in a hash of the whole.
 func SuperNamespace(clusterKey, tenantNamespace string) string {
 	return shorten(clusterKey + "-" + tenantNamespace)
 }
 
-// BeginsNamespace reports whether the name of a namespace in the super cluster begins with a cluster key.
+// BeginsNamespace reports whether the name of a namespace in the super cluster
+// begins with a cluster key.
 func BeginsNamespace(clusterKey, superNamespace string) bool {
 	const head = maxLabel - hashDigits - 1
 	beginning := clusterKey + "-"
@@ -163,23 +195,27 @@ func BeginsNamespace(clusterKey, superNamespace string) bool {
 	return strings.HasPrefix(superNamespace, beginning)
 }
 
-// TenantText takes the super cluster's names out of a text that a tenant will read: the super cluster's namespace of the namespace that
-// the text is about becomes the tenant's, and what else begins with the cluster key loses it. virtualCluster is the name that stands for
-// the key alone.
+// TenantText takes the super cluster's names out of a text that a tenant will
+// read: the super cluster's namespace of the namespace that the text is about
+// becomes the tenant's, and what else begins with the cluster key loses it.
+// virtualCluster is the name that stands for the key alone.
 func TenantText(text, clusterKey, virtualCluster, namespace string) string {
 	if text == "" {
 		return text
 	}
 	pairs := []string{clusterKey + "-", "", clusterKey, virtualCluster}
 	if namespace != "" {
-		// A long key is cut in the names of namespaces, so this one may not contain it.
+		// A long key is cut in the names of namespaces, so this one may not
+		// contain it.
 		pairs = append([]string{SuperNamespace(clusterKey, namespace), namespace}, pairs...)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// shorten cuts a name to the length of a label: a readable head, then a hash of the whole name. A shortened name is
-// exactly as long as a label may be, and an unchanged name is shorter, so no tenant can choose a name that equals a shortened one.
+// shorten cuts a name to the length of a label: a readable head, then a hash of
+// the whole name. A shortened name is exactly as long as a label may be, and an
+// unchanged name is shorter, so no tenant can choose a name that equals a
+// shortened one.
 func shorten(name string) string {
 	if len(name) < maxLabel {
 		return name

@@ -29,7 +29,8 @@ func newBounded(next http.RoundTripper, opts Options) *bounded {
 	return &bounded{next: next, opts: opts}
 }
 
-// WrappedRoundTripper is the transport behind, by which client-go closes connections.
+// WrappedRoundTripper is the transport behind, by which client-go closes
+// connections.
 func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // CloseIdleConnections closes the connections that are not in use.
@@ -73,11 +74,12 @@ func (b *bounded) deadline(ctx context.Context, kind string) (context.Context, c
 	return context.WithTimeout(ctx, b.opts.Limits.Time)
 }
 
-// pageSize is how many items of a list an untrusted apiserver is asked for at a time.
+// pageSize is the page size of lists from an untrusted apiserver.
 const pageSize = 100
 
-// askForLittle removes all formats but JSON from those that a request accepts, and asks for a list in small pages, not at
-// resource version 0, at which apiservers ignore the page size.
+// askForLittle removes all formats but JSON from those that a request accepts,
+// and asks for a list in small pages, not at resource version 0, at which
+// apiservers ignore the page size.
 func askForLittle(r *http.Request, kind string) {
 	accepted := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
 	accepted = slices.DeleteFunc(accepted, func(format string) bool { return !strings.HasPrefix(strings.TrimSpace(format), jsonType) })
@@ -132,7 +134,8 @@ func (b *bounded) bound(r *http.Request, kind string, answer *http.Response, can
 	answer.Body = body
 }
 
-// refused reports a refused answer to a list or watch. For other requests, the error of the request says so.
+// refused reports a refused answer to a list or watch. For other requests, the
+// error of the request says so.
 func (b *bounded) refused(kind string, err error) {
 	if kind != anObject && b.opts.Refused != nil {
 		b.opts.Refused(err)
@@ -165,7 +168,8 @@ func (b *bounded) meterOf(r *http.Request, kind string, protobuf bool) meter {
 	return m
 }
 
-// jsonMeter returns the meter of an answer in JSON, of which an untrusted apiserver may send fewer elements and items.
+// jsonMeter returns the meter of an answer in JSON, of which an untrusted
+// apiserver may send fewer elements and items.
 func (b *bounded) jsonMeter(r *http.Request, kind string, most int64, limit string) meter {
 	m := &jsonMeter{most: most, limit: limit, each: kind == aWatch}
 	if b.opts.Untrusted {

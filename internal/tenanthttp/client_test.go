@@ -114,7 +114,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestJSONOfTheUntrusted: text that would take a thousand times its bytes is refused before it is decoded.
+// TestJSONOfTheUntrusted: text that would take a thousand times its bytes is
+// refused before it is decoded.
 func TestJSONOfTheUntrusted(t *testing.T) {
 	limits := small()
 	limits.Object, limits.Page = 1<<20, 1<<20
@@ -165,7 +166,8 @@ func TestUntrustedAreAskedForJSONInPages(t *testing.T) {
 	}
 }
 
-// TestPagesAddUp: a list that never ends is refused, by its bytes or by its pages, and begins anew without a token.
+// TestPagesAddUp tests that an endless list is rejected, because of its bytes
+// or its pages, and that a list without a token is a new one.
 func TestPagesAddUp(t *testing.T) {
 	tests := map[string]struct {
 		size  int
@@ -212,7 +214,8 @@ func TestNothingCompressedIsTaken(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: neither to another server nor on the same one, with any status.
+// TestRedirectsAreNotFollowed: neither to another server nor on the same one,
+// with any status.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, code := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
 		visits := 0
@@ -280,7 +283,8 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionsLetGoOfTheTenant: a tenant that lives long does not collect what it closed.
+// TestClosedConnectionsLetGoOfTheTenant: a tenant that lives long does not
+// collect what it closed.
 func TestClosedConnectionsLetGoOfTheTenant(t *testing.T) {
 	released := false
 	ours, theirs := net.Pipe()

@@ -39,7 +39,7 @@ func TestConnectionsEndWithTheTenant(t *testing.T) {
 	defer answer.Body.Close()
 	cancel()
 	if _, err := io.ReadAll(answer.Body); err == nil {
-		t.Error("the stream goes on")
+		t.Error("the stream continues")
 	}
 	select {
 	case <-ended:

@@ -14,19 +14,23 @@ type Limits struct {
 	Object int64
 	// Event bounds one event of a watch, of which there may be any number.
 	Event int64
-	// Page bounds one answer to a list, and List the whole list, in at most Pages.
+	// Page bounds one answer to a list, and List the whole list, in at most
+	// Pages.
 	Page, List int64
 	Pages      int
-	// Elements bounds the objects, lists and nulls in JSON of an apiserver that is not trusted; an item of a list may add some.
+	// Elements bounds the objects, lists and nulls in JSON of an apiserver that
+	// is not trusted; an item of a list may add some.
 	Elements int64
 	// Error bounds the answer to a request that failed.
 	Error int64
-	// Time bounds a request from its beginning to the end of its answer, ListTime that for a list. A watch has no such end.
+	// Time bounds a request from its beginning to the end of its answer,
+	// ListTime that for a list. A watch has no such end.
 	Time, ListTime time.Duration
 }
 
-// DefaultLimits suffice for every honest apiserver: etcd takes no object of more than 1.5 MiB, which Base64 and the keys of JSON
-// at most double, and a list comes as a stream of events, or in pages of 500.
+// DefaultLimits suffice for every honest apiserver: etcd takes no object of
+// more than 1.5 MiB, which Base64 and the keys of JSON at most double, and a
+// list comes as a stream of events, or in pages of 500.
 func DefaultLimits() Limits {
 	return Limits{
 		Object: 4 << 20, Event: 4 << 20,
@@ -45,12 +49,13 @@ type ExceededError struct {
 	Limit string
 }
 
-// Error says what was asked for and which limit was exceeded.
+// Error returns the request and the limit that it exceeded.
 func (e *ExceededError) Error() string {
 	return fmt.Sprintf("the tenant's apiserver answers %s of %s with more than %s", e.What, e.Path, e.Limit)
 }
 
-// RedirectError says that an apiserver answered with a redirect, which no honest apiserver does.
+// RedirectError says that an apiserver answered with a redirect, which no
+// honest apiserver does.
 type RedirectError struct {
 	// Code is the status.
 	Code int
@@ -69,7 +74,8 @@ func (e *FormatError) Error() string {
 	return "the tenant's apiserver answers in a " + e.header + " that was not asked for"
 }
 
-// Refusal returns the cause of an error if an answer was refused; nil for other errors.
+// Refusal returns the cause of an error if an answer was refused; nil for other
+// errors.
 func Refusal(err error) error {
 	if exceeded, ok := errors.AsType[*ExceededError](err); ok {
 		return exceeded
@@ -90,7 +96,8 @@ const (
 	aWatch   = "a watch"
 )
 
-// kindOf returns the kind of a request, which decides about the limits of its answer.
+// kindOf returns the kind of a request, which decides about the limits of its
+// answer.
 func kindOf(r *http.Request) string {
 	switch {
 	case r.Method != http.MethodGet:
@@ -103,8 +110,9 @@ func kindOf(r *http.Request) string {
 	return anObject
 }
 
-// isCollection reports whether a path is that of all objects of a resource (Kubernetes API Concepts: resource URIs). The path may
-// have a prefix from the kubeconfig.
+// isCollection reports whether a path is that of all objects of a resource
+// (Kubernetes API Concepts: resource URIs). The path may have a prefix from the
+// kubeconfig.
 func isCollection(path string) bool {
 	elements := strings.Split(strings.Trim(path, "/"), "/")
 	for i, element := range elements {
@@ -119,7 +127,8 @@ func isCollection(path string) bool {
 	return false
 }
 
-// isResource reports whether the elements behind a version are those of all objects of a resource.
+// isResource reports whether the elements behind a version are those of all
+// objects of a resource.
 func isResource(elements []string) bool {
 	if elements[0] == "namespaces" && len(elements) > 1 {
 		return len(elements) == 3

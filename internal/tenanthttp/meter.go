@@ -7,7 +7,8 @@ import (
 
 // meter measures an answer as it is read.
 type meter interface {
-	// count takes the next bytes and returns the limit that they exceed, in words; empty if none.
+	// count takes the next bytes and returns the limit that they exceed, in
+	// words; empty if none.
 	count(data []byte) string
 }
 
@@ -30,7 +31,8 @@ func exceeds(read, most int64, limit string) string {
 	return limit + " (" + strconv.FormatInt(most, 10) + ")"
 }
 
-// frameMeter bounds the frames of a stream of protocol buffers, each of which follows its length.
+// frameMeter bounds the frames of a stream of protocol buffers, each of which
+// follows its length.
 type frameMeter struct {
 	most   int64
 	header []byte
@@ -63,8 +65,9 @@ func (m *frameMeter) count(data []byte) string {
 	return ""
 }
 
-// jsonMeter bounds the bytes and the elements of JSON: of all of an answer, or of each value in a stream. Elements are objects, lists and
-// nulls: each may become a struct of a thousand bytes, of which the text takes two or three.
+// jsonMeter bounds the bytes and the elements of JSON: of all of an answer, or
+// of each value in a stream. Elements are objects, lists and nulls: each may
+// become a struct of a thousand bytes, of which the text takes two or three.
 type jsonMeter struct {
 	most  int64
 	limit string
@@ -72,7 +75,8 @@ type jsonMeter struct {
 	each bool
 	// elements is how many elements there may be; 0 is any number.
 	elements int64
-	// items is how many elements of the list items there may be, each with perItem elements more; 0 is any number.
+	// items is how many elements of the list items there may be, each with
+	// perItem elements more; 0 is any number.
 	items int64
 
 	read, seenElements, seenItems int64
@@ -80,10 +84,12 @@ type jsonMeter struct {
 	inString, escaped             bool
 }
 
-// perItem is how many elements an item of a list may have on average beyond those that a list may have anyway.
+// perItem is how many elements an item of a list may have on average beyond
+// those that a list may have anyway.
 const perItem = 2 << 10
 
-// itemDepth is how deep an object is inside of the items of a list: within the list and its items.
+// itemDepth is how deep an object is inside of the items of a list: within the
+// list and its items.
 const itemDepth = 2
 
 func (m *jsonMeter) count(data []byte) string {
@@ -136,7 +142,7 @@ func (m *jsonMeter) text(c byte) {
 func (m *jsonMeter) exceeded() string {
 	limit := exceeds(m.read, m.most, m.limit)
 	if limit == "" && m.items > 0 {
-		limit = exceeds(m.seenItems, m.items, "the items that were asked for")
+		limit = exceeds(m.seenItems, m.items, "the requested items")
 	}
 	if limit == "" && m.elements > 0 {
 		limit = exceeds(m.seenElements, m.elements+min(m.seenItems, m.items)*perItem, "the elements of JSON")

@@ -14,14 +14,16 @@ type crew struct {
 	work sync.WaitGroup
 }
 
-// newCrew makes a crew whose members stop when ctx ends, or when one of them fails.
+// newCrew makes a crew whose members stop when ctx ends, or when one of them
+// fails.
 func newCrew(ctx context.Context) *crew {
 	c := &crew{}
 	c.ctx, c.fail = context.WithCancelCause(ctx)
 	return c
 }
 
-// run adds a member. It runs until its context ends; if it ends before that, it has failed.
+// run adds a member. It runs until its context ends; if it ends before that, it
+// has failed.
 func (c *crew) run(member string, work func(context.Context) error) {
 	c.work.Go(func() {
 		err := work(c.ctx)
@@ -51,7 +53,8 @@ func (c *crew) stop(ctx context.Context) error {
 	}
 }
 
-// failure is why the crew had to stop; nil if it was told to.
+// failure returns the reason why the crew had to stop; nil after a regular
+// stop.
 func failure(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err

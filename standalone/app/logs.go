@@ -18,7 +18,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// logs is the file that all libraries of the process log to, so that the terminal is left to what people want to know.
+// logs is the file that all libraries of the process log to, so that the
+// terminal is left to what people want to know.
 type logs struct {
 	logr.Logger
 
@@ -27,8 +28,8 @@ type logs struct {
 	stderr *os.File
 }
 
-// openLogs opens the log file and turns the process' logs to it, those included that go straight to standard error. It is
-// undone by close.
+// openLogs opens the log file and turns the process' logs to it, those included
+// that go straight to standard error. It is undone by close.
 func openLogs(path string, verbosity int) (*logs, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -48,7 +49,7 @@ func openLogs(path string, verbosity int) (*logs, error) {
 	return l, debug.SetCrashOutput(stderr, debug.CrashOptions{})
 }
 
-// close gives standard error back. The libraries go on logging into nothing.
+// close restores standard error. Libraries that still log write to nowhere.
 func (l *logs) close() error {
 	klog.SetLogger(logr.Discard())
 	log.SetOutput(io.Discard)
@@ -60,7 +61,8 @@ func (l *logs) close() error {
 	)
 }
 
-// redirect sends what is written to a file into another one, and returns the file as it was.
+// redirect sends what is written to a file into another one, and returns the
+// file as it was.
 func redirect(from, to *os.File) (was *os.File, err error) {
 	fd, err := unix.FcntlInt(from.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -73,15 +75,16 @@ func redirect(from, to *os.File) (was *os.File, err error) {
 	return was, nil
 }
 
-// exitWithHint is for parts of Kubernetes that end the process on their own account: the terminal should tell.
+// exitWithHint is for parts of Kubernetes that end the process on their own
+// account: the terminal should tell.
 func exitWithHint(path string, terminal io.Writer, exit func(int)) func(int) {
 	return func(int) {
-		_, _ = fmt.Fprintf(terminal, "%s: a part of Kubernetes gave up; %s tells why\n", name, path)
+		_, _ = fmt.Fprintf(terminal, "%s: a part of Kubernetes gave up; see %s\n", name, path)
 		exit(1)
 	}
 }
 
-// oneLine is an error as it is told on a terminal.
+// oneLine formats an error for a terminal.
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

@@ -14,11 +14,12 @@ import (
 
 const (
 	name = "vc-standalone"
-	// nodeCommand is what this program is told to be the inside of a node.
+	// nodeCommand is the command that runs this program as process 1 of a node.
 	nodeCommand = "node"
 )
 
-// Main runs the command with the process' arguments until ctx ends, prints an error in one line, and returns the exit code.
+// Main runs the command with the process' arguments until ctx ends, prints an
+// error in one line, and returns the exit code.
 func Main(ctx context.Context) int {
 	component.LimitMemory()
 	if err := NewCommand().ExecuteContext(ctx); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newNodeCommand only says why it cannot.
+// newNodeCommand returns a command that fails with the reason.
 func newNodeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    nodeCommand,

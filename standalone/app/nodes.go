@@ -9,10 +9,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
 )
 
-// realNodes is how a node that runs containers is asked for.
+// realNodes is the value of the flag for a node that runs containers.
 const realNodes = "real"
 
-// Nodes are what the super cluster has for nodes: simulated ones, or a real one.
+// Nodes are what the super cluster has for nodes: simulated ones, or a real
+// one.
 type Nodes struct {
 	Simulated int
 	Real      bool

@@ -19,7 +19,7 @@ func newRunCommand() *cobra.Command {
 	opts.DataDir, opts.Port = defaultDataDir, 0
 	command := &cobra.Command{
 		Use:   "run",
-		Short: "Run a super cluster with two tenants, say what to type next, and stay until it is told to stop",
+		Short: "Run a super cluster with two tenants, and print how to use them",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			out := command.OutOrStdout()
@@ -37,7 +37,8 @@ func newRunCommand() *cobra.Command {
 	return command
 }
 
-// addTenants makes red and blue, unless they are there, and tells how to use them.
+// addTenants makes red and blue, unless they are there, and tells how to use
+// them.
 func addTenants(ctx context.Context, instance *Instance, image string, out io.Writer) error {
 	admin, err := demo.NewAdmin(instance.Super)
 	if err != nil {

@@ -40,8 +40,8 @@ func never(t *testing.T) func(context.Context, *Instance) error {
 	}
 }
 
-// checkReleased fails the test if a run has left something behind in the process:
-// the lock of its directory, or its hand on standard error.
+// checkReleased fails the test if a run has left something behind in the
+// process: the lock of its directory, or its hand on standard error.
 func checkReleased(t *testing.T, opts Options, stderr unix.Stat_t) {
 	t.Helper()
 	if dir, err := datadir.Open(opts.DataDir, ""); err != nil {
@@ -144,8 +144,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestRunFailsHalfWay: an instance of which a part cannot start, or that is told
-// to stop meanwhile, stops what runs already. It can be started again then.
+// TestRunFailsHalfWay tests that an instance of which a part cannot start, or
+// that is stopped meanwhile, stops the running parts, and can be started again.
 func TestRunFailsHalfWay(t *testing.T) {
 	opts, stderr := inDirectory(t), statStderr(t)
 	opts.AgentPort = freePort(t)
@@ -177,8 +177,8 @@ func TestRunFailsHalfWay(t *testing.T) {
 	checkReleased(t, opts, stderr)
 }
 
-// TestDemoIsInterrupted: its directory is kept, and named, if it did not come to
-// its end.
+// TestDemoIsInterrupted: its directory is kept, and named, if it did not come
+// to its end.
 func TestDemoIsInterrupted(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,7 +10,7 @@ func newUpCommand() *cobra.Command {
 	opts := DefaultOptions()
 	command := &cobra.Command{
 		Use:   "up --data-dir DIR",
-		Short: "Run a super cluster, vc-manager and vc-syncer until it is told to stop",
+		Short: "Run a super cluster, vc-manager and vc-syncer",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return Run(command.Context(), opts, command.OutOrStdout(), untilStopped)

@@ -12,7 +12,8 @@ import (
 
 const (
 	stateFile = "vc-standalone.json"
-	// layout is how the directory is laid out. It grows when an older program could not use what a newer one wrote.
+	// layout is how the directory is laid out. It grows when an older program
+	// could not use what a newer one wrote.
 	layout = 1
 )
 
@@ -65,8 +66,9 @@ func (d *Dir) save() error {
 	return d.WriteFile(stateFile, append(data, '\n'))
 }
 
-// usableBy says why this program is too old for the state. Kubernetes reads what it wrote itself and what the minor version
-// before it wrote, but nothing from a later one.
+// usableBy returns an error if this program is too old for the state.
+// Kubernetes reads the state of its own minor version and of the one before,
+// but of no later one.
 func (s State) usableBy(kubernetes string) error {
 	if s.Layout > layout {
 		return fmt.Errorf("layout %d, this one knows %d", s.Layout, layout)

@@ -129,8 +129,8 @@ func answering(t *testing.T, status int) *rest.Config {
 	return config
 }
 
-// TestApart: the demo tells what each tenant sees, and fails if that is anything
-// of the other.
+// TestApart: the demo tells what each tenant sees, and fails if that is
+// anything of the other.
 func TestApart(t *testing.T) {
 	own := func(change ...func(*corev1.Pod)) []client.Object {
 		return []client.Object{namespace("shop"), pod("web-1", change...)}
@@ -189,8 +189,8 @@ func (k *keys) Range(_ context.Context, request *etcdserverpb.RangeRequest) (*et
 	return response, nil
 }
 
-// TestNothingLeft: whatever is left of a tenant is found, and nothing of another
-// is taken for it.
+// TestNothingLeft: whatever is left of a tenant is found, and nothing of
+// another is taken for it.
 func TestNothingLeft(t *testing.T) {
 	const mine, others = "/controlplanes/root-red/", "/controlplanes/root-red2/pods/x"
 	for name, c := range map[string]struct {
@@ -245,8 +245,8 @@ func serveKeys(t *testing.T, socket string, all []string) {
 	t.Cleanup(server.Stop)
 }
 
-// TestRemove: a tenant is removed when it is gone, and not when its deletion was
-// accepted.
+// TestRemove: a tenant is removed when it is gone, and not when its deletion
+// was accepted.
 func TestRemove(t *testing.T) {
 	vc := func(finalizers ...string) *tenancyv1alpha1.VirtualCluster {
 		vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "red", Finalizers: finalizers}}
@@ -470,7 +470,7 @@ func TestStopwatchListens(t *testing.T) {
 	}), "")
 	s.stop()
 	if _, open := <-s.watch.ResultChan(); open {
-		t.Error("the watch goes on")
+		t.Error("the watch continues")
 	}
 }
 

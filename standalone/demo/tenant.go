@@ -96,7 +96,8 @@ func (t *Tenant) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// awaitRunning waits until so many pods exist, and all of them run, as the tenant sees it.
+// awaitRunning waits until count pods exist, and all of them run, as the tenant
+// sees it.
 func (t *Tenant) awaitRunning(ctx context.Context, count int) ([]corev1.Pod, error) {
 	var pods []corev1.Pod
 	running := 0

@@ -24,8 +24,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// certificateIsSigned: who has a request approved is known by the
-// certificate, for as long as was asked.
+// certificateIsSigned tests that a client is authenticated with an approved
+// certificate, which is valid for the requested time.
 func certificateIsSigned(t *testing.T, client kubernetes.Interface, plane *hosted.ControlPlane) {
 	t.Parallel()
 	g := NewWithT(t)

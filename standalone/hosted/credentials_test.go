@@ -109,8 +109,8 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(again.kubelet).To(Equal(apart.kubelet))
 }
 
-// TestFrontProxy: who may say who the user is has an authority of its own, and
-// the file that everybody is shown holds no key.
+// TestFrontProxy tests that the client certificate of the front proxy has an
+// authority of its own, and that the published file contains no key.
 func TestFrontProxy(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "pki")

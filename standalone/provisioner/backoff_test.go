@@ -18,8 +18,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// TestControlPlaneThatEndsByItself is about one whose apiserver gives up: the error is told until its time has come, and
-// then it is started again.
+// TestControlPlaneThatEndsByItself tests that the error of an apiserver that
+// gives up is reported until its backoff has passed, and that it is then
+// restarted.
 func TestControlPlaneThatEndsByItself(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(context.Background())

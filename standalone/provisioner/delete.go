@@ -14,7 +14,8 @@ type deletion struct {
 	err  error // set before done is closed
 }
 
-// Delete stops the control plane and deletes its data, in the background if that takes long.
+// Delete stops the control plane and deletes its data, in the background if
+// that takes long.
 func (h *Hosted) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error) {
 	key := vc.Status.ClusterNamespace
 	going := h.beginDelete(key, vc)
@@ -30,7 +31,7 @@ func (h *Hosted) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 	}
 }
 
-// beginDelete finds the deletion that goes on, or begins one.
+// beginDelete returns the deletion in progress, or starts one.
 func (h *Hosted) beginDelete(key string, vc *tenancyv1alpha1.VirtualCluster) *deletion {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +49,7 @@ func (h *Hosted) beginDelete(key string, vc *tenancyv1alpha1.VirtualCluster) *de
 	return going
 }
 
-// endDelete takes the outcome. A deletion that failed is begun anew by the next call.
+// endDelete returns the result. The next call retries a deletion that failed.
 func (h *Hosted) endDelete(key string, ended *deletion) (gone bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

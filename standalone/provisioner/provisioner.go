@@ -1,5 +1,5 @@
-// Package provisioner runs the control planes of VirtualClusters inside this process: the way of provisioning that is called
-// Hosted.
+// Package provisioner runs the control planes of VirtualClusters inside this
+// process: the way of provisioning that is called Hosted.
 package provisioner
 
 import (
@@ -22,9 +22,11 @@ import (
 )
 
 const (
-	// deletePatience is how long a worker waits for a deletion, most of which take less.
+	// deletePatience is how long a worker waits for a deletion, most of which
+	// take less.
 	deletePatience = time.Second
-	// firstBackoff and lastBackoff bound the time before a control plane that ended by itself is started again.
+	// firstBackoff and lastBackoff bound the time before a control plane that
+	// ended by itself is started again.
 	firstBackoff = time.Second
 	lastBackoff  = 5 * time.Minute
 	// recheck is the interval of checking a running control plane.
@@ -33,12 +35,15 @@ const (
 	day = 24 * time.Hour
 )
 
-// Hosted runs control planes on a Host. Each is known by the name of its tenant's root namespace.
+// Hosted runs control planes on a Host. Each is known by the name of its
+// tenant's root namespace.
 type Hosted struct {
 	host *hosted.Host
-	// kubeletCA is the authority by which apiservers verify what answers in the kubelets' place.
+	// kubeletCA is the authority by which apiservers verify what answers in the
+	// kubelets' place.
 	kubeletCA []byte
-	// network returns where the apiserver of a tenant connects, by its cluster key.
+	// network returns where the apiserver of a tenant connects, by its cluster
+	// key.
 	network func(key string) egress.Network
 	limits  quota.Limits
 	events  chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
@@ -64,9 +69,10 @@ var (
 	_ provisioner.Notifier    = (*Hosted)(nil)
 )
 
-// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in PEM, what answers in the kubelets' place, connect
-// to what their users name by their network, and store no more than the limits allow. Its goroutines end with ctx; Wait waits for
-// them.
+// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in
+// PEM, what answers in the kubelets' place, connect to what their users name by
+// their network, and store no more than the limits allow. Its goroutines end
+// with ctx; Wait waits for them.
 func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits quota.Limits) *Hosted {
 	return &Hosted{
 		host:      host,
@@ -81,7 +87,7 @@ func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(
 	}
 }
 
-// Wait waits until nothing goes on in the background any more. The control planes are the host's to stop.
+// Wait waits for the work in the background. The host stops the control planes.
 func (h *Hosted) Wait() { h.work.Wait() }
 
 // Events tells of control planes that became ready, ended, or are deleted.
@@ -143,7 +149,8 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		ClusterDomain: vc.Spec.ClusterDomain,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
-		// vn-agent serves many tenants, and each tenant's own authority signs for the tenant's users.
+		// vn-agent serves many tenants, and each tenant's own authority signs
+		// for the tenant's users.
 		SeparateKubeletClientCA: true,
 		Limits:                  h.limits,
 		KubeletCA:               h.kubeletCA,
@@ -157,8 +164,9 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 	return waiting("The control plane is starting"), nil
 }
 
-// startAgain starts a control plane that has ended: at once if it was told to, else after a while and saying why. The caller
-// holds the lock.
+// startAgain restarts a control plane that has stopped: at once after a
+// requested stop, otherwise with backoff and an error. The caller holds the
+// lock.
 func (h *Hosted) startAgain(vc *tenancyv1alpha1.VirtualCluster, ended *plane) (provisioner.ControlPlane, error) {
 	key := vc.Status.ClusterNamespace
 	if err := ended.Err(); err != nil {
@@ -182,7 +190,8 @@ func initiateStop(running *hosted.ControlPlane) {
 	_ = running.Stop(ctx) // it says that the control plane still runs; Done tells when it no longer does
 }
 
-// hostedVersion is the version of Kubernetes in this process, such as v1.36.3. A build without stamps knows less of it.
+// hostedVersion is the version of Kubernetes in this process, such as v1.36.3.
+// A build without stamps knows less of it.
 func hostedVersion() string {
 	return version.Get().GitVersion
 }

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Annotations that the scheduler and the binder of volumes write on a claim, and a provisioner on a volume.
+// Annotations that the scheduler and the binder of volumes write on a claim,
+// and a provisioner on a volume.
 const (
 	selectedNode  = "volume.kubernetes.io/selected-node"
 	provisioner   = "volume.kubernetes.io/storage-provisioner"
@@ -45,13 +46,14 @@ func (c *claims) Reconcile(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return ctrl.Result{}, nil
 }
 
-// waits reports whether a claim is for this provisioner, and its first pod has been scheduled.
+// waits reports whether a claim is for this provisioner, and its first pod has
+// been scheduled.
 func (c *claims) waits(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil &&
 		claim.Annotations[provisioner] == provisionerName && claim.Annotations[selectedNode] == c.dir.Node
 }
 
-// fits says why a claim cannot have a volume here.
+// fits returns an error if a claim cannot have a volume here.
 func (c *claims) fits(claim *corev1.PersistentVolumeClaim) error {
 	switch {
 	case claim.Spec.Selector != nil:

@@ -50,8 +50,8 @@ func volumesIn(t *testing.T, c client.Client) []corev1.PersistentVolume {
 	return list.Items
 }
 
-// TestClaims: a claim that waits gets one volume with its directory, and
-// every failure leaves a state from which the next attempt can go on.
+// TestClaims tests that a pending claim gets one volume with its directory, and
+// that the next attempt can continue after every failure.
 func TestClaims(t *testing.T) {
 	same := func(*corev1.PersistentVolumeClaim) {}
 	for name, c := range map[string]struct {
@@ -168,8 +168,8 @@ func linkAt(name string) func(*testing.T, Directory) {
 	}
 }
 
-// TestReleased: volumes of claims that are gone are removed with their data, and
-// no others.
+// TestReleased: volumes of claims that are gone are removed with their data,
+// and no others.
 func TestReleased(t *testing.T) {
 	conflict := apierrors.NewConflict(volumesOf, "pvc-1", errRefused)
 	for name, c := range map[string]struct {

@@ -170,7 +170,7 @@ func TestAbandoned(t *testing.T) {
 				t.Errorf("%d are abandoned, %v; want %d", got, err, tc.want)
 			}
 			if asks := tenant.pods.asked > 0; asks != tc.asks {
-				t.Errorf("the tenant is asked: %t, want %t", asks, tc.asks)
+				t.Errorf("requests to the tenant: %t, want %t", asks, tc.asks)
 			}
 		})
 	}

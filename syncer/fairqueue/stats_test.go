@@ -26,7 +26,7 @@ func TestStats(t *testing.T) {
 		key := mustGet(t, q)
 		check("a worker has the other's key", Stats{Paused: 2, Delayed: 1, InFlight: 1, Busy: 1})
 		q.Add(key)
-		check("it is asked for once more meanwhile", Stats{Paused: 2, Delayed: 1, InFlight: 1, Busy: 1})
+		check("it is added once more meanwhile", Stats{Paused: 2, Delayed: 1, InFlight: 1, Busy: 1})
 		q.Done(key)
 		check("and due again", Stats{Due: 1, Paused: 2, Longest: 1, Delayed: 1, Busy: 1})
 

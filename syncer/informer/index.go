@@ -7,7 +7,7 @@ import "k8s.io/client-go/tools/cache"
 type index struct {
 	cache.Indexer
 
-	// made is called with each object that is unpacked anew.
+	// made is called with each object that is unpacked again.
 	made func(obj any)
 }
 

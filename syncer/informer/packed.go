@@ -19,7 +19,7 @@ type packed struct {
 	key  string
 	data []byte
 	of   reflect.Type
-	// made is called with each object that is unpacked anew.
+	// made is called with each object that is unpacked again.
 	made func(obj any)
 
 	mu sync.Mutex
@@ -43,7 +43,7 @@ type message interface {
 }
 
 // pack returns the packed form of an object; made is called when it is unpacked
-// anew. It returns objects without a wire format unchanged, and objects that
+// again. It returns objects without a wire format unchanged, and objects that
 // state their kind, which is not part of that format.
 func pack(obj any, made func(any)) (any, error) {
 	m, ok := obj.(message)

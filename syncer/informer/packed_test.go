@@ -65,7 +65,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// ignore is called with objects that are unpacked anew.
+// ignore is called with objects that are unpacked again.
 func ignore(any) {}
 
 // TestNothingPackedIsKeptAlive checks that an object that is no longer read

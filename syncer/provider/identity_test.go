@@ -30,7 +30,7 @@ func (s saying) List(_ context.Context, list client.ObjectList, opts ...client.L
 	var asked client.ListOptions
 	asked.ApplyOptions(opts)
 	if asked.FieldSelector == nil || asked.FieldSelector.String() != "metadata.name=kube-system" {
-		return errors.New("more is asked for than is needed")
+		return errors.New("a request for more than necessary")
 	}
 	namespaces := list.(*corev1.NamespaceList)
 	namespaces.ResourceVersion = s.revision

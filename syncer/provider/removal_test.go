@@ -22,7 +22,7 @@ func confirming(answer string) *tenancyv1alpha1.VirtualCluster {
 func TestRemovalIsAskedOnce(t *testing.T) {
 	var r removal
 	if n := r.unconfirmed(); n != 0 {
-		t.Errorf("before anybody asked, the question is about %d pods", n)
+		t.Errorf("before a request, the confirmation is about %d pods", n)
 	}
 	isNew, err := r.ask(7)
 	if !isNew || err == nil || r.unconfirmed() != 7 {

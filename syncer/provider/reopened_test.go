@@ -42,7 +42,7 @@ func TestWatchesThatOpenLeadToOneQuestion(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if got := asked.Load(); got != want {
-				t.Errorf("%s, it was asked %d times, want %d", when, got, want)
+				t.Errorf("%s, it got %d requests, want %d", when, got, want)
 			}
 		}
 		// The first watches open right after the identity was read.
@@ -78,7 +78,7 @@ func TestNobodyIsAskedWhenTheTenantIsGone(t *testing.T) {
 		// The bubble would not end while the verifying goroutine runs.
 		synctest.Wait()
 		if n := asked.Load(); n != 0 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("it got %d requests", n)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func try(ctx context.Context, g *Gate, tenant plugins.Tenant) (written bool, err
 }
 
 func TestWhatNobodyWatchesIsWritten(t *testing.T) {
-	g := gateOf(t, false, &answering{validate: func(context.Context, string) error { return errors.New("was asked") }})
+	g := gateOf(t, false, &answering{validate: func(context.Context, string) error { return errors.New("was called") }})
 	written := false
 	err := g.Write(t.Context(), red, &corev1.ConfigMap{}, nil, func(context.Context) error { written = true; return nil })
 	if err != nil || !written {
@@ -304,7 +304,7 @@ func TestAValidatorThatHangsIsAskedOnce(t *testing.T) {
 			}
 		}
 		if n := asked.Load(); n != 1 {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("it was called %d times", n)
 		}
 		close(release)
 		synctest.Wait()

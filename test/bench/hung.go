@@ -152,6 +152,6 @@ func (h *hang) report(s *report.Scenario) {
 	during := h.during.report(s, "while: ")
 	ratio := latest(during[whole]) / latest(before[whole])
 	s.Add("while to before, create to Running p50", "", ratio, during[whole].P50.Samples).Want("1")
-	s.Add("the first of its pods up after it went on", "ms", measure.Milliseconds(h.first), 1)
-	s.Add("all of its pods up after it went on", "ms", measure.Milliseconds(h.last), h.world.opts.HungPods)
+	s.Add("the first of its pods synced up after it continued", "ms", measure.Milliseconds(h.first), 1)
+	s.Add("all of its pods synced up after it continued", "ms", measure.Milliseconds(h.last), h.world.opts.HungPods)
 }

@@ -9,14 +9,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// reason says why specs fail.
+// reason explains why specs fail.
 type reason struct {
 	// Specs are the full names of the specs.
 	Specs  []string `json:"specs"`
 	Reason string   `json:"reason"`
 }
 
-// reasons are why specs fail: through a tenant and not directly, directly as well, and with the default policy and not with the opened one.
+// reasons are why specs fail: through a tenant and not directly, directly as
+// well, and with the default policy and not with the opened one.
 type reasons struct {
 	Tenant        []reason `json:"tenant"`
 	Both          []reason `json:"both"`
@@ -50,15 +51,18 @@ type failure struct{ Name, Reason string }
 // tally is how many specs ran on a side, and how many passed.
 type tally struct{ Ran, Passed int }
 
-// comparison is what the sides have come to: OnlyTenant has what fails through a tenant and not directly, OnlyDirect what fails
-// directly and not through a tenant, OnlyDefaultPolicy what fails with the default policy and not with the opened one.
+// comparison is what the sides have come to: OnlyTenant has what fails through
+// a tenant and not directly, OnlyDirect what fails directly and not through a
+// tenant, OnlyDefaultPolicy what fails with the default policy and not with the
+// opened one.
 type comparison struct {
 	Specs                                           int
 	Direct, Tenant, DefaultPolicy                   tally
 	OnlyTenant, OnlyDirect, Both, OnlyDefaultPolicy []failure
 }
 
-// compare holds the results of the sides against each other. A side without results has not run.
+// compare holds the results of the sides against each other. A side without
+// results has not run.
 func compare(specs []spec, sides map[string]*results, given reasons) comparison {
 	c := comparison{Specs: len(specs)}
 	for _, s := range specs {
@@ -109,7 +113,7 @@ func (c comparison) err() error {
 	var errs []error
 	for _, f := range slices.Concat(c.OnlyTenant, c.OnlyDefaultPolicy) {
 		if f.Reason == "" {
-			errs = append(errs, fmt.Errorf("fails through a tenant, and reasons.yaml does not say why: %s", f.Name))
+			errs = append(errs, fmt.Errorf("fails through a tenant, and reasons.yaml has no reason: %s", f.Name))
 		}
 	}
 	return errors.Join(errs...)

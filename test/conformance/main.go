@@ -1,5 +1,6 @@
-// Command conformance runs Kubernetes' conformance suite through a tenant, and directly in the super cluster that the tenant is in,
-// both on one real node of this machine, and writes down what differs. It goes on where it was interrupted.
+// Command conformance runs Kubernetes' conformance suite in a tenant, and
+// directly in the super cluster of the tenant, both on one real node of this
+// machine, and documents the differences. It continues an interrupted run.
 package main
 
 import (

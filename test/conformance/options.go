@@ -10,7 +10,8 @@ import (
 type options struct {
 	// binaries is where make puts what is built.
 	binaries string
-	// results is where each spec's result is kept, so that a run can go on.
+	// results is the directory of each spec's result, which allows a run to
+	// continue.
 	results string
 	// sides are where the suite is run.
 	sides []string
@@ -18,7 +19,8 @@ type options struct {
 	focus string
 	// failed has the specs that failed run again.
 	failed bool
-	// procs is how many specs run at the same time, and batch after how many of them results are kept.
+	// procs is how many specs run at the same time, and batch after how many of
+	// them results are kept.
 	procs, batch int
 	// document is the file to write the comparison to; empty for none.
 	document string

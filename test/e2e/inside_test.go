@@ -32,7 +32,7 @@ var _ = Describe("A pod finds around it", func() {
 		Consistently(said).WithContext(ctx).WithTimeout(soon / 30).ShouldNot(ContainSubstring("status=failed"))
 	})
 
-	It("a token for whom it asks, of its tenant's apiserver, which is renewed in the file", func(ctx SpecContext) {
+	It("a token of its tenant's apiserver for the requested audience, which is renewed in the file", func(ctx SpecContext) {
 		const file = "/var/run/secrets/vault/token"
 		p := pod(newNamespace(ctx, red), "client", busybox, "sleep", "3600")
 		p.Spec.Volumes = []corev1.Volume{{Name: "vault", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
@@ -51,7 +51,8 @@ var _ = Describe("A pod finds around it", func() {
 		Expect(knows(ctx, blue.Client, token)).To(BeFalse(), "it is red's")
 		Expect(knows(ctx, super.Client, token)).To(BeFalse(), "it is none of the super cluster's")
 
-		// When it is due cannot be waited for. That its Secret is gone has it issued anew as well.
+		// A test cannot wait for the renewal. The deletion of the Secret also
+		// makes the syncer issue a new token.
 		kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: red.Super(p.Namespace), Name: names.TokenSecret(p.Name)}}
 		Expect(super.Client.Delete(ctx, kept)).To(Succeed())
 		Eventually(super.Client.Get).WithContext(ctx).WithArguments(client.ObjectKeyFromObject(kept), kept).Should(Succeed())
@@ -116,7 +117,8 @@ func issuerOf(ctx context.Context, t *local.Tenant) string {
 	return about.Issuer
 }
 
-// knows reports whether an apiserver takes a token for one that is meant for the vault.
+// knows reports whether an apiserver takes a token for one that is meant for
+// the vault.
 func knows(ctx context.Context, c client.Client, token string) bool {
 	GinkgoHelper()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"vault"}}}

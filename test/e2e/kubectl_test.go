@@ -55,7 +55,7 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 		Expect(os.ReadFile(back)).To(Equal([]byte(strings.Repeat("text\n", 1e5))))
 	})
 
-	It("adds a container that asks for too much, and says why it does not run", func(ctx SpecContext) {
+	It("adds a container that requests too much, and reports why it does not run", func(ctx SpecContext) {
 		Expect(as.run(ctx, "", "debug", "-n", worker.Namespace, worker.Name, "--image", busybox, "--target", "main",
 			"--container", "tracer", "--profile", "general", "--quiet", "--", "true")).To(BeEmpty())
 		Eventually(as.run).WithContext(ctx).WithArguments("", "get", "events", "-n", worker.Namespace, "--field-selector",
@@ -115,7 +115,7 @@ func (k *kubectl) in(ctx context.Context, p *corev1.Pod, command ...string) (str
 	return k.run(ctx, "", append([]string{"exec", "-n", p.Namespace, p.Name, "--"}, command...)...)
 }
 
-// start runs a command that goes on, with what is typed for it, until the spec ends.
+// start runs a command with an input until the spec ends.
 func (k *kubectl) start(args ...string) (*gexec.Session, io.Writer) {
 	GinkgoHelper()
 	command := k.command(context.Background(), args...)

@@ -66,7 +66,8 @@ var _ = Describe("Two tenants", Ordered, func() {
 		web = shouldBeReady(ctx, red, web)
 	})
 
-	// shouldBeApart checks that red reaches its server from another namespace, and that blue does not.
+	// shouldBeApart checks that red reaches its server from another namespace,
+	// and that blue does not.
 	shouldBeApart := func(ctx SpecContext) {
 		GinkgoHelper()
 		neighbour, stranger := idle(newNamespace(ctx, red), "neighbour"), idle(newNamespace(ctx, blue), "stranger")
@@ -78,14 +79,15 @@ var _ = Describe("Two tenants", Ordered, func() {
 			Eventually(connect(ctx, red, neighbour)).WithContext(ctx).WithArguments(address).Should(Succeed())
 			Expect(connect(ctx, blue, stranger)(ctx, address)).To(beRefused)
 		}
-		// Its DNS may only be starting: where this is the first spec, the tenant has just been made.
+		// Its DNS may only be starting: where this is the first spec, the
+		// tenant has just been made.
 		Eventually(connect(ctx, blue, stranger)).WithContext(ctx).WithArguments("kubernetes.default:443").
 			Should(Succeed(), "its own apiserver, by its own DNS")
 	}
 
 	It("do not reach each other's pods", Label(smoke), shouldBeApart)
 
-	It("do not though one of them lets everybody in", func(ctx SpecContext) {
+	It("do not although one of them admits all", func(ctx SpecContext) {
 		open := policyFor(web, networkingv1.PolicyTypeIngress, networkingv1.NetworkPolicyIngressRule{})
 		blocks := policyFor(web, networkingv1.PolicyTypeIngress, networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{
 			{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}}, {NamespaceSelector: &metav1.LabelSelector{}},

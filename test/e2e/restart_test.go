@@ -24,7 +24,7 @@ var _ = Describe("A tenant's pods", Serial, func() {
 		})
 	}
 
-	It("start anew after the node has gone down", func(ctx SpecContext) {
+	It("restart after the node has gone down", func(ctx SpecContext) {
 		ns := newNamespace(ctx, red)
 		p := server(ns, "server")
 		create(ctx, red, p)

@@ -93,7 +93,8 @@ type spoken struct {
 	end error
 }
 
-// terminal types a line into a shell in the first container of a pod, on a terminal with 33 lines of 77 characters.
+// terminal types a line into a shell in the first container of a pod, on a
+// terminal with 33 lines of 77 characters.
 func terminal(ctx context.Context, t *local.Tenant, p *corev1.Pod, line string) spoken {
 	GinkgoHelper()
 	clients, err := kubernetes.NewForConfig(t.Config)
@@ -116,7 +117,7 @@ func terminal(ctx context.Context, t *local.Tenant, p *corev1.Pod, line string) 
 	return spoken{out: out.String(), end: end}
 }
 
-// size is a terminal's, which is told once.
+// size is the size of a terminal, which is sent once.
 type size []remotecommand.TerminalSize
 
 // Next is the size, and then nothing.

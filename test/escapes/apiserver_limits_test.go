@@ -42,7 +42,8 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		manyItems = "idea: JSON as an archive bomb"
 	)
 	var (
-		// platform is what a tenant's apiserver must not lead to: it reaches the super cluster as an admin, and is trusted.
+		// platform is what a tenant's apiserver must not lead to: it reaches
+		// the super cluster as an admin, and is trusted.
 		platform *local.Hostile
 		honest   *local.Tenant
 		there    *local.Tenant
@@ -55,7 +56,8 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		there = hostedElsewhere(ctx)
 	})
 
-	// attempt creates a tenant with an apiserver that answers some requests otherwise.
+	// attempt creates a tenant with an apiserver that answers some requests
+	// otherwise.
 	attempt := func(ctx context.Context, match local.Match, answer local.Answer) *tenancyv1alpha1.VirtualCluster {
 		GinkgoHelper()
 		hostile := kit.Hostile(there.Config)
@@ -63,7 +65,8 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		return externalCluster(ctx, hostile, platform.CA())
 	}
 
-	// refused asserts that a tenant's answers are not read, that its condition says why, and that others are synced meanwhile.
+	// refused asserts that a tenant's answers are not read, that its condition
+	// has the reason, and that others are synced meanwhile.
 	refused := func(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, why string) {
 		GinkgoHelper()
 		Eventually(kit.Read(ctx, super.Client, vc)).Should(haveSyncing(tenancyv1alpha1.ReasonAnswerRefused, why))
@@ -128,7 +131,7 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 			local.NoStream(local.Endless(http.StatusOK, podListBeginning, padding, gibi)), "the bytes of a page",
 		}, {
 			"a list of empty items, which take a thousand times their bytes", manyItems, local.Lists("pods"),
-			local.NoStream(local.Endless(http.StatusOK, podListBeginning, "{},", gibi)), "the items that were asked for",
+			local.NoStream(local.Endless(http.StatusOK, podListBeginning, "{},", gibi)), "the requested items",
 		}, {
 			"a list of pages without end", "Kubernetes documentation: API Concepts, limit and continue", local.Lists("pods"),
 			local.NoStream(local.Status(http.StatusOK,
@@ -193,7 +196,8 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 	})
 })
 
-// externalCluster creates the VirtualCluster of an apiserver, and does not wait for it.
+// externalCluster creates the VirtualCluster of an apiserver, and does not wait
+// for it.
 func externalCluster(ctx context.Context, hostile *local.Hostile, trusted []byte) *tenancyv1alpha1.VirtualCluster {
 	GinkgoHelper()
 	kubeconfig, err := hostile.Kubeconfig(trusted)
@@ -205,7 +209,7 @@ func externalCluster(ctx context.Context, hostile *local.Hostile, trusted []byte
 	return vc
 }
 
-// haveSyncing matches a VirtualCluster that is not synced, and says why.
+// haveSyncing matches a VirtualCluster that is not synced for a reason.
 func haveSyncing(reason, message string) gomegatypes.GomegaMatcher {
 	return WithTransform(func(vc *tenancyv1alpha1.VirtualCluster) *metav1.Condition {
 		return meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionSyncing)

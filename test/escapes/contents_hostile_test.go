@@ -40,7 +40,8 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		kit.Create(ctx, mallory.Client, c, p)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
-		// Events of both objects lead to a few reads. A newer answer is no reason to read again, nor is a round of the patrol: it ends.
+		// Events of both objects lead to a few reads. A newer answer is no
+		// reason to read again, nor is a round of the patrol: it ends.
 		Eventually(func(g Gomega) {
 			g.Consistently(reads.Load, kit.Quiet).Should(Equal(reads.Load()))
 		}).WithContext(ctx).Should(Succeed())
@@ -49,7 +50,8 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		Consistently(reads.Load, 2*patrol).Should(Equal(settled))
 	})
 
-	// shouldBeRefused asserts that a ConfigMap has no copy while reads of it are answered with changes.
+	// shouldBeRefused asserts that a ConfigMap has no copy while reads of it
+	// are answered with changes.
 	shouldBeRefused := func(ctx context.Context, name string, change func(answer map[string]any)) {
 		GinkgoHelper()
 		reads := reading("configmaps/" + name)
@@ -83,7 +85,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		shouldHaveNoToken(ctx, mallory, p, "bytes, which is not between")
 	})
 
-	attack("a token that has expired, to be asked for again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
+	attack("a token that has expired, to be requested again without end", "review: answers to TokenRequests", func(ctx SpecContext) {
 		answering(hostile, local.Subresource("token"), local.Rewrite(func(answer map[string]any) {
 			answer["status"] = map[string]any{"token": "x", "expirationTimestamp": "1970-01-01T00:00:00Z"}
 		}))
@@ -93,7 +95,8 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 	})
 })
 
-// shouldHaveNoToken asserts that the tenant is told why a pod has no token, and that the super cluster holds none for it.
+// shouldHaveNoToken asserts that an event has the reason why a pod has no
+// token, and that the super cluster stores none for it.
 func shouldHaveNoToken(ctx context.Context, t *local.Tenant, p *corev1.Pod, why string) {
 	GinkgoHelper()
 	Eventually(kit.Rejections(ctx, t, p)).WithTimeout(relisted).Should(ContainElement(ContainSubstring(why)))

@@ -18,10 +18,12 @@ import (
 
 const (
 	hoarded = "hoard" // the namespace
-	// hoard is how many large objects a tenant stores, and large about the most that one may hold.
+	// hoard is how many large objects a tenant stores, and large about the most
+	// that one may hold.
 	hoard = 48
 	large = 1000 << 10
-	// slack is how far the syncer's live heap may move for other reasons. It is a sixth of what is hoarded.
+	// slack is how far the syncer's live heap may move for other reasons. It is
+	// a sixth of what is hoarded.
 	slack = 8 << 20
 )
 
@@ -91,7 +93,8 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 			Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, copied).ShouldNot(Succeed())
 		}
 		shouldBeFlat(before)
-		// Each time it is read once and its copy made: other tenants wait for no more than that.
+		// Each time it is read once and its copy made: other tenants wait for
+		// no more than that.
 		Expect(requests().Since(sent)["tenant get configmaps"]).To(BeNumerically("<=", times))
 	})
 
@@ -110,8 +113,9 @@ var _ = Describe("The syncer's memory", Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// shouldBeServed asserts that a tenant's new pod is synced down with the ConfigMap that it refers to. The syncer has seen then what the
-// tenant stored before.
+// shouldBeServed asserts that a tenant's new pod is synced down with the
+// ConfigMap that it refers to. The syncer has seen then what the tenant stored
+// before.
 func shouldBeServed(ctx context.Context, t *local.Tenant, name string) {
 	GinkgoHelper()
 	const ns = hoarded
@@ -123,7 +127,7 @@ func shouldBeServed(ctx context.Context, t *local.Tenant, name string) {
 	kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, p))
 }
 
-// configMap returns a ConfigMap that holds so many bytes.
+// configMap returns a ConfigMap with a number of bytes.
 func configMap(ns, name string, bytes int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string]string{"x": filler(bytes)}}
 }
@@ -139,7 +143,8 @@ func mounting(name string) func(*corev1.Pod) {
 
 func filler(bytes int) string { return strings.Repeat("x", bytes) }
 
-// liveHeap is what this process holds in memory, of which the syncer is a part, without garbage.
+// liveHeap is what this process holds in memory, of which the syncer is a part,
+// without garbage.
 func liveHeap() uint64 {
 	// The first collection unlinks what weak pointers and finalizers held.
 	runtime.GC()
@@ -149,7 +154,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// shouldBeFlat asserts that the live heap has not grown by what a tenant hoards.
+// shouldBeFlat asserts that the live heap has not grown by what a tenant
+// hoards.
 func shouldBeFlat(before uint64) {
 	GinkgoHelper()
 	now := liveHeap()

@@ -32,13 +32,15 @@ import (
 
 const (
 	egressNamespace = "egress"
-	// outsideNetwork is what the admin of the suite's super cluster allows, so that names are resolved. Nothing is there.
+	// outsideNetwork is what the admin of the suite's super cluster allows, so
+	// that names are resolved. Nothing is there.
 	outsideNetwork = "198.51.100.0/24"
 	// notAllowed is the message for a tenant whose connection is rejected.
 	notAllowed = "not allowed: a hosted control plane connects to"
 )
 
-// podAddress is an address of a network that only the specs of this process use. It leads to this machine without being an address of it.
+// podAddress is an address of a network that only the specs of this process
+// use. It leads to this machine without being an address of it.
 func podAddress(last int) string { return fmt.Sprintf("198.18.%d.%d", os.Getpid()%256, last) }
 
 // listener is a server that counts the connections to it.
@@ -49,8 +51,8 @@ type listener struct {
 	connections atomic.Int32
 }
 
-// listen counts connections to an address until the container of specs ends, and answers requests over HTTPS; with nil, that nothing is
-// found.
+// listen counts connections to an address until the container of specs ends,
+// and answers requests over HTTPS; with nil, that nothing is found.
 func listen(address string, answer http.Handler) *listener {
 	GinkgoHelper()
 	l, tcp := newListener(address)
@@ -94,7 +96,8 @@ func (l *listener) serve(connections net.Listener, answer http.Handler) {
 	})
 }
 
-// identity is the certificate of a backend, and the authority that has signed it.
+// identity is the certificate of a backend, and the authority that has signed
+// it.
 func identity(address netip.Addr) (pki.Authority, tls.Certificate) {
 	GinkgoHelper()
 	ca, err := pki.NewAuthority("backend", time.Hour, time.Now())
@@ -118,7 +121,8 @@ func (l *listener) shouldBeUntouched() {
 	Consistently(l.connected).WithTimeout(kit.Quiet / 5).Should(BeZero())
 }
 
-// machineAddress is an address of this machine that is not loopback: upstream refuses loopback in most objects.
+// machineAddress is an address of this machine that is not loopback: upstream
+// refuses loopback in most objects.
 func machineAddress() string {
 	GinkgoHelper()
 	addresses, err := net.InterfaceAddrs()
@@ -132,7 +136,8 @@ func machineAddress() string {
 	return ""
 }
 
-// usePodNetwork routes the addresses of the pod network to this machine until the container of specs ends.
+// usePodNetwork routes the addresses of the pod network to this machine until
+// the container of specs ends.
 func usePodNetwork(ctx context.Context) {
 	GinkgoHelper()
 	if os.Geteuid() != 0 {
@@ -146,7 +151,8 @@ func usePodNetwork(ctx context.Context) {
 	DeferCleanup(func(ctx SpecContext) { route(ctx, "del") })
 }
 
-// backend is a pod of a tenant at an address of the pod network, as the super cluster's node says.
+// backend is a pod of a tenant at an address of the pod network, as the super
+// cluster's node says.
 func backend(ctx context.Context, t *local.Tenant, name, address string, change ...func(*corev1.Pod)) *corev1.Pod {
 	GinkgoHelper()
 	p := kit.Pod(egressNamespace, name, change...)
@@ -158,7 +164,8 @@ func backend(ctx context.Context, t *local.Tenant, name, address string, change 
 	return copied
 }
 
-// leadTo makes a Service without a selector, and says in its EndpointSlice that it is served at an address.
+// leadTo makes a Service without a selector, and says in its EndpointSlice that
+// it is served at an address.
 func leadTo(ctx context.Context, t *local.Tenant, name string, to netip.AddrPort) {
 	GinkgoHelper()
 	kit.Create(ctx, t.Client, &corev1.Service{
@@ -176,7 +183,8 @@ func leadTo(ctx context.Context, t *local.Tenant, name string, to netip.AddrPort
 	})
 }
 
-// served leads to a path of a Service, whose certificate is signed by an authority.
+// served leads to a path of a Service, whose certificate is signed by an
+// authority.
 func served(name, path string, ca []byte) admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{CABundle: ca, Service: &admissionregistrationv1.ServiceReference{
 		Namespace: egressNamespace, Name: name, Path: &path,
@@ -219,15 +227,17 @@ func rejection(ctx context.Context, t *local.Tenant, webhook admissionregistrati
 	return answer
 }
 
-// shouldNotBeAllowed asserts that a tenant is told that a connection is not made, and nothing of the machine's addresses but what the
-// tenant itself has said.
+// shouldNotBeAllowed asserts that a tenant's error says that a connection is
+// not made, and has no address of the machine's except those that the tenant
+// itself has named.
 func shouldNotBeAllowed(err error) {
 	GinkgoHelper()
 	Expect(err).To(MatchError(ContainSubstring(notAllowed)))
 }
 
-// ask sends a GET to a path of a tenant's apiserver, which may ask for an upgrade of the connection. An answer that is no success is an
-// error with its text.
+// ask sends a GET to a path of a tenant's apiserver, which may ask for an
+// upgrade of the connection. An answer that is no success is an error with its
+// text.
 func ask(ctx context.Context, t *local.Tenant, path, upgrade string) error {
 	GinkgoHelper()
 	config := rest.CopyConfig(t.Config)
@@ -253,7 +263,8 @@ func ask(ctx context.Context, t *local.Tenant, path, upgrade string) error {
 	return err
 }
 
-// ownNode makes a node in a tenant whose kubelet is at a listener, as the tenant says.
+// ownNode makes a node in a tenant whose kubelet is at a listener, as the
+// tenant says.
 func ownNode(ctx context.Context, t *local.Tenant, name string, to *listener, change ...func(*corev1.Node)) {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -298,7 +309,8 @@ func aggregate(ctx context.Context, t *local.Tenant, group, service string, port
 	return api
 }
 
-// shouldBeUnavailable asserts that a tenant is told why an aggregated API is not served.
+// shouldBeUnavailable asserts that an aggregated API is not served, with a
+// reason in its condition.
 func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) {
 	GinkgoHelper()
 	Eventually(func(ctx context.Context) (string, error) {
@@ -310,7 +322,8 @@ func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured
 	}).WithContext(ctx).Should(And(ContainSubstring(notAllowed), ContainSubstring("False")))
 }
 
-// callAvailable writes into the status of a tenant's aggregated API that it is available.
+// callAvailable writes into the status of a tenant's aggregated API that it is
+// available.
 func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) error {
 	if err := kit.Get(ctx, t.Client, api); err != nil {
 		return err
@@ -321,7 +334,8 @@ func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstr
 	return t.Client.Status().Update(ctx, api)
 }
 
-// conversion returns why an object of a custom resource is not converted by a webhook.
+// conversion returns why an object of a custom resource is not converted by a
+// webhook.
 func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
 	GinkgoHelper()
 	version := func(name string, stored bool) apiextensionsv1.CustomResourceDefinitionVersion {

@@ -20,8 +20,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// A tenant may send any requests to its own control plane, at any rate. Others must be served meanwhile, and objects without a
-// copy must not cause requests to the super cluster.
+// A tenant may send any requests to its own control plane, at any rate. Others
+// must be served meanwhile, and objects without a copy must not cause requests
+// to the super cluster.
 var _ = Describe("The time of others", Ordered, func() {
 	const ns = "floods"
 	var mallory, honest *local.Tenant
@@ -32,7 +33,7 @@ var _ = Describe("The time of others", Ordered, func() {
 		kit.Create(ctx, honest.Client, kit.Namespace(ns))
 	})
 
-	// othersGetOn asserts that pods of another tenant run while a flood goes on.
+	// othersGetOn asserts that pods of another tenant run during a flood.
 	othersGetOn := func(ctx context.Context, name string, f *flood) {
 		GinkgoHelper()
 		const few, waves = 10, 20
@@ -122,7 +123,7 @@ var _ = Describe("The time of others", Ordered, func() {
 		Expect(events.Items).NotTo(ContainElement(HaveField("Reason", "Flood")))
 	})
 
-	attack("an apiserver whose connections break all the time", "review: watches that begin anew cost lists", func(ctx SpecContext) {
+	attack("an apiserver whose connections break all the time", "review: watches that restart cost lists", func(ctx SpecContext) {
 		apiserver := kit.Hostile(mallory.Config)
 		flapping := accomplices(ctx, apiserver, 1)[0]
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "flaps"}, Spec: corev1.ServiceSpec{

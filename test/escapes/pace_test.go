@@ -18,14 +18,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// The syncer has few workers, so that a tenant that holds them keeps them from the others. The specs assert how far others get
-// meanwhile, and not how long that takes.
+// The syncer has few workers, so that a tenant that holds them keeps them from
+// the others. The specs assert how far others get meanwhile, and not how long
+// that takes.
 var _ = Describe("The workers of the syncer", Ordered, func() {
 	const (
 		ns = "pace"
-		// sleepers are tenants of one control plane. Four of them hold all workers, each as many as it may have.
+		// sleepers are tenants of one control plane. Four of them hold all
+		// workers, each as many as it may have.
 		sleepers, tenantCap, workers = 4, 4, 16
-		// nap is shorter than the syncer's timeout, so that the answers count as those of an apiserver that is well.
+		// nap is shorter than the syncer's timeout, so that the answers count
+		// as those of an apiserver that is well.
 		nap        = 4 * time.Second
 		honestPods = 20
 	)
@@ -48,7 +51,8 @@ var _ = Describe("The workers of the syncer", Ordered, func() {
 		d := &dozer{nap: nap}
 		DeferCleanup(apiserver.On(isWrite, d.answer))
 		for i := range victims {
-			// Each has to be rejected with an event, which is a write to the tenant.
+			// Each has to be rejected with an event, which is a write to the
+			// tenant.
 			kit.Create(ctx, mallory.Client, kit.Pod(ns, fmt.Sprintf("sleeper-%02d", i), func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }))
 		}
 		Eventually(d.waiting.Load).Should(BeNumerically(">=", workers))
@@ -57,13 +61,14 @@ var _ = Describe("The workers of the syncer", Ordered, func() {
 			kit.Create(ctx, honest.Client, kit.Pod(ns, fmt.Sprintf("honest-%02d", i)))
 		}
 		Eventually(running(ctx, honest, ns)).Should(Equal(honestPods))
-		// The workers that are held come back a round of naps at a time. Others must not wait for more than the few rounds that
-		// the honest tenant's pods take alone.
+		// The workers that are held come back a round of naps at a time. Others
+		// must not wait for more than the few rounds that the honest tenant's
+		// pods take alone.
 		Expect(d.answered.Load()-before).To(BeNumerically("<=", 3*sleepers*tenantCap), "delayed answers while others waited")
 	})
 })
 
-// isWrite reports whether a request writes, which is what webhooks are asked about.
+// isWrite reports whether a request writes, which is what triggers webhooks.
 func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
 
 // dozer is an answer that comes after a nap, and counts.
@@ -80,7 +85,8 @@ func (d *dozer) answer(w http.ResponseWriter, r *http.Request, behind http.Handl
 	d.answered.Add(1)
 }
 
-// accomplices creates External tenants, all of one control plane, and waits until they are synced.
+// accomplices creates External tenants, all of one control plane, and waits
+// until they are synced.
 func accomplices(ctx context.Context, of *local.Hostile, count int) []*local.Tenant {
 	GinkgoHelper()
 	kubeconfig, err := of.Kubeconfig()
@@ -93,7 +99,8 @@ func accomplices(ctx context.Context, of *local.Hostile, count int) []*local.Ten
 	return all
 }
 
-// running returns a function that counts the pods of a tenant's namespace that run.
+// running returns a function that counts the pods of a tenant's namespace that
+// run.
 func running(ctx context.Context, t *local.Tenant, ns string) func() (int, error) {
 	return func() (int, error) {
 		pods, count := &corev1.PodList{}, 0

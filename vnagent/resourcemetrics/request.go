@@ -18,15 +18,16 @@ const (
 	nodes = "nodes"
 )
 
-// descriptions are what aggregators ask for every minute, and would log as missing: that the API describes nothing.
+// descriptions are what aggregators ask for every minute, and would log as
+// missing: that the API describes nothing.
 var descriptions = map[string]string{
 	"/openapi/v2": `{"swagger":"2.0","info":{"title":"metrics.k8s.io","version":"v1beta1"},"paths":{}}`,
 	"/openapi/v3": `{"paths":{}}`,
 }
 
-// request is what is asked for, in the tenant's names.
+// request is the parsed request, in the tenant's names.
 type request struct {
-	// resource is empty when it is asked what there is.
+	// resource is empty for discovery.
 	resource string
 	// namespace and name are empty for all of them.
 	namespace, name string
@@ -38,7 +39,8 @@ func Serves(u *url.URL) bool {
 	return ok || descriptions[u.EscapedPath()] != ""
 }
 
-// parseRequest reads a path. It takes the path as it came, and only what is made of names.
+// parseRequest reads a path. It takes the path as it came, and only what is
+// made of names.
 func parseRequest(u *url.URL) (request, bool) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), root)
 	if !ok || rest == "" {

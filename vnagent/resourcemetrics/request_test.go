@@ -51,7 +51,7 @@ func TestParseRequestRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseRequest: whatever is asked for, its names are names.
+// FuzzParseRequest tests that the names of any request are valid.
 func FuzzParseRequest(f *testing.F) {
 	for _, seed := range []string{
 		"", "/pods", "/nodes/a", "/namespaces/shop/pods/web", "/namespaces/shop%2f..%2fb/pods", "/namespaces/../pods", "/nodes/%00", "/pods?x=/../y#z",

@@ -15,7 +15,7 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// selection says which of the tenant's objects are asked for.
+// selection selects some of the tenant's objects.
 type selection struct {
 	name   string
 	labels labels.Selector

@@ -15,12 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unavailable is what a tenant is told when the super cluster does not answer, or measures nothing.
+// unavailable is the message for a tenant when the super cluster does not
+// respond, or has no measurements.
 const unavailable = "the usage of pods and nodes is not known now; try again, and tell the platform's admin if it stays so"
 
 // Tenant is whose apiserver asks.
 type Tenant struct {
-	// Key is the cluster key, Namespace and Name the VirtualCluster's, and UID, too.
+	// Key is the cluster key, Namespace and Name the VirtualCluster's, and UID,
+	// too.
 	Key, Namespace, Name string
 	UID                  types.UID
 }
@@ -31,7 +33,8 @@ type Server struct {
 	Super client.Reader
 }
 
-// Serve answers a request, and returns the status code. An error is what is not for the tenant to read; it has been answered, too.
+// Serve answers a request, and returns the status code. An error is what is not
+// for the tenant to read; it has been answered, too.
 func (s Server) Serve(w http.ResponseWriter, r *http.Request, of Tenant) (int, error) {
 	answer, err := s.answer(r, of)
 	code := http.StatusOK
@@ -51,7 +54,8 @@ func (s Server) Serve(w http.ResponseWriter, r *http.Request, of Tenant) (int, e
 	return code, errors.Join(err, json.NewEncoder(w).Encode(answer))
 }
 
-// refusal is an answer other than what was asked for, in words for the tenant. The super cluster's errors are none.
+// refusal is an error response, with a message for the tenant, and without the
+// super cluster's errors.
 type refusal struct{ *apierrors.StatusError }
 
 func (s Server) answer(r *http.Request, of Tenant) (any, error) {
@@ -88,7 +92,7 @@ func (s Server) measure(ctx context.Context, asked request, query url.Values, of
 	return oneOrAll(asked, podMetrics(found, selected, measured), podObject, podList)
 }
 
-// oneOrAll is the object that is asked for by name, or a list.
+// oneOrAll returns the object with the requested name, or a list.
 func oneOrAll[T any](asked request, items []T, object func(T) runtime.Object, list func([]T) runtime.Object) (any, error) {
 	switch {
 	case asked.name == "":

@@ -18,12 +18,13 @@ import (
 type source struct {
 	super  client.Reader
 	tenant Tenant
-	// namespace is the tenant's namespace that is asked for; empty for all.
+	// namespace is the requested namespace of the tenant; empty for all.
 	namespace string
 }
 
-// read returns the tenant's pods, and what is measured of them and maybe of others. Only with withNodes do the pods have their nodes: that
-// takes more than what is said about them.
+// read returns the tenant's pods, and what is measured of them and maybe of
+// others. Only with withNodes do the pods have their nodes: that takes more
+// than what is said about them.
 func (s source) read(ctx context.Context, withNodes bool) (copies, []metricsv1beta1.PodMetrics, error) {
 	namespaces, err := s.namespaces(ctx)
 	if err != nil || len(namespaces) == 0 {
@@ -51,8 +52,9 @@ func (s source) read(ctx context.Context, withNodes bool) (copies, []metricsv1be
 	return found, measured.Items, err
 }
 
-// namespaces are the tenant's namespaces that are asked for, by the super cluster's names. A name alone proves nothing: they have to have
-// the tenant's UID.
+// namespaces returns the requested namespaces of the tenant, by the super
+// cluster's names. A name alone proves nothing: they must have the tenant's
+// UID.
 func (s source) namespaces(ctx context.Context) (map[string]string, error) {
 	list := metadataOf("Namespace")
 	options := []client.ListOption{s.labels()}

@@ -14,10 +14,11 @@ const (
 	SyncAll SyncMode = "All"
 )
 
-// SyncSpec is what the syncer syncs for a tenant, where it differs from the default.
+// SyncSpec is what the syncer syncs for a tenant, where it differs from the
+// default.
 type SyncSpec struct {
-	// kinds selects which objects of a kind are synced. Default: of kinds that can be Referenced the referenced
-	// ones, of other kinds all.
+	// kinds selects which objects of a kind are synced. Default: of kinds that
+	// can be Referenced the referenced ones, of other kinds all.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -25,15 +26,17 @@ type SyncSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.kind == 'PersistentVolume' && k.mode == 'Off') || self.exists(k, k.kind == 'PersistentVolumeClaim' && k.mode == 'Off')",message="PersistentVolume can be off only where PersistentVolumeClaim is, since a claim is bound to a volume that the tenant sees"
 	Kinds []KindSync `json:"kinds,omitempty"`
 
-	// publish names classes of the super cluster that this tenant is offered, in addition to those labelled
-	// tenancy.x-k8s.io/super.public=true, which all tenants are offered.
+	// publish names classes of the super cluster that this tenant is offered,
+	// in addition to those labelled tenancy.x-k8s.io/super.public=true, which
+	// all tenants are offered.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=16
 	Publish []PublishedClasses `json:"publish,omitempty"`
 
-	// customResources are synced like built-in kinds. Their definitions are copied from the super cluster to the tenant.
+	// customResources are synced like built-in kinds. Their definitions are
+	// copied from the super cluster to the tenant.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -41,15 +44,17 @@ type SyncSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	CustomResources []CustomResourceSync `json:"customResources,omitempty"`
 
-	// metadata are labels and annotations that are synced down in addition to the default ones. A pattern allows a label or an
-	// annotation to act in the super cluster, on its controllers, webhooks and nodes.
+	// metadata are labels and annotations that are synced down in addition to
+	// the default ones. A pattern allows a label or an annotation to act in the
+	// super cluster, on its controllers, webhooks and nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Metadata []MetadataSync `json:"metadata,omitempty"`
 
-	// patches change the copies of the tenant's objects before they are written, one after the other. An object to which
-	// a patch cannot be applied is not synced, and has an event that says why.
+	// patches change the copies of the tenant's objects before they are
+	// written, one after the other. An object to which a patch cannot be
+	// applied is not synced, and has an event that has the reason.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -78,10 +83,12 @@ type PublishedClasses struct {
 type SyncDirection string
 
 const (
-	// SyncDown copies the tenant's objects to the super cluster, and their status back.
+	// SyncDown copies the tenant's objects to the super cluster, and their
+	// status back.
 	SyncDown SyncDirection = "Down"
-	// SyncUp copies objects of the super cluster to the tenant: those in the tenant's namespaces and, of a resource without
-	// namespaces, those labelled tenancy.x-k8s.io/super.public=true.
+	// SyncUp copies objects of the super cluster to the tenant: those in the
+	// tenant's namespaces and, of a resource without namespaces, those labelled
+	// tenancy.x-k8s.io/super.public=true.
 	SyncUp SyncDirection = "Up"
 )
 
@@ -105,19 +112,22 @@ type CustomResourceSync struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Resource string `json:"resource"`
-	// direction is the direction of syncing. A cluster-scoped resource can only be synced up.
+	// direction is the direction of syncing. A cluster-scoped resource can only
+	// be synced up.
 	// +required
 	Direction SyncDirection `json:"direction"`
 }
 
-// MetadataSync allows copies of kinds to have labels and annotations under their own keys. A pattern is a key, or a prefix
-// of keys: a domain with its slash, such as example.com/, or a text before a *, such as example.com/team-*. Keys of
-// tenancy.x-k8s.io, of Pod Security admission and of volume controllers always stay in the tenant.
+// MetadataSync allows copies of kinds to have labels and annotations under
+// their own keys. A pattern is a key, or a prefix of keys: a domain with its
+// slash, such as example.com/, or a text before a *, such as
+// example.com/team-*. Keys of tenancy.x-k8s.io, of Pod Security admission and
+// of volume controllers always stay in the tenant.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.labels) || has(self.annotations)",message="labels or annotations must be given"
 type MetadataSync struct {
-	// kinds are the kinds of the objects, such as Pod; custom resources by kind and group, such as
-	// Certificate.cert-manager.io.
+	// kinds are the kinds of the objects, such as Pod; custom resources by kind
+	// and group, such as Certificate.cert-manager.io.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -145,8 +155,8 @@ type MetadataSync struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// SyncPatch is a change to copies before they are written. It cannot change their names, their owner, or a field that is
-// immutable in an existing copy.
+// SyncPatch is a change to copies before they are written. It cannot change
+// their names, their owner, or a field that is immutable in an existing copy.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.set) != has(self.jsonPatch)",message="one of set and jsonPatch must be given"
 type SyncPatch struct {
@@ -157,8 +167,8 @@ type SyncPatch struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// kinds are the kinds whose copies are patched, such as Pod; custom resources by kind and group, such as
-	// Certificate.cert-manager.io.
+	// kinds are the kinds whose copies are patched, such as Pod; custom
+	// resources by kind and group, such as Certificate.cert-manager.io.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -167,8 +177,9 @@ type SyncPatch struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	Kinds []string `json:"kinds"`
 
-	// when is a CEL expression that selects the copies that are patched. It can read object, the copy; self, the tenant's
-	// object; and tenant, with the fields name, namespace and key. Default: every copy is.
+	// when is a CEL expression that selects the copies that are patched. It can
+	// read object, the copy; self, the tenant's object; and tenant, with the
+	// fields name, namespace and key. Default: every copy is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -191,12 +202,14 @@ type SyncPatch struct {
 
 // FieldExpression is a field with the expression of its value.
 type FieldExpression struct {
-	// path is a JSON Pointer (RFC 6901) to the field, such as /spec/nodeSelector/pool. Missing objects on the path are created.
+	// path is a JSON Pointer (RFC 6901) to the field, such as
+	// /spec/nodeSelector/pool. Missing objects on the path are created.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/`
 	Path string `json:"path"`
-	// expression is a CEL expression of the value, which reads what when does. Null removes the field.
+	// expression is a CEL expression of the value, which reads what when does.
+	// Null removes the field.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

@@ -1,5 +1,5 @@
-// Package dns gives each tenant that has Service addresses of its own a DNS of its own: CoreDNS in the tenant's cluster, at the
-// address that its pods are told.
+// Package dns manages a CoreDNS in the cluster of each tenant that has Service
+// addresses of its own, at the address that its pods use.
 package dns
 
 import (
@@ -24,7 +24,8 @@ var manifests string
 
 // Settings are what differs between clusters.
 type Settings struct {
-	// Image is that of CoreDNS, Domain what it answers for, and Address the one of its service.
+	// Image is that of CoreDNS, Domain what it answers for, and Address the one
+	// of its service.
 	Image, Domain, Address string
 }
 
@@ -50,7 +51,8 @@ func Addon(image string) addons.Addon {
 	}
 }
 
-// serviceAddress is the address of the DNS service in a range of Service addresses.
+// serviceAddress is the address of the DNS service in a range of Service
+// addresses.
 func serviceAddress(serviceCIDR string) (string, error) {
 	part, err := netip.ParsePrefix(serviceCIDR)
 	if err != nil {

@@ -25,13 +25,14 @@ import (
 const (
 	// patience is how long an apiserver may take to answer.
 	patience = 5 * time.Second
-	// maxBody and maxVersion bound what is read of an answer and what of it the status can hold.
+	// maxBody and maxVersion bound what is read of an answer and what of it the
+	// status can hold.
 	maxBody    = 64 << 10
 	maxVersion = 64
 )
 
-// ask puts a question to an apiserver: its version, as the kubeconfig's user. Credentials that it does not know are refused
-// even there.
+// ask puts a question to an apiserver: its version, as the kubeconfig's user.
+// Credentials that it does not know are refused even there.
 func ask(ctx context.Context, q question) *answer {
 	runs, err := getVersion(ctx, q.config)
 	var failure *provisioner.Failure
@@ -48,7 +49,8 @@ func (e *statusError) Error() string { return "HTTP status " + http.StatusText(e
 
 var errNoVersion = errors.New("the answer is not that of a Kubernetes apiserver")
 
-// getVersion gets /version over a connection of its own. A shared transport would be kept for as long as the process runs.
+// getVersion gets /version over a connection of its own. A shared transport
+// would be kept for as long as the process runs.
 func getVersion(ctx context.Context, config *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -95,8 +97,8 @@ func parseVersion(body io.Reader) (string, error) {
 	return info.GitVersion, nil
 }
 
-// explain makes a Failure of what went wrong. It says the same as long as the same is wrong, so without ports and times, and
-// quotes nothing of an answer.
+// explain makes a Failure of what went wrong. It says the same as long as the
+// same is wrong, so without ports and times, and quotes nothing of an answer.
 func explain(host string, err error) *provisioner.Failure {
 	var (
 		status   *statusError
@@ -128,11 +130,12 @@ func explain(host string, err error) *provisioner.Failure {
 	case errors.Is(err, errNoVersion):
 		return fail(tenancyv1alpha1.ReasonUnreachable, "%s: %s", host, errNoVersion)
 	default:
-		return fail(tenancyv1alpha1.ReasonUnreachable, "%s cannot be asked for its version", host)
+		return fail(tenancyv1alpha1.ReasonUnreachable, "cannot read the version of %s", host)
 	}
 }
 
-// distrust says why a certificate does not hold. The error of one that has expired tells the time of day.
+// distrust returns the reason why a certificate is invalid, without the time of
+// day that the error of an expired one contains.
 func distrust(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return "it has expired or is not valid yet"

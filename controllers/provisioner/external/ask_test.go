@@ -168,7 +168,7 @@ func TestExplain(t *testing.T) {
 			tenancyv1alpha1.ReasonKubeconfigInvalid, "has expired",
 		},
 		"Alert":   {&url.Error{Err: tls.AlertError(42)}, tenancyv1alpha1.ReasonUnauthorized, "client certificate"},
-		"Unknown": {errors.New("something with 50123"), tenancyv1alpha1.ReasonUnreachable, "cannot be asked"},
+		"Unknown": {errors.New("something with 50123"), tenancyv1alpha1.ReasonUnreachable, "cannot read the version"},
 		"Wrapped": {fmt.Errorf("x: %w", &statusError{503}), tenancyv1alpha1.ReasonUnreachable, "status 503"},
 	}
 	for name, tc := range cases {

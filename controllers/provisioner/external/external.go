@@ -1,5 +1,6 @@
-// Package external is the provisioner of control planes that run elsewhere: an admin puts a kubeconfig into a Secret beside the
-// VirtualCluster, and that is the tenant's control plane. The provisioner neither creates nor deletes it.
+// Package external is the provisioner of control planes that run elsewhere: an
+// admin puts a kubeconfig into a Secret beside the VirtualCluster, and that is
+// the tenant's control plane. The provisioner neither creates nor deletes it.
 package external
 
 import (
@@ -25,13 +26,15 @@ import (
 const (
 	// SecretKey holds the kubeconfig.
 	SecretKey = "kubeconfig"
-	// KubeletClientCAKey holds the authorities of the certificates that the apiserver shows kubelets and aggregated APIs, if vn-agent is to
-	// answer it.
+	// KubeletClientCAKey holds the authorities of the certificates that the
+	// apiserver shows kubelets and aggregated APIs, if vn-agent is to answer
+	// it.
 	KubeletClientCAKey = "kubelet-client-ca.crt"
 )
 
-// recheck is how often the Secret is read again and the apiserver is asked how it does. Reading one Secret costs less than
-// a watch would: which Secrets matter is known to VirtualClusters alone, so all of the super cluster would have to be watched.
+// recheck is the interval at which the Secret and the apiserver are checked.
+// Reading one Secret costs less than a watch, which would have to cover the
+// whole super cluster: only VirtualClusters know the Secrets that matter.
 const recheck = 30 * time.Second
 
 // maxEndpoint is the longest endpoint that the status holds.
@@ -39,14 +42,16 @@ const maxEndpoint = 2048
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Provisioner follows control planes that run elsewhere. It is a manager's Runnable: Start has to run for apiservers to be
-// asked, apart from the reconciles, so that those that hang delay no reconcile.
+// Provisioner follows control planes that run elsewhere. It is a manager's
+// Runnable: Start probes the apiservers, separately from the reconciles, so
+// that apiservers that hang delay no reconcile.
 type Provisioner struct {
 	secrets client.Reader
 	prober  *prober
 }
 
-// New makes a Provisioner that reads the Secrets from secrets, which should not be a cache: it would hold every Secret.
+// New makes a Provisioner that reads the Secrets from secrets, which should not
+// be a cache: it would hold every Secret.
 func New(secrets client.Reader) *Provisioner {
 	return &Provisioner{secrets: secrets, prober: newProber(ask)}
 }
@@ -54,12 +59,14 @@ func New(secrets client.Reader) *Provisioner {
 // Start asks apiservers until the context ends.
 func (p *Provisioner) Start(ctx context.Context) error { return p.prober.run(ctx) }
 
-// Events tells of VirtualClusters whose apiserver answers otherwise than before.
+// Events tells of VirtualClusters whose apiserver answers otherwise than
+// before.
 func (p *Provisioner) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster] {
 	return p.prober.events
 }
 
-// Ensure says what the apiserver answered when it was asked last, and has it asked again if that was a while ago.
+// Ensure returns the result of the last probe of the apiserver, and triggers
+// another one if it is old.
 func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
 	secret, err := p.read(ctx, vc)
 	if err != nil {
@@ -122,7 +129,8 @@ func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualClust
 	return secret, nil
 }
 
-// checkKubeletClientCA says what is wrong with the authority of the apiserver's kubelet client certificate, if there is one.
+// checkKubeletClientCA says what is wrong with the authority of the apiserver's
+// kubelet client certificate, if there is one.
 func checkKubeletClientCA(secret *corev1.Secret) error {
 	data := secret.Data[KubeletClientCAKey]
 	if len(data) == 0 {
@@ -154,7 +162,8 @@ func parse(secret types.NamespacedName, data []byte) (question, error) {
 	return question{kubeconfig: data, config: config}, nil
 }
 
-// matchVersion fails if the spec wants another minor version than the one that runs. Patches are the owner's business.
+// matchVersion fails if the spec wants another minor version than the one that
+// runs. Patches are the owner's business.
 func matchVersion(want, runs string) error {
 	if want == "" {
 		return nil

@@ -17,7 +17,8 @@ import (
 const (
 	// fresh is how old an answer may be until the question is put again.
 	fresh = 10 * time.Second
-	// inFlight is how many apiservers are asked at the same time; those that hang take their time-out each.
+	// inFlight is how many apiservers are probed at the same time; those that
+	// hang take up to the timeout.
 	inFlight = 64
 )
 
@@ -79,8 +80,9 @@ func newProber(ask func(context.Context, question) *answer) *prober {
 	}
 }
 
-// look returns the last answer, or nil before the first. The question is put if it is another one or the answer is old; until
-// the answer is there, the one before stands, so that a renewed kubeconfig does not look like an outage.
+// look returns the last answer, or nil before the first. The question is put if
+// it is another one or the answer is old; until the answer is there, the one
+// before stands, so that a renewed kubeconfig does not look like an outage.
 func (p *prober) look(vc *tenancyv1alpha1.VirtualCluster, q question) *answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +108,8 @@ func (p *prober) signal() {
 	}
 }
 
-// next takes the question that has waited longest. One signal may stand for several.
+// next takes the question that has waited longest. One signal may stand for
+// several.
 func (p *prober) next() (job, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +131,8 @@ func (p *prober) forget(uid types.UID) {
 	delete(p.tenants, uid)
 }
 
-// run puts the questions until the context ends, and returns when none is on its way any more.
+// run puts the questions until the context ends, and returns when none is on
+// its way any more.
 func (p *prober) run(ctx context.Context) error {
 	var asking sync.WaitGroup
 	defer asking.Wait()

@@ -36,7 +36,8 @@ func fill(ctx context.Context, client *clientv3.Client, keys int) error {
 	}
 }
 
-// TestRecover: an etcd that has reached its quota rejects writes, also after records were deleted, until it is told that there is room.
+// TestRecover tests that an etcd that has reached its quota rejects writes,
+// even after deletions, until its alarm is disarmed.
 func TestRecover(t *testing.T) {
 	for name, test := range map[string]struct {
 		// keys is how many records the writes go to.
@@ -44,9 +45,9 @@ func TestRecover(t *testing.T) {
 		deleted bool
 		fails   string
 	}{
-		"deleted records make room": {keys: 1000, deleted: true},
-		"so do old revisions":       {keys: 2},
-		"records that remain do not, and an admin is told what would": {keys: 1000, fails: "delete objects or tenants"},
+		"deleted records make room":                                {keys: 1000, deleted: true},
+		"so do old revisions":                                      {keys: 2},
+		"records that remain do not, and the error has what would": {keys: 1000, fails: "delete objects or tenants"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := keeperOf(t)
@@ -70,7 +71,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestCompaction: what amounts to much is dropped one look later, so that a watch that lags a little does not lose its place.
+// TestCompaction: what amounts to much is dropped one look later, so that a
+// watch that lags a little does not lose its place.
 func TestCompaction(t *testing.T) {
 	k := keeperOf(t)
 	oldest := put(t, k, "first")

@@ -50,7 +50,8 @@ func start(t *testing.T, how string) *Process {
 	return p
 }
 
-// TestProcess: a child is started, becomes ready, and ends when it is told to.
+// TestProcess tests that a child is started, becomes ready, and exits when it
+// is stopped.
 func TestProcess(t *testing.T) {
 	p := start(t, "serve")
 	if err := p.AwaitReady(t.Context()); err != nil {
@@ -70,7 +71,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcessThatFails: a caller that waits for it gets the code and the reason.
+// TestProcessThatFails: a caller that waits for it gets the code and the
+// reason.
 func TestProcessThatFails(t *testing.T) {
 	p := start(t, "fail")
 	err := p.AwaitReady(t.Context())

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 const nodeArgument = "vc-test-node"
 
-// processOne says where it is, and ends as it is told to.
+// processOne prints where it runs, and exits as requested.
 func processOne(how string) {
 	settings := &inside.Settings{}
 	if err := json.NewDecoder(os.Stdin).Decode(settings); err != nil {
@@ -54,7 +54,8 @@ func processOne(how string) {
 }
 
 // apart calls f in a network namespace of its own, so that links of nodes on
-// this machine have no part in it. It skips the test where that is not possible.
+// this machine have no part in it. It skips the test where that is not
+// possible.
 func apart(t *testing.T, f func()) {
 	t.Helper()
 	var err error
@@ -74,8 +75,8 @@ func apart(t *testing.T, f func()) {
 	}
 }
 
-// TestNetwork: every node of a machine has a network of its own, in which it can
-// reach the machine, and which is gone without a trace when it is closed.
+// TestNetwork: every node of a machine has a network of its own, in which it
+// can reach the machine, and which is gone without a trace when it is closed.
 func TestNetwork(t *testing.T) {
 	apart(t, func() {
 		g := NewWithT(t)
@@ -159,8 +160,8 @@ func cgroupsOf(t *testing.T, settings *inside.Settings) []string {
 	return found
 }
 
-// TestNodeThatEnds: one that ends as soon as it is started is broken, and leaves
-// no cgroup behind.
+// TestNodeThatEnds: one that ends as soon as it is started is broken, and
+// leaves no cgroup behind.
 func TestNodeThatEnds(t *testing.T) {
 	apart(t, func() {
 		n, settings, out := bootable(t, "7")
@@ -186,8 +187,8 @@ func TestNodeThatEnds(t *testing.T) {
 	})
 }
 
-// TestNodeThatIsStopped: it ends with its context, which is no error, and what a
-// node left that was killed is no hindrance.
+// TestNodeThatIsStopped: it ends with its context, which is no error, and what
+// a node left that was killed is no hindrance.
 func TestNodeThatIsStopped(t *testing.T) {
 	apart(t, func() {
 		g := NewWithT(t)

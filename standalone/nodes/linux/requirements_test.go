@@ -24,7 +24,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	t.Setenv("PATH", "")
 	err := Options{Programs: t.TempDir(), Images: "/not/there"}.check()
 	if err == nil || !strings.Contains(err.Error(), "make node") || !strings.Contains(err.Error(), "/not/there") {
-		t.Errorf("got %v, and should be told to run make node, and that the images are not there", err)
+		t.Errorf("got %v, want what to run, and the missing images", err)
 	}
 }
 

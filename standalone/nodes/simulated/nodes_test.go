@@ -60,13 +60,13 @@ func TestLeft(t *testing.T) {
 		pod  *corev1.Pod
 		want bool
 	}{
-		"its time is up":          {pod("node-1", time.Minute, 0), true},
-		"its time is up just now": {pod("node-1", time.Second, 0), false},
-		"it has time":             {pod("node-1", time.Minute, 30), false},
-		"a finalizer holds it":    {pod("node-1", time.Minute, 0, "example.com/held"), false},
-		"it is on no node":        {pod("", time.Minute, 0), false},
-		"it is on another's node": {pod("worker", time.Minute, 0), false},
-		"it is not being deleted": {&corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}, false},
+		"its grace period is over":      {pod("node-1", time.Minute, 0), true},
+		"its grace period is just over": {pod("node-1", time.Second, 0), false},
+		"it has time":                   {pod("node-1", time.Minute, 30), false},
+		"a finalizer holds it":          {pod("node-1", time.Minute, 0, "example.com/held"), false},
+		"it is on no node":              {pod("", time.Minute, 0), false},
+		"it is on another's node":       {pod("worker", time.Minute, 0), false},
+		"it is not being deleted":       {&corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := left(tt.pod, now); got != tt.want {

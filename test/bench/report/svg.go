@@ -17,7 +17,7 @@ const (
 	tickLength, baselineOffset = 5, 4
 )
 
-// colors can be told apart by people with color blindness (Okabe and Ito's
+// colors can be distinguished by people with color blindness (Okabe and Ito's
 // palette).
 var colors = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// containerd listens where the node expects it, until it is told to stop.
+// containerd listens where the node expects it, until it is stopped.
 func containerd() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -65,7 +65,7 @@ type testNode struct {
 	ended    chan struct{}
 }
 
-// waits is a program that runs until it is told to stop.
+// waits is a program that runs until it is stopped.
 const waits = "trap 'echo stopped; exit 0' TERM\necho started as \"$@\"\nwhile :; do sleep 0.02; done\n"
 
 // newNode prepares a node, and skips the test where it cannot have namespaces.
@@ -126,7 +126,8 @@ func (n *testNode) start(t *testing.T) {
 	}
 }
 
-// stop ends the node as a parent does that ends itself, and returns what it said.
+// stop ends the node as a parent does that ends itself, and returns what it
+// said.
 func (n *testNode) stop(t *testing.T) string {
 	t.Helper()
 	_ = n.input.Close() // closed already at the second time
@@ -224,8 +225,8 @@ func machine(t *testing.T) map[string]string {
 	return found
 }
 
-// TestNodeThatCannotStart: it ends, with everything that was started, and says
-// why.
+// TestNodeThatCannotStart tests that it exits with the reason, and stops
+// everything that was started.
 func TestNodeThatCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		scripts map[string]string

@@ -23,7 +23,7 @@ func TestPeers(t *testing.T) {
 		want  []string
 		fails bool
 	}{
-		"no peers are everybody":                  {nil, []string{"0.0.0.0-255.255.255.255"}, false},
+		"no peers match all":                      {nil, []string{"0.0.0.0-255.255.255.255"}, false},
 		"pods of the policy's namespace":          {[]peer{{PodSelector: by("app", "web")}}, []string{"10.0.0.1-10.0.0.1"}, false},
 		"every pod of that":                       {[]peer{{PodSelector: every}}, []string{"10.0.0.1-10.0.0.2"}, false},
 		"pods of another namespace":               {[]peer{{NamespaceSelector: by("tier", "back")}}, []string{"10.0.0.3-10.0.0.3"}, false},

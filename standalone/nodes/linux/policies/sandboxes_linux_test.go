@@ -53,7 +53,7 @@ func TestSandboxes(t *testing.T) {
 	}
 }
 
-// runtimeService is a container runtime that reports what it is told to.
+// runtimeService is a container runtime that sends the test's events.
 type runtimeService struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 
@@ -92,8 +92,8 @@ func (r *runtimeService) serve(t *testing.T, socket string) *grpc.Server {
 	return server
 }
 
-// TestFollow: the runtime is asked again after it was gone, and addresses of
-// before are forgotten, since a pod may have another by then.
+// TestFollow tests that the enforcer reconnects to the runtime, and forgets
+// earlier addresses, since a pod may have another one by then.
 func TestFollow(t *testing.T) {
 	g := NewWithT(t)
 	socket := filepath.Join(t.TempDir(), "runtime.sock")

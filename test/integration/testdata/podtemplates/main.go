@@ -13,7 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// PodTemplate flows down. No controller of the super cluster reads the copies.
+// PodTemplate is synced down. No controller of the super cluster reads the copies.
 func PodTemplate() kinds.Flow {
 	return kinds.Down[*corev1.PodTemplate]{
 		Name:    "PodTemplate",

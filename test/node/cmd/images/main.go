@@ -1,4 +1,5 @@
-// Command images writes the container images of a real node as archives: what manifests name and no registry is asked for.
+// Command images writes the container images of a real node as archives: the
+// images that manifests name, which no registry serves.
 package main
 
 import (
