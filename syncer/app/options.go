@@ -198,8 +198,8 @@ func (o *Options) agent() (resources.Agent, error) {
 // investigates a tenant's report.
 func (o *Options) logGaps() {
 	if len(o.PodCIDRs) == 0 {
-		o.Logger.Info("No --pod-cidr: traffic from outside of the cluster, by node ports and load balancers, does not reach tenants' pods, except " +
-			"through pods of the platform, such as an Ingress controller's. Set it to all address ranges of the super cluster's pods to allow it")
+		o.Logger.Info("No --pod-cidr: traffic from outside of the cluster, by node ports and load balancers, does not reach tenants' pods, " +
+			"except through pods of the platform, such as an Ingress controller's. Set it to all address ranges of the super cluster's pods to allow it")
 	}
 }
 

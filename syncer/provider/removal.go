@@ -43,7 +43,8 @@ func (r *removal) ask(pods int) (isNew bool, err error) {
 	}
 	isNew = r.asked == 0
 	r.asked = max(r.asked, pods)
-	return isNew, fmt.Errorf("the tenant has no pods left, but %d of its pods still run in the super cluster, without an observed deletion", pods)
+	return isNew, fmt.Errorf("the tenant has no pods left, but %d of its pods still run in the super cluster, without an observed deletion",
+		pods)
 }
 
 // confirm reads the answer from the annotation of a VirtualCluster.
@@ -69,8 +70,8 @@ func (r *removal) unconfirmed() int {
 func unconfirmedRemoval(pods int) problem {
 	return problem{
 		tenancyv1alpha1.ReasonRemovalUnconfirmed,
-		fmt.Sprintf("The tenant's apiserver has no pods any more, but %d of its pods still run in the super cluster, without an observed deletion; "+
-			"nothing is synced, and running pods keep running. If the tenant's data can be restored, restore it, and restart the syncer. "+
+		fmt.Sprintf("The tenant's apiserver has no pods any more, but %d of its pods still run in the super cluster, without an "+
+			"observed deletion; nothing is synced, and running pods keep running. If the tenant's data can be restored, restore it, and restart the syncer. "+
 			"To delete these pods, annotate the VirtualCluster with %s=%d, and remove the annotation afterwards",
 			pods, names.ConfirmRemoval, pods),
 		nil,

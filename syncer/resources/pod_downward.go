@@ -147,5 +147,6 @@ func admitFields(v kinds.View, tenant *corev1.Pod) error {
 		return nil
 	}
 	return field.Forbidden(field.NewPath("metadata", "annotations"), fmt.Sprintf(
-		"a volume has them in a file, so the annotations and the text of the file may have at most %d bytes in total", apivalidation.TotalAnnotationSizeLimitB))
+		"a volume has them in a file, so the annotations and the text of the file may have at most %d bytes in total",
+		apivalidation.TotalAnnotationSizeLimitB))
 }
