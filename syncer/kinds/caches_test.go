@@ -1,4 +1,4 @@
-package kinds
+package kinds_test
 
 import (
 	"testing"
@@ -12,17 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
-// needed is a kind of which caches only hold metadata.
-func needed(change ...func(*Down[*corev1.ConfigMap])) Down[*corev1.ConfigMap] {
-	k := Down[*corev1.ConfigMap]{
-		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{}, OnDemand: true,
-		Desired: func(_ View, tenant *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-			return &corev1.ConfigMap{Data: tenant.DeepCopy().Data}, nil
-		},
-		Merge: func(super, desired *corev1.ConfigMap) { super.Data = desired.Data },
-	}
+// needed returns a kind of which caches only hold metadata, with changes.
+func needed(change ...func(*kinds.Down[*corev1.ConfigMap])) kinds.Down[*corev1.ConfigMap] {
+	k := kindstest.Needed()
 	for _, f := range change {
 		f(&k)
 	}
@@ -31,27 +27,27 @@ func needed(change ...func(*Down[*corev1.ConfigMap])) Down[*corev1.ConfigMap] {
 
 func TestByMetadata(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*Down[*corev1.ConfigMap])
+		change func(*kinds.Down[*corev1.ConfigMap])
 		want   bool
 	}{
-		"on demand": {func(*Down[*corev1.ConfigMap]) {}, true},
-		"always":    {func(k *Down[*corev1.ConfigMap]) { k.OnDemand = false }, false},
-		"with a status": {func(k *Down[*corev1.ConfigMap]) {
-			k.Status, k.Same = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}, func(_, _ *corev1.ConfigMap) bool { return true }
+		"on demand": {func(*kinds.Down[*corev1.ConfigMap]) {}, true},
+		"always":    {func(k *kinds.Down[*corev1.ConfigMap]) { k.OnDemand = false }, false},
+		"with a status": {func(k *kinds.Down[*corev1.ConfigMap]) {
+			k.Status, k.Same = func(kinds.View, *corev1.ConfigMap, *corev1.ConfigMap) {}, func(_, _ *corev1.ConfigMap) bool { return true }
 		}, false},
-		"with Back": {func(k *Down[*corev1.ConfigMap]) {
-			k.Back = func(View, *corev1.ConfigMap, *corev1.ConfigMap) {}
+		"with Back": {func(k *kinds.Down[*corev1.ConfigMap]) {
+			k.Back = func(kinds.View, *corev1.ConfigMap, *corev1.ConfigMap) {}
 		}, false},
-		"that refers to others": {func(k *Down[*corev1.ConfigMap]) {
-			k.References = func(*corev1.ConfigMap) []Reference { return nil }
+		"that refers to others": {func(k *kinds.Down[*corev1.ConfigMap]) {
+			k.References = func(*corev1.ConfigMap) []kinds.Reference { return nil }
 		}, false},
-		"some of which stay": {func(k *Down[*corev1.ConfigMap]) {
-			k.Skip = func(View, *corev1.ConfigMap) bool { return true }
+		"some of which stay": {func(k *kinds.Down[*corev1.ConfigMap]) {
+			k.Skip = func(kinds.View, *corev1.ConfigMap) bool { return true }
 		}, false},
-		"mirrored": {func(k *Down[*corev1.ConfigMap]) { k.Mirror = &Mirror[*corev1.ConfigMap]{} }, false},
+		"mirrored": {func(k *kinds.Down[*corev1.ConfigMap]) { k.Mirror = &kinds.Mirror[*corev1.ConfigMap]{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := typed(needed(tc.change))
+			k := kindstest.Typed(needed(tc.change))
 			if got := k.ByMetadata(); got != tc.want {
 				t.Errorf("byMetadata = %t, want %t", got, tc.want)
 			}
@@ -60,7 +56,7 @@ func TestByMetadata(t *testing.T) {
 			}
 		})
 	}
-	if up := typed(shown); up.ByMetadata() {
+	if up := kindstest.Typed(shown()); up.ByMetadata() {
 		t.Error("a kind that is synced up is cached by metadata")
 	}
 }
@@ -95,14 +91,14 @@ func TestTrimmed(t *testing.T) {
 	marked := *kept
 	marked.Labels = map[string]string{names.VCName: "blue", names.VCNamespace: "tenants"}
 	marked.Annotations = map[string]string{names.Cluster: "blue-key", names.UID: "tenant-uid", names.Namespace: "default"}
-	k, kinds := typed(needed()), []Flow{needed()}
+	k, flows := kindstest.Typed(needed()), []kinds.Flow{needed()}
 	for side, tc := range map[string]struct {
 		objects map[client.Object]cache.ByObject
 		answer  func(client.Object) client.Object
 		want    *metav1.PartialObjectMetadata
 	}{
-		"the tenant's":        {TenantObjects(kinds), k.CachedTenant, kept},
-		"the super cluster's": {SuperObjects(kinds, *requirement), k.CachedSuper, &marked},
+		"the tenant's":        {kinds.TenantObjects(flows), k.CachedTenant, kept},
+		"the super cluster's": {kinds.SuperObjects(flows, *requirement), k.CachedSuper, &marked},
 	} {
 		for of, held := range tc.objects {
 			got, err := held.Transform(large())
@@ -125,7 +121,7 @@ func TestTrimmed(t *testing.T) {
 			t.Errorf("%s: an answer is kept as another than a cache would hold: %s", side, diff)
 		}
 	}
-	if whole := named("web"); typed(plain).CachedSuper(whole) != client.Object(whole) {
+	if whole := kindstest.Named("web"); kindstest.Typed(kindstest.Plain()).CachedSuper(whole) != client.Object(whole) {
 		t.Error("an object of another kind is trimmed")
 	}
 }
@@ -137,17 +133,17 @@ func TestCachedObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for of, held := range TenantObjects([]Flow{plain, shown, narrow}) {
+	for of, held := range kinds.TenantObjects([]kinds.Flow{kindstest.Plain(), shown(), narrow}) {
 		if of != client.Object(narrow.Object) || held.Label.String() != "a=b" {
 			t.Errorf("the tenant's cache holds of %T those with %v", of, held.Label)
 		}
 	}
-	for of, held := range SuperObjects([]Flow{plain, shown, narrow}, *requirement) {
+	for of, held := range kinds.SuperObjects([]kinds.Flow{kindstest.Plain(), shown(), narrow}, *requirement) {
 		if of != client.Object(narrow.Object) || held.Label.String() != "a=b,"+names.VCName {
 			t.Errorf("the super cluster's cache holds of %T those with %v", of, held.Label)
 		}
 	}
-	if held := TenantObjects([]Flow{plain, shown}); len(held) > 0 {
+	if held := kinds.TenantObjects([]kinds.Flow{kindstest.Plain(), shown()}); len(held) > 0 {
 		t.Errorf("of kinds that are held whole, something is said: %v", held)
 	}
 }

@@ -1,4 +1,4 @@
-package kinds
+package kinds_test
 
 import (
 	"errors"
@@ -7,94 +7,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
-// plain is a kind with only the required fields.
-var plain = Down[*corev1.Pod]{
-	Name:   "Pod",
-	Object: &corev1.Pod{},
-	List:   &corev1.PodList{},
-	Desired: func(v View, tenant *corev1.Pod) (*corev1.Pod, error) {
-		return &corev1.Pod{Spec: corev1.PodSpec{Hostname: tenant.Name + " of " + v.Tenant.Name}}, nil
-	},
-	Merge: func(super, desired *corev1.Pod) { super.Spec.Hostname = desired.Spec.Hostname },
+// shown returns a kind that is synced up.
+func shown() kinds.Up[*corev1.Event] {
+	return kinds.Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}, List: &corev1.EventList{}}
 }
 
-// shown is a kind that is synced up.
-var shown = Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}, List: &corev1.EventList{}}
-
-// rich is a kind with all fields.
-func rich() Down[*corev1.Pod] {
-	k := plain
-	k.OnDemand = true
-	k.Adopt = func(super *corev1.Pod) bool { return super.Name == "made" }
-	k.SuperKey = func(t translate.Tenant, key client.ObjectKey) client.ObjectKey {
-		return client.ObjectKey{Namespace: t.Name, Name: "super-" + key.Name}
-	}
-	k.TenantKey = func(super client.Object) client.ObjectKey { return client.ObjectKey{Name: "tenant-" + super.GetName()} }
-	k.Admit = func(v View, tenant *corev1.Pod) error {
-		if tenant.Name == "unwanted" {
-			return errors.New("not for " + v.Tenant.Name)
-		}
-		return nil
-	}
-	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
-	k.Skip = func(_ View, tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
-	k.References = func(tenant *corev1.Pod) []Reference {
-		return []Reference{{Kind: "Secret", Name: tenant.Name}}
-	}
-	k.Status = func(v View, tenant, super *corev1.Pod) {
-		tenant.Status.Message = super.Status.Message + " for " + v.Tenant.Name
-	}
-	k.Same = func(a, b *corev1.Pod) bool { return a.Status.Message == b.Status.Message }
-	k.Mirror = &Mirror[*corev1.Pod]{
-		Started: func(tenant *corev1.Pod) bool { return tenant.Name == "started" },
-		Node:    func(pod *corev1.Pod) string { return pod.Spec.NodeName },
-		Ended:   func(super *corev1.Pod) bool { return super.Status.Phase == corev1.PodSucceeded },
-		Bound: func(pod *corev1.Pod, node string) *corev1.Pod {
-			pod = pod.DeepCopy()
-			pod.Spec.NodeName = node
-			return pod
-		},
-		GracePeriodSeconds: func(pod *corev1.Pod) *int64 { return pod.DeletionGracePeriodSeconds },
-	}
-	return k
-}
-
-// typed returns a kind of the scheme without its type.
-func typed(of Flow) *Kind {
-	k := of.Erase()
-	k.GVK, _ = apiutil.GVKForObject(k.Object, clientgoscheme.Scheme)
-	return k
-}
-
-func named(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-var (
-	tenantBlue = translate.Tenant{Key: "team-71a1c3-blue", Name: "blue", Sync: tenancyv1alpha1.SyncSpec{
-		Metadata: []tenancyv1alpha1.MetadataSync{{Kinds: []string{"ConfigMap"}, Labels: []string{"app"}}},
-	}}
-	viewBlue = View{Tenant: tenantBlue}
-)
+// viewBlue returns what hooks see of the tenant.
+func viewBlue() kinds.View { return kinds.View{Tenant: kindstest.Blue()} }
 
 func TestDownDefaults(t *testing.T) {
-	k := plain.Erase()
+	k := kindstest.Plain().Erase()
 	d := k.Down
 	if k.Name != "Pod" || k.Up != nil || d == nil {
 		t.Fatalf("the kind is %+v", k)
 	}
 	key := client.ObjectKey{Namespace: "default", Name: "web"}
 	superKey := client.ObjectKey{Namespace: "team-71a1c3-blue-default", Name: "web"}
-	if got := d.SuperKey(tenantBlue, key); got != superKey {
+	if got := d.SuperKey(kindstest.Blue(), key); got != superKey {
 		t.Errorf("the super key of %v is %v, want %v", key, got, superKey)
 	}
 	super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -103,55 +39,56 @@ func TestDownDefaults(t *testing.T) {
 	if got := d.TenantKey(super); got != key {
 		t.Errorf("the tenant's key is %v, want %v", got, key)
 	}
-	if d.Replace(named("old"), named("new")) || d.Skip(View{}, named("skipped")) {
+	if d.Replace(kindstest.Named("old"), kindstest.Named("new")) || d.Skip(kinds.View{}, kindstest.Named("skipped")) {
 		t.Error("an object is replaced or skipped without a hook")
 	}
-	if d.Admit != nil || d.References != nil || d.Status != nil || d.Same != nil || d.Mirror != nil || d.OnDemand || d.Adopt(named("web")) {
+	if d.Admit != nil || d.References != nil || d.Status != nil || d.Same != nil || d.Mirror != nil || d.OnDemand ||
+		d.Adopt(kindstest.Named("web")) {
 		t.Errorf("a hook without a default is set: %+v", d)
 	}
 }
 
 func TestDownErasure(t *testing.T) {
-	d := rich().Erase().Down
+	d := kindstest.Rich().Erase().Down
 
-	desired, err := d.Desired(viewBlue, named("web"))
+	desired, err := d.Desired(viewBlue(), kindstest.Named("web"))
 	if want := (&corev1.Pod{Spec: corev1.PodSpec{Hostname: "web of blue"}}); err != nil || !cmp.Equal(want, desired) {
 		t.Errorf("desired is %v, %v; want %v", desired, err, want)
 	}
-	if err := d.Admit(viewBlue, named("unwanted")); err == nil || err.Error() != "not for blue" {
+	if err := d.Admit(viewBlue(), kindstest.Named("unwanted")); err == nil || err.Error() != "not for blue" {
 		t.Errorf("Admit returned %v", err)
 	}
-	if err := d.Admit(viewBlue, named("web")); err != nil {
+	if err := d.Admit(viewBlue(), kindstest.Named("web")); err != nil {
 		t.Errorf("Admit returned %v", err)
 	}
-	merged := named("web")
+	merged := kindstest.Named("web")
 	d.Merge(merged, desired)
 	if merged.Spec.Hostname != "web of blue" {
 		t.Errorf("merged is %v", merged)
 	}
 	key := client.ObjectKey{Namespace: "default", Name: "web"}
-	if got, want := d.SuperKey(tenantBlue, key), (client.ObjectKey{Namespace: "blue", Name: "super-web"}); got != want {
+	if got, want := d.SuperKey(kindstest.Blue(), key), (client.ObjectKey{Namespace: "blue", Name: "super-web"}); got != want {
 		t.Errorf("the super key is %v, want %v", got, want)
 	}
-	if got, want := d.TenantKey(named("web")), (client.ObjectKey{Name: "tenant-web"}); got != want {
+	if got, want := d.TenantKey(kindstest.Named("web")), (client.ObjectKey{Name: "tenant-web"}); got != want {
 		t.Errorf("the tenant's key is %v, want %v", got, want)
 	}
-	if !d.Replace(named("old"), named("new")) || d.Replace(named("new"), named("old")) {
+	if !d.Replace(kindstest.Named("old"), kindstest.Named("new")) || d.Replace(kindstest.Named("new"), kindstest.Named("old")) {
 		t.Error("Replace does not get the copy and the desired object, in this order")
 	}
-	if !d.Skip(View{}, named("skipped")) || d.Skip(View{}, named("web")) {
+	if !d.Skip(kinds.View{}, kindstest.Named("skipped")) || d.Skip(kinds.View{}, kindstest.Named("web")) {
 		t.Error("Skip is not asked")
 	}
-	if diff := cmp.Diff([]Reference{{Kind: "Secret", Name: "web"}}, d.References(named("web"))); diff != "" {
+	if diff := cmp.Diff([]kinds.Reference{{Kind: "Secret", Name: "web"}}, d.References(kindstest.Named("web"))); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
-	if !d.OnDemand || !d.Adopt(named("made")) || d.Adopt(named("web")) {
-		t.Errorf("onDemand is %t, what was made is adopted: %t, another: %t", d.OnDemand, d.Adopt(named("made")), d.Adopt(named("web")))
+	if made, web := d.Adopt(kindstest.Named("made")), d.Adopt(kindstest.Named("web")); !d.OnDemand || !made || web {
+		t.Errorf("OnDemand is %t, Adopt reports %t and %t; want true, true, false", d.OnDemand, made, web)
 	}
 
-	tenant, super := named("web"), named("web")
+	tenant, super := kindstest.Named("web"), kindstest.Named("web")
 	super.Status.Message = "fine"
-	d.Status(viewBlue, tenant, super)
+	d.Status(viewBlue(), tenant, super)
 	if tenant.Status.Message != "fine for blue" || super.Status.Message != "fine" {
 		t.Errorf("after Status the tenant's object has %q, the copy %q", tenant.Status.Message, super.Status.Message)
 	}
@@ -161,11 +98,11 @@ func TestDownErasure(t *testing.T) {
 }
 
 func TestMirrorErasure(t *testing.T) {
-	m := rich().Erase().Down.Mirror
-	if !m.Started(named("started")) || m.Started(named("web")) {
+	m := kindstest.Rich().Erase().Down.Mirror
+	if !m.Started(kindstest.Named("started")) || m.Started(kindstest.Named("web")) {
 		t.Error("Started is not asked")
 	}
-	pod := named("web")
+	pod := kindstest.Named("web")
 	if got := m.Bound(pod, "node-1"); m.Node(got) != "node-1" || m.Node(pod) != "" {
 		t.Errorf("bound is on node %q, and was on %q", m.Node(got), m.Node(pod))
 	}
@@ -185,28 +122,28 @@ func TestMirrorErasure(t *testing.T) {
 // becomes a nil interface.
 func TestNothingIsANilInterface(t *testing.T) {
 	why := errors.New("no")
-	failing := plain
-	failing.Desired = func(View, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
-	if got, err := failing.Erase().Down.Desired(viewBlue, named("web")); got != nil || !errors.Is(err, why) {
+	failing := kindstest.Plain()
+	failing.Desired = func(kinds.View, *corev1.Pod) (*corev1.Pod, error) { return nil, why }
+	if got, err := failing.Erase().Down.Desired(viewBlue(), kindstest.Named("web")); got != nil || !errors.Is(err, why) {
 		t.Errorf("desired is %#v with error %v, want nil with %v", got, err, why)
 	}
 
-	hiding := Up[*corev1.Event]{Desired: func(View, *corev1.Event) *corev1.Event { return nil }}
-	if got := hiding.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
+	hiding := kinds.Up[*corev1.Event]{Desired: func(kinds.View, *corev1.Event) *corev1.Event { return nil }}
+	if got := hiding.Erase().Up.Desired(kinds.View{}, &corev1.Event{}); got != nil {
 		t.Errorf("the desired object is %#v, want nil", got)
 	}
-	untyped := Up[client.Object]{Desired: func(View, client.Object) client.Object { return nil }}
-	if got := untyped.Erase().Up.Desired(View{}, &corev1.Event{}); got != nil {
+	untyped := kinds.Up[client.Object]{Desired: func(kinds.View, client.Object) client.Object { return nil }}
+	if got := untyped.Erase().Up.Desired(kinds.View{}, &corev1.Event{}); got != nil {
 		t.Errorf("the desired object without its type is %#v, want nil", got)
 	}
 }
 
 func TestUpErasure(t *testing.T) {
-	shown := Up[*corev1.Node]{
+	shown := kinds.Up[*corev1.Node]{
 		Name:   "Node",
 		Object: &corev1.Node{},
 		List:   &corev1.NodeList{},
-		Desired: func(v View, super *corev1.Node) *corev1.Node {
+		Desired: func(v kinds.View, super *corev1.Node) *corev1.Node {
 			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: super.Name + " in " + v.Namespace}}
 		},
 		Merge:   func(tenant, desired *corev1.Node) { tenant.Labels = desired.Labels },
@@ -218,7 +155,7 @@ func TestUpErasure(t *testing.T) {
 	if k.Name != "Node" || k.Down != nil || !k.Up.Node || !k.Up.Expires {
 		t.Errorf("the kind is %+v", k)
 	}
-	got := k.Up.Desired(View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	got := k.Up.Desired(kinds.View{Namespace: "default"}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	if got == nil || got.GetName() != "n in default" {
 		t.Errorf("the desired object is %v", got)
 	}
@@ -245,11 +182,11 @@ func TestUpErasure(t *testing.T) {
 
 // TestUpAndBack checks kinds that tenants share, choose from, or may change.
 func TestUpAndBack(t *testing.T) {
-	volume := Up[*corev1.PersistentVolume]{
+	volume := kinds.Up[*corev1.PersistentVolume]{
 		Name: "PersistentVolume", Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
 		Class:     true,
 		Namespace: func(super *corev1.PersistentVolume) string { return super.Spec.ClaimRef.Namespace },
-		Back: func(_ View, super, tenant *corev1.PersistentVolume) {
+		Back: func(_ kinds.View, super, tenant *corev1.PersistentVolume) {
 			super.Spec.PersistentVolumeReclaimPolicy = tenant.Spec.PersistentVolumeReclaimPolicy
 		},
 		Replace: func(tenant, desired *corev1.PersistentVolume) bool {
@@ -266,7 +203,7 @@ func TestUpAndBack(t *testing.T) {
 		t.Errorf("it belongs to namespace %q", got)
 	}
 	tenant.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	u.Back(View{}, super, tenant)
+	u.Back(kinds.View{}, super, tenant)
 	if super.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		t.Error("Back does not write into the super cluster's")
 	}
@@ -288,38 +225,38 @@ func TestUpAndBack(t *testing.T) {
 }
 
 func TestDownBackAndSubresources(t *testing.T) {
-	k := plain
+	k := kindstest.Plain()
 	if d := k.Erase().Down; d.Back != nil || d.Subresources != nil || d.Admit != nil {
 		t.Errorf("a hook without a default is set: %+v", d)
 	}
-	k.Back = func(v View, tenant, super *corev1.Pod) {
+	k.Back = func(v kinds.View, tenant, super *corev1.Pod) {
 		tenant.Spec.Hostname = super.Spec.Hostname + " for " + v.Tenant.Name
 	}
-	k.Admit = func(v View, tenant *corev1.Pod) error { return errors.New(tenant.Name + " of " + v.Tenant.Name) }
-	k.Subresources = []Subresource[*corev1.Pod]{
-		{Name: "resize", Merge: func(v View, super, tenant *corev1.Pod) {
+	k.Admit = func(v kinds.View, tenant *corev1.Pod) error { return errors.New(tenant.Name + " of " + v.Tenant.Name) }
+	k.Subresources = []kinds.Subresource[*corev1.Pod]{
+		{Name: "resize", Merge: func(v kinds.View, super, tenant *corev1.Pod) {
 			super.Spec.Hostname = tenant.Name + " resized by " + v.Tenant.Name
 		}},
 		{
-			Name: "ephemeralcontainers", Merge: func(_ View, super, _ *corev1.Pod) { super.Spec.Subdomain = "debugged" },
+			Name: "ephemeralcontainers", Merge: func(_ kinds.View, super, _ *corev1.Pod) { super.Spec.Subdomain = "debugged" },
 			Parts: func(super, merged *corev1.Pod) []*corev1.Pod { return []*corev1.Pod{super, merged} },
 		},
 	}
 	d := k.Erase().Down
 
-	tenant, super := named("web"), named("web")
+	tenant, super := kindstest.Named("web"), kindstest.Named("web")
 	super.Spec.Hostname = "chosen"
-	d.Back(viewBlue, tenant, super)
+	d.Back(viewBlue(), tenant, super)
 	if tenant.Spec.Hostname != "chosen for blue" || super.Spec.Hostname != "chosen" {
 		t.Errorf("after Back the tenant's object has %q, the copy %q", tenant.Spec.Hostname, super.Spec.Hostname)
 	}
-	if err := d.Admit(viewBlue, named("web")); err == nil || err.Error() != "web of blue" {
+	if err := d.Admit(viewBlue(), kindstest.Named("web")); err == nil || err.Error() != "web of blue" {
 		t.Errorf("Admit returned %v", err)
 	}
 	var subs []string
 	for _, sub := range d.Subresources {
 		subs = append(subs, sub.Name)
-		sub.Merge(viewBlue, super, tenant)
+		sub.Merge(viewBlue(), super, tenant)
 	}
 	if diff := cmp.Diff([]string{"resize", "ephemeralcontainers"}, subs); diff != "" {
 		t.Errorf("subresources, in their order (-want +got):\n%s", diff)
@@ -333,20 +270,22 @@ func TestDownBackAndSubresources(t *testing.T) {
 }
 
 func TestWholeAreTheKindsThatFlowUpOrHaveClaims(t *testing.T) {
-	event, node, claiming := &corev1.Event{}, &corev1.Node{}, plain
+	event, node, claiming := &corev1.Event{}, &corev1.Node{}, kindstest.Plain()
 	claiming.Object = &corev1.Pod{}
 	claiming.Claims = func(super *corev1.Pod) []string { return []string{super.Name} }
-	got := Whole([]Flow{plain, Up[*corev1.Event]{Object: event}, claiming, rich(), Up[*corev1.Node]{Object: node}})
+	got := kinds.Whole([]kinds.Flow{
+		kindstest.Plain(), kinds.Up[*corev1.Event]{Object: event}, claiming, kindstest.Rich(), kinds.Up[*corev1.Node]{Object: node},
+	})
 	if diff := cmp.Diff([]client.Object{event, claiming.Object, node}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if claims := claiming.Erase().Down.Claims(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}); len(claims) != 1 || claims[0] != "web" {
+	if claims := claiming.Erase().Down.Claims(kindstest.Named("web")); len(claims) != 1 || claims[0] != "web" {
 		t.Errorf("the claims are %v", claims)
 	}
 }
 
 func TestFreshIsEmptyAndItsOwn(t *testing.T) {
-	k := plain.Erase()
+	k := kindstest.Plain().Erase()
 	a := k.Fresh()
 	a.SetName("web")
 	if b := k.Fresh(); b.GetName() != "" || k.Object.GetName() != "" {

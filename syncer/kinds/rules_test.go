@@ -1,9 +1,10 @@
-package kinds
+package kinds_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -21,32 +22,34 @@ func TestRules(t *testing.T) {
 	}
 	all := []string{"list", "watch", "get", "create", "patch", "delete"}
 	for name, tc := range map[string]struct {
-		kind Flow
+		kind kinds.Flow
 		want []rbacv1.PolicyRule
 	}{
 		"down": {
-			Down[*corev1.ConfigMap]{Object: &corev1.ConfigMap{}},
+			kinds.Down[*corev1.ConfigMap]{Object: &corev1.ConfigMap{}},
 			[]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: all}},
 		},
 		"down, of a group": {
-			Down[*networkingv1.NetworkPolicy]{Object: &networkingv1.NetworkPolicy{}},
+			kinds.Down[*networkingv1.NetworkPolicy]{Object: &networkingv1.NetworkPolicy{}},
 			[]rbacv1.PolicyRule{{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"}, Verbs: all}},
 		},
 		"down, through a subresource too": {
-			Down[*corev1.Pod]{Object: &corev1.Pod{}, Subresources: []Subresource[*corev1.Pod]{{Name: "resize"}}},
+			kinds.Down[*corev1.Pod]{Object: &corev1.Pod{}, Subresources: []kinds.Subresource[*corev1.Pod]{{Name: "resize"}}},
 			[]rbacv1.PolicyRule{
 				{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: all},
 				{APIGroups: []string{""}, Resources: []string{"pods/resize"}, Verbs: []string{"patch"}},
 			},
 		},
 		"up": {
-			Up[*networkingv1.IngressClass]{Object: &networkingv1.IngressClass{}},
+			kinds.Up[*networkingv1.IngressClass]{Object: &networkingv1.IngressClass{}},
 			[]rbacv1.PolicyRule{
 				{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingressclasses"}, Verbs: []string{"list", "watch"}},
 			},
 		},
 		"up, with something going back": {
-			Up[*corev1.PersistentVolume]{Object: &corev1.PersistentVolume{}, Back: func(View, *corev1.PersistentVolume, *corev1.PersistentVolume) {}},
+			kinds.Up[*corev1.PersistentVolume]{
+				Object: &corev1.PersistentVolume{}, Back: func(kinds.View, *corev1.PersistentVolume, *corev1.PersistentVolume) {},
+			},
 			[]rbacv1.PolicyRule{
 				{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list", "watch", "patch"}},
 			},
@@ -56,11 +59,11 @@ func TestRules(t *testing.T) {
 			definitions := rbacv1.PolicyRule{
 				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get"},
 			}
-			got, err := Rules([]Flow{tc.kind}, scheme)
+			got, err := kinds.Rules([]kinds.Flow{tc.kind}, scheme)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions, AskRights}, tc.want...), got); diff != "" {
+			if diff := cmp.Diff(append([]rbacv1.PolicyRule{definitions, kinds.AskRights}, tc.want...), got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -68,7 +71,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesNeedToKnowTheKind(t *testing.T) {
-	if rules, err := Rules(nil, runtime.NewScheme()); err == nil {
+	if rules, err := kinds.Rules(nil, runtime.NewScheme()); err == nil {
 		t.Errorf("got %v of a scheme without kinds, want an error", rules)
 	}
 }

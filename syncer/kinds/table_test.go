@@ -1,4 +1,4 @@
-package kinds
+package kinds_test
 
 import (
 	"strings"
@@ -11,16 +11,18 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 )
 
 // ingress is a kind of a group with a plural of its own.
-var ingress = Down[*networkingv1.Ingress]{
+var ingress = kinds.Down[*networkingv1.Ingress]{
 	Name: "Ingress", Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
 	Summary: "down", ClusterScoped: true, Optional: true,
 }
 
 func TestTable(t *testing.T) {
-	table, err := Table([]Flow{ingress, shown}, clientgoscheme.Scheme)
+	table, err := kinds.Table([]kinds.Flow{ingress, shown()}, clientgoscheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +40,15 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableRejects(t *testing.T) {
-	for want, flows := range map[string][]Flow{
+	for want, flows := range map[string][]kinds.Flow{
 		"two kinds have the name Ingress": {ingress, ingress},
-		"find the kind of *v1.Pod":        {plain},
+		"find the kind of *v1.Pod":        {kindstest.Plain()},
 	} {
 		scheme := runtime.NewScheme()
 		if err := networkingv1.AddToScheme(scheme); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Table(flows, scheme); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := kinds.Table(flows, scheme); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -54,19 +56,19 @@ func TestTableRejects(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	type modes = []tenancyv1alpha1.SyncMode
-	down := func(optional, onDemand bool) *Kind {
-		return Down[*corev1.Secret]{Optional: optional, OnDemand: onDemand}.Erase()
+	down := func(optional, onDemand bool) *kinds.Kind {
+		return kinds.Down[*corev1.Secret]{Optional: optional, OnDemand: onDemand}.Erase()
 	}
 	for name, tc := range map[string]struct {
-		kind *Kind
+		kind *kinds.Kind
 		want modes
 	}{
 		"always":                  {down(false, false), nil},
 		"optional":                {down(true, false), modes{"All", "Off"}},
 		"on demand":               {down(false, true), modes{"Referenced", "All"}},
 		"optional, and on demand": {down(true, true), modes{"Referenced", "All", "Off"}},
-		"up":                      {shown.Erase(), nil},
-		"up, optional":            {Up[*corev1.Event]{Optional: true}.Erase(), modes{"All", "Off"}},
+		"up":                      {shown().Erase(), nil},
+		"up, optional":            {kinds.Up[*corev1.Event]{Optional: true}.Erase(), modes{"All", "Off"}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.kind.Modes()); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -44,6 +44,7 @@ func Rich() kinds.Down[*corev1.Pod] {
 		}
 		return nil
 	}
+	k.Replace = func(super, desired *corev1.Pod) bool { return super.Name == "old" && desired.Name == "new" }
 	k.Skip = func(_ kinds.View, tenant *corev1.Pod) bool { return tenant.Name == "skipped" }
 	k.References = func(tenant *corev1.Pod) []kinds.Reference {
 		return []kinds.Reference{{Kind: "Secret", Name: tenant.Name}}
