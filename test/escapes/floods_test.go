@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -121,6 +122,30 @@ var _ = Describe("The time of others", Ordered, func() {
 		events := &corev1.EventList{}
 		Expect(super.Client.List(ctx, events, client.InNamespace(mallory.Super(ns)))).To(Succeed())
 		Expect(events.Items).NotTo(ContainElement(HaveField("Reason", "Flood")))
+	})
+
+	attack("a flood of changes to its copy of a node", "review: each change is reverted and reported", func(ctx SpecContext) {
+		p := kit.Pod(ns, "on-a-node")
+		kit.Create(ctx, mallory.Client, p)
+		Eventually(kit.Read(ctx, mallory.Client, p)).Should(HaveField("Status.Phase", corev1.PodRunning))
+		Expect(kit.Get(ctx, mallory.Client, p)).To(Succeed())
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.Spec.NodeName}}
+		before, err := kit.Read(ctx, super.Client, node)()
+		Expect(err).NotTo(HaveOccurred())
+		shown := kit.Read(ctx, mallory.Client, node)
+		Eventually(shown).Should(HaveField("Labels", Not(BeEmpty())))
+		othersGetOn(ctx, "node", newFlood(ctx, func(ctx context.Context, wave int64) error {
+			patch := fmt.Sprintf(`{"metadata":{"labels":{"example.com/wave":"%d"}},"spec":{"unschedulable":%t}}`, wave, wave%2 == 0)
+			return mallory.Client.Patch(ctx, node.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
+		}))
+		Eventually(shown).Should(And(HaveField("Labels", Not(HaveKey("example.com/wave"))), HaveField("Spec.Unschedulable", false)))
+		events := &corev1.EventList{}
+		Expect(mallory.Client.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
+		events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != "ChangeReverted" })
+		Expect(events.Items).To(ConsistOf(And(HaveField("InvolvedObject.Name", node.Name), HaveField("Count", BeNumerically(">", 1)))))
+		after, err := kit.Read(ctx, super.Client, node)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(after).To(And(HaveField("Labels", before.Labels), HaveField("Spec", before.Spec)))
 	})
 
 	attack("an apiserver whose connections break all the time", "review: watches that restart cost lists", func(ctx SpecContext) {
