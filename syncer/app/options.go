@@ -199,7 +199,8 @@ func (o *Options) agent() (resources.Agent, error) {
 func (o *Options) logGaps() {
 	if len(o.PodCIDRs) == 0 {
 		o.Logger.Info("No --pod-cidr: traffic from outside of the cluster, by node ports and load balancers, does not reach tenants' pods, " +
-			"except through pods of the platform, such as an Ingress controller's. Set it to all address ranges of the super cluster's pods to allow it")
+			"except through pods of the platform, such as an Ingress controller's. " +
+			"Set it to all address ranges of the super cluster's pods to allow it")
 	}
 }
 

@@ -71,7 +71,8 @@ func unconfirmedRemoval(pods int) problem {
 	return problem{
 		tenancyv1alpha1.ReasonRemovalUnconfirmed,
 		fmt.Sprintf("The tenant's apiserver has no pods any more, but %d of its pods still run in the super cluster, without an "+
-			"observed deletion; nothing is synced, and running pods keep running. If the tenant's data can be restored, restore it, and restart the syncer. "+
+			"observed deletion; nothing is synced, and running pods keep running. "+
+			"If the tenant's data can be restored, restore it, and restart the syncer. "+
 			"To delete these pods, annotate the VirtualCluster with %s=%d, and remove the annotation afterwards",
 			pods, names.ConfirmRemoval, pods),
 		nil,
