@@ -47,7 +47,7 @@ func (m *mapper) learn(mapping *meta.RESTMapping) {
 	m.learned[mapping.GroupVersionKind] = mapping
 }
 
-// RESTMapping finds the resource of a kind.
+// RESTMapping returns the mapping of a kind.
 func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -59,7 +59,7 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	return m.builtin.RESTMapping(gk, versions...)
 }
 
-// RESTMapping returns the mapping of a kind.
+// RESTMappings returns the mappings of a kind.
 func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	if mapping, err := m.RESTMapping(gk, versions...); err == nil {
 		return []*meta.RESTMapping{mapping}, nil
@@ -67,27 +67,27 @@ func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 	return m.builtin.RESTMappings(gk, versions...)
 }
 
-// RESTMappings returns the mappings of a kind.
+// KindFor returns the kind of a built-in resource.
 func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return m.builtin.KindFor(resource)
 }
 
-// KindFor returns the kind of a built-in resource.
+// KindsFor returns the kinds of a built-in resource.
 func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	return m.builtin.KindsFor(resource)
 }
 
-// KindsFor returns the kinds of a built-in resource.
+// ResourceFor returns the complete name of a built-in resource.
 func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	return m.builtin.ResourceFor(input)
 }
 
-// ResourceFor returns the complete name of a built-in resource.
+// ResourcesFor returns the complete names of a built-in resource.
 func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	return m.builtin.ResourcesFor(input)
 }
 
-// ResourcesFor returns the complete names of a built-in resource.
+// ResourceSingularizer returns the singular of a built-in resource.
 func (m *mapper) ResourceSingularizer(resource string) (string, error) {
 	return m.builtin.ResourceSingularizer(resource)
 }

@@ -192,8 +192,8 @@ cat /proc/sys/net/ipv4/ip_forward
 	g.Expect(machine(t)).To(Equal(before))
 }
 
-// TestNodeStartsAgain: a node that is started with the state of another finds
-// what is there, and logs go on.
+// TestNodeStartsAgain: a node that is started with the state of another has
+// that state, and logs continue.
 func TestNodeStartsAgain(t *testing.T) {
 	g := NewWithT(t)
 	first := newNode(t, nil)
