@@ -12,20 +12,23 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // catchUpEvery is how long a cache that lags behind is left alone.
 const catchUpEvery = 100 * time.Millisecond
 
-// catchUp waits until the cache knows the copies of the tenant's mirrored objects that the super cluster has now. Another syncer may have
-// made some a moment ago, or an earlier session; and a mirrored object that had a copy is ended when there seems to be none.
-func (s *engagement) catchUp() error {
+// catchUp waits until the cache knows the copies of the tenant's mirrored
+// objects that the super cluster has now. Another syncer may have made some a
+// moment ago, or an earlier session; and a mirrored object that had a copy is
+// ended when there seems to be none.
+func catchUp(s *session.Session, timeout time.Duration) error {
 	for k := range s.Carried() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
 		for {
-			lags, err := s.lags(k)
+			lags, err := lags(s, timeout, k)
 			if err == nil && !lags {
 				break
 			}
@@ -40,10 +43,10 @@ func (s *engagement) catchUp() error {
 	return nil
 }
 
-// lags says whether the super cluster has a copy of the tenant's that the cache does not have. One that changed since is caught up
-// with like any other.
-func (s *engagement) lags(k *kinds.Kind) (bool, error) {
-	ctx, cancel := context.WithTimeout(s.Ctx, s.engine.timeout)
+// lags says whether the super cluster has a copy of the tenant's that the cache
+// does not have. One that changed since is caught up with like any other.
+func lags(s *session.Session, timeout time.Duration, k *kinds.Kind) (bool, error) {
+	ctx, cancel := context.WithTimeout(s.Ctx, timeout)
 	defer cancel()
 	copies := &metav1.PartialObjectMetadataList{}
 	copies.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
@@ -62,27 +65,18 @@ func (s *engagement) lags(k *kinds.Kind) (bool, error) {
 }
 
 // enqueueSuper enqueues all that the super cluster has for the tenant.
-func (s *engagement) enqueueSuper() error {
+func enqueueSuper(s *session.Session) error {
 	for k := range s.Carried() {
-		if err := s.enqueueCopies(k); err != nil {
+		if err := enqueueCopies(s, k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SyncKind adds a kind to those that are synced, or replaces the one of its name, and enqueues its objects on both sides.
-func (s *engagement) SyncKind(k *kinds.Kind) error {
-	s.Carry(k)
-	err := s.Cache.EachKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
-	if err != nil {
-		return fmt.Errorf("list the tenant's %s objects: %w", k.Name, err)
-	}
-	return s.enqueueCopies(k)
-}
-
-// enqueueCopies enqueues the objects of a kind that the super cluster has of the tenant, or shows to it.
-func (s *engagement) enqueueCopies(k *kinds.Kind) error {
+// enqueueCopies enqueues the objects of a kind that the super cluster has of
+// the tenant, or shows to it.
+func enqueueCopies(s *session.Session, k *kinds.Kind) error {
 	err := s.EachSuperKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("list the tenant's %s objects in the super cluster: %w", k.Name, err)

@@ -57,7 +57,7 @@ func at(name, version string) *corev1.Pod {
 }
 
 // behind is a session that begins while the super cluster is ahead of its cache.
-func behind(ctx context.Context, super *ahead, cached ...client.Object) *engagement {
+func behind(ctx context.Context, super *ahead, cached ...client.Object) *session.Session {
 	k := kindstest.Typed(kindstest.Rich())
 	copies := cachestest.NewReader()
 	cachestest.Hold(copies, k, cached...)
@@ -65,7 +65,7 @@ func behind(ctx context.Context, super *ahead, cached ...client.Object) *engagem
 		ctx, &session.SuperCluster{API: super, Caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, kindstest.Blue(), &session.TenantObjects{},
 	)
 	s.Carry(k)
-	return engage(&Engine{SuperCluster: s.SuperCluster, timeout: time.Second}, s)
+	return s
 }
 
 func TestLags(t *testing.T) {
@@ -84,7 +84,7 @@ func TestLags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := behind(t.Context(), &ahead{copies: tc.copies}, tc.cached...)
 			for k := range s.Carried() {
-				if lags, err := s.lags(k); err != nil || lags != tc.want {
+				if lags, err := lags(s, time.Second, k); err != nil || lags != tc.want {
 					t.Errorf("it lags: %t, %v", lags, err)
 				}
 			}
@@ -104,7 +104,7 @@ func TestASessionWaitsForItsCopies(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if err := s.catchUp(); err != nil {
+		if err := catchUp(s, time.Second); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); super.asked != late || took != (late-1)*catchUpEvery {
@@ -117,7 +117,7 @@ func TestASessionThatEndsWaitsNoLonger(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	super := &ahead{copies: []*corev1.Pod{at("a", "7")}}
-	if err := behind(ctx, super).catchUp(); !errors.Is(err, context.Canceled) {
+	if err := catchUp(behind(ctx, super), time.Second); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

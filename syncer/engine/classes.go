@@ -3,31 +3,18 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
-// awakenUsed watches those kinds of which the tenant has something that came from the super cluster, and may have to go, and returns
-// what tells when it is known.
-func (s *engagement) awakenUsed() ([]toolscache.DoneChecker, error) {
-	var known []toolscache.DoneChecker
-	for _, k := range s.used() {
-		registration, err := s.WatchTenant(k)
-		if err != nil {
-			return nil, err
-		}
-		known = append(known, registration.HasSyncedChecker())
-	}
-	return known, nil
-}
-
-// used are the kinds that tenants choose from and of which this one has, or may have, an object that came from the super cluster. All are
-// asked about at the same time: a restart waits for the answers.
-func (s *engagement) used() []*kinds.Kind {
+// usedClasses returns the kinds of classes that the tenant has, or may have,
+// from the super cluster. All are listed at the same time: a restart waits for
+// it.
+func usedClasses(s *session.Session, timeout time.Duration) []*kinds.Kind {
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	var used []*kinds.Kind
@@ -36,7 +23,7 @@ func (s *engagement) used() []*kinds.Kind {
 			continue
 		}
 		asking.Go(func() {
-			if s.uses(k) {
+			if usesClass(s, timeout, k) {
 				mu.Lock()
 				defer mu.Unlock()
 				used = append(used, k)
@@ -47,9 +34,10 @@ func (s *engagement) used() []*kinds.Kind {
 	return used
 }
 
-// uses says whether the tenant has an object of a kind that came from the super cluster, or may have.
-func (s *engagement) uses(k *kinds.Kind) bool {
-	ctx, cancel := context.WithTimeout(s.Ctx, s.engine.timeout)
+// usesClass reports whether the tenant has an object of a kind that came from
+// the super cluster, or may have.
+func usesClass(s *session.Session, timeout time.Duration, k *kinds.Kind) bool {
+	ctx, cancel := context.WithTimeout(s.Ctx, timeout)
 	defer cancel()
 	held := &metav1.PartialObjectMetadataList{}
 	held.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))

@@ -39,7 +39,7 @@ func TestClassesThatAreNotShownAreNotWatched(t *testing.T) {
 	if err := s.up.Sync(t.Context(), k, fastKey); err != nil {
 		t.Error(err)
 	}
-	keys, err := s.keys(t.Context(), k)
+	keys, err := s.patrolled.Keys(t.Context(), k)
 	if err != nil || !keys.Has(fastKey) {
 		t.Errorf("the patrol looks at %v, %v", keys, err)
 	}
@@ -120,7 +120,7 @@ func TestClassesOfAnEarlierTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _, over := sleeping()
 			s.Cluster = &remembering{earlier: earlier{objects: tc.held, err: tc.err}}
-			known, err := s.awakenUsed()
+			known, err := s.opener.watchUsed()
 			if err != nil || len(known) != tc.want || over.Opened != tc.want {
 				t.Errorf("%d kinds are waited for and %d watched, %v; want %d", len(known), over.Opened, err, tc.want)
 			}

@@ -36,7 +36,7 @@ func sendTo(ctx context.Context, t *testing.T, side string) {
 
 // TestCharge has each look at an object of blue lead to a request, and those at objects of red to none.
 func TestCharge(t *testing.T) {
-	e := &Engine{SuperCluster: &session.SuperCluster{Queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}}
+	e := &session.SuperCluster{Queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}
 	defer e.Queue.ShutDown()
 	for i := range 20 {
 		for _, tenant := range []multicluster.ClusterName{"blue", "red"} {
@@ -50,7 +50,7 @@ func TestCharge(t *testing.T) {
 		if r.Cluster == "blue" {
 			sendTo(ctx, t, requests.Tenant)
 		}
-		e.charge(r, sent)
+		charge(e.Queue, r, sent)
 		e.Queue.Done(r)
 		order.WriteString(string(r.Cluster)[:1])
 	}

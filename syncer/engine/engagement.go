@@ -2,15 +2,20 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
-	"sync/atomic"
 
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/custom"
 	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
+	"github.com/virtualcluster/virtualcluster/syncer/patrol"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
@@ -23,58 +28,59 @@ import (
 // engagement is one engaged tenant: its session, and what syncs its objects.
 type engagement struct {
 	*session.Session
-	engine *Engine
-	view   *views.Viewer
-	up     *syncup.Syncer
-	down   *syncdown.Syncer
-	tokens *tokens.Issuer
-	own    *own.Syncer
-	doubts *deletion.Doubts
 
-	// turn is whose copy validators are asked about.
+	shared    *shared
+	up        *syncup.Syncer
+	down      *syncdown.Syncer
+	events    *tenantEvents
+	opener    *opener
+	outcomes  *outcomes
+	patrolled *patrol.Tenant
+	latencies *latencies
+	// turn is that of the object whose copy is being validated.
 	turn *queue.Turn
-	// retries is how often denied objects were retried because something had
-	// changed.
-	retries atomic.Int64
-	// settling keeps two settles from undoing each other.
-	settling sync.Mutex
-	// beat is the patrol's.
-	beat beat
-	// latencies are those of new objects.
-	latencies latencies
-	// pace tells whether the tenant's apiserver answers slowly.
+	// pace is that of the tenant's apiserver.
 	pace *pace.Pace
+	// settling prevents that two calls of settle undo each other.
+	settling sync.Mutex
 }
 
-// newEngagement begins the engagement of a tenant, until ctx ends.
-func newEngagement(ctx context.Context, e *Engine, c session.TenantCluster) *engagement {
-	objects := pending.NewObjects(e.metrics.countPending)
-	return engage(e, session.New(ctx, e.SuperCluster, c, objects, e.metrics.rejectedWrites.Inc))
+// newEngagement returns the engagement of a tenant until ctx ends. It calls
+// setSlow when the tenant's apiserver becomes slow, or fast again.
+func newEngagement(ctx context.Context, all *shared, c session.TenantCluster, setSlow func(*engagement, bool)) *engagement {
+	objects := pending.NewObjects(all.metrics.countPending)
+	return engage(all, session.New(ctx, all.SuperCluster, c, objects, all.metrics.rejectedWrites.Inc), setSlow)
 }
 
-// engage puts what syncs the objects of a tenant around its session.
-func engage(e *Engine, s *session.Session) *engagement {
+// engage composes what syncs the objects of a session.
+func engage(all *shared, s *session.Session, setSlow func(*engagement, bool)) *engagement {
 	view := views.NewViewer(s)
+	doubts := deletion.NewDoubts(s)
+	tokens := tokens.NewIssuer(s)
 	g := &engagement{
-		Session: s, engine: e, view: view, tokens: tokens.NewIssuer(s), own: own.NewSyncer(s, view), doubts: deletion.NewDoubts(s),
-		turn: queue.NewTurn(func(r queue.Request) { e.Enqueue(r, queue.PriorityHigh) }),
+		Session: s, shared: all, latencies: &latencies{},
+		turn: queue.NewTurn(func(r queue.Request) { s.Enqueue(r, queue.PriorityHigh) }),
 	}
+	g.events = &tenantEvents{Session: s, digests: view, witness: doubts, latencies: g.latencies}
+	g.opener = &opener{s, all, g.events}
 	g.up = syncup.NewSyncer(s, view, func(k *kinds.Kind) error {
-		_, err := g.WatchTenant(k)
+		_, err := g.events.watch(k)
 		return err
 	})
 	g.down = syncdown.NewSyncer(s, view, syncdown.Options{
-		Nodes: g.up, Tokens: g.tokens, Own: g.own, Removals: g.doubts, Usage: e.usage, Limits: e.limits,
+		Nodes: g.up, Tokens: tokens, Own: own.NewSyncer(s, view), Removals: doubts, Usage: all.usage, Limits: all.limits,
 	})
-	g.pace = pace.New(&e.usual, func(slow bool) { e.setSlow(g, slow) })
-	if e.validation != nil {
-		s.Guard.Validate = g.validate
+	g.outcomes = &outcomes{Session: s, denials: g.down, turn: g.turn}
+	g.patrolled = patrol.NewTenant(s, g.up, g.down, tokens, all.metrics.patrol)
+	g.pace = pace.New(&all.usual, func(slow bool) { setSlow(g, slow) })
+	if all.validation != nil {
+		s.Guard.Validate = (&validator{s.Tenant, all.validation, g.turn}).write
 	}
 	return g
 }
 
-// settle takes over what is known of the tenant now. Nothing of it is handed out before both sides are known, or while its
-// apiserver does not answer.
+// settle takes over what is known of the tenant now. Nothing of it is handed
+// out before both sides are known, or while its apiserver does not answer.
 func (s *engagement) settle() {
 	s.settling.Lock()
 	defer s.settling.Unlock()
@@ -86,6 +92,45 @@ func (s *engagement) settle() {
 	} else {
 		s.Queue.Pause(t.Key)
 	}
+}
+
+// run watches the tenant, hands out its requests once both sides are known, and
+// ends with the engagement.
+func (s *engagement) run(name multicluster.ClusterName) {
+	logger := log.Log.WithName("syncer").WithValues("tenant", name)
+	if err := s.opener.begin(); err != nil {
+		if s.Ctx.Err() == nil {
+			logger.Error(err, "The tenant cannot be watched; it is engaged again when its VirtualCluster changes")
+		}
+		return
+	}
+	s.Begun.Store(true)
+	s.settle()
+	s.Cluster.Synced()
+	logger.Info("Carrying the tenant's objects")
+	var running sync.WaitGroup
+	for _, r := range s.Identity().Sync.CustomResources {
+		running.Go(func() { custom.NewSyncer(s.shared.custom, s.Cluster, s, r).Run(s.Ctx) })
+	}
+	running.Wait()
+	<-s.Ctx.Done()
+}
+
+// WatchTenant watches the tenant's objects of a kind, whose events lead to
+// requests.
+func (s *engagement) WatchTenant(k *kinds.Kind) (toolscache.ResourceEventHandlerRegistration, error) {
+	return s.events.watch(k)
+}
+
+// SyncKind adds a kind to those that are synced, or replaces the one of its
+// name, and enqueues its objects on both sides.
+func (s *engagement) SyncKind(k *kinds.Kind) error {
+	s.Carry(k)
+	err := s.Cache.EachKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
+	if err != nil {
+		return fmt.Errorf("list the tenant's %s objects: %w", k.Name, err)
+	}
+	return enqueueCopies(s.Session, k)
 }
 
 // sync reconciles one object.

@@ -1,5 +1,6 @@
-// Package engine syncs objects between tenants and the super cluster: one level-triggered reconcile for every kind, which
-// reads both sides from caches, decides, and acts. What is particular to a kind is in its [kinds.Kind].
+// Package engine syncs objects between tenants and the super cluster: one
+// level-triggered reconcile for every kind, which reads both sides from caches,
+// decides, and acts. What is particular to a kind is in its [kinds.Kind].
 package engine
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
-	"github.com/virtualcluster/virtualcluster/syncer/pace"
+	"github.com/virtualcluster/virtualcluster/syncer/patrol"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
@@ -36,45 +37,39 @@ import (
 type Options struct {
 	// Timeout is how long the work on one object may take.
 	Timeout time.Duration
-	// Custom makes the kind of a custom resource, whose name is the kind's with the group's.
+	// Custom makes the kind of a custom resource, whose name is the kind's with
+	// the group's.
 	Custom func(kinds.CustomResource) kinds.Flow
-	// NodeLinger is how long a node is still shown to a tenant after its last object there went: the next may come soon.
+	// NodeLinger is how long a node is still shown to a tenant after its last
+	// object there went: the next may come soon.
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
 	// Queue are the limits of workers and tenants.
 	Queue fairqueue.Options
-	// Validation asks the validators of plugins before copies are written; nil without validators.
+	// Validation asks the validators of plugins before copies are written; nil
+	// without validators.
 	Validation *validation.Gate
-	// Limits are how many copies a tenant may have unless its policy says otherwise.
+	// Limits are how many copies a tenant may have unless its policy says
+	// otherwise.
 	Limits limits.Limits
 	// Metrics are this engine's own.
 	Metrics *Metrics
 }
 
-// Engine is the syncer's heart. Make one with [New]; it runs with its manager, and tenants are engaged by a provider.
+// Engine syncs the objects of all tenants. It runs with its manager, and a
+// provider engages the tenants.
 type Engine struct {
-	*session.SuperCluster
-	custom     *custom.Resources
-	nodeLinger time.Duration
-	timeout    time.Duration
-	interval   time.Duration // of the patrol
-	validation *validation.Gate
-	limits     limits.Limits
-	usage      *limits.Usage
-	metrics    *Metrics
-	// watching is closed when the super cluster's objects are known.
-	watching chan struct{}
-	// beginning lets some tenants begin before others.
-	beginning turns
-	// usual is how long the super cluster takes to answer.
-	usual pace.Usual
+	*shared
+	pendingObjects
 
-	mu       sync.RWMutex
-	sessions map[multicluster.ClusterName]*engagement
+	tenants *tenants
+	events  *superEvents
+	patrol  *patrol.Patrol
 }
 
-// New makes an engine for kinds and adds it to the manager, whose own cluster is the super cluster.
+// New makes an engine for kinds and adds it to the manager, whose own cluster
+// is the super cluster.
 func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, error) {
 	opts.Queue.Observe = opts.Metrics.observeWait
 	super := &session.SuperCluster{
@@ -83,19 +78,19 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		Builtin: map[string]*kinds.Kind{},
 		Queue:   fairqueue.New(queue.Request.Lane, opts.Queue),
 	}
-	e := &Engine{
+	all := &shared{
 		SuperCluster: super,
 		nodeLinger:   opts.NodeLinger,
 		timeout:      opts.Timeout,
 		interval:     opts.Patrol,
 		watching:     make(chan struct{}),
 		beginning:    newTurns(beginners),
-		sessions:     map[multicluster.ClusterName]*engagement{},
 		validation:   opts.Validation,
 		limits:       opts.Limits,
 		usage:        limits.NewUsage(),
 		metrics:      opts.Metrics,
 	}
+	e := newEngine(all)
 	if e.validation != nil {
 		e.validation.Attach(validation.Syncer{Retry: e.retry, Serves: e.serves})
 	}
@@ -106,7 +101,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 	if err := e.addCustom(mgr, opts); err != nil {
 		return nil, err
 	}
-	if err := e.addTokens(mgr); err != nil {
+	if err := addTokens(mgr, e.SuperCluster); err != nil {
 		return nil, err
 	}
 	if err := e.addController(mgr, opts); err != nil {
@@ -115,8 +110,21 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 	return e, mgr.Add(e)
 }
 
-// addKinds takes kinds, each once, if the super cluster serves them. Every object is in a namespace and may be on a node, so
-// these two have to be among them.
+// newEngine returns an engine that has engaged no tenant.
+func newEngine(all *shared) *Engine {
+	engaged := newTenants()
+	return &Engine{
+		shared:         all,
+		pendingObjects: pendingObjects{engaged},
+		tenants:        engaged,
+		events:         &superEvents{all, engaged},
+		patrol:         patrol.New(engaged, all.interval, all.metrics.patrol),
+	}
+}
+
+// addKinds takes kinds, each once, if the super cluster serves them. Every
+// object is in a namespace and may be on a node, so these two have to be among
+// them.
 func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 	for _, k := range flows {
 		spec := k.Erase()
@@ -153,11 +161,12 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, opts Options) error {
 		return err
 	}
 	e.Caches[kinds.Everything] = caches.NewReader(all)
-	e.custom = custom.NewResources(e.API, e, custom.Options{Build: opts.Custom, Interval: opts.Patrol, Timeout: opts.Timeout})
+	e.custom = custom.NewResources(e.API, e.events, custom.Options{Build: opts.Custom, Interval: opts.Patrol, Timeout: opts.Timeout})
 	return mgr.GetLocalManager().Add(all)
 }
 
-// addController adds the controller whose workers take requests from the fair queue.
+// addController adds the controller whose workers take requests from the fair
+// queue.
 func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	c, err := controller.NewTypedUnmanaged[queue.Request]("syncer", controller.TypedOptions[queue.Request]{
 		Reconciler:              e,
@@ -181,97 +190,78 @@ func (e *Engine) addController(mgr mcmanager.Manager, opts Options) error {
 	return mgr.GetLocalManager().Add(c)
 }
 
-// Start is the engine as a runnable of its manager: it watches the super cluster, patrols, and summarizes what is pending. Other work is
-// done by the controller and by the sessions. It is called when this process is the leader; one that is not has no caches.
+// Start is the engine as a runnable of its manager: it watches the super
+// cluster, patrols, and summarizes what is pending. Other work is done by the
+// controller and by the sessions. It is called when this process is the leader;
+// one that is not has no caches.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.watchBuiltin(ctx); err != nil {
+	if err := e.events.watchBuiltin(ctx); err != nil {
 		return err
 	}
 	close(e.watching)
 	var summaries sync.WaitGroup
 	defer summaries.Wait()
 	summaries.Go(func() { e.summarize(ctx) })
-	e.patrol(ctx)
+	e.patrol.Run(ctx)
 	return nil
 }
 
-// Engage begins to carry a tenant's objects until ctx ends. It does not wait for the tenant's caches. Engaging the same
-// cluster again takes over what changed in its identity.
+// Engage begins to sync a tenant's objects until ctx ends. It does not wait for
+// the tenant's caches. When the same cluster is engaged again, changes of its
+// identity take effect.
 func (e *Engine) Engage(ctx context.Context, name multicluster.ClusterName, c cluster.Cluster) error {
 	tc, ok := c.(session.TenantCluster)
 	if !ok {
 		return fmt.Errorf("cluster %s (%T) is not a tenant's", name, c)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.sessions[name]
-	if s == nil || s.Cluster != tc {
-		release, ok := tc.Hold()
-		if !ok {
-			return fmt.Errorf("tenant %s is being let go of", name)
+	return e.tenants.replace(name, func(s *engagement) (*engagement, error) {
+		if s == nil || s.Cluster != tc {
+			release, ok := tc.Hold()
+			if !ok {
+				return nil, fmt.Errorf("tenant %s is being disengaged", name)
+			}
+			e.Queue.Drop(tc.Tenant().Key)
+			s = newEngagement(ctx, e.shared, tc, e.setSlow)
+			go func() {
+				defer release()
+				defer e.disengage(name, s)
+				s.run(name)
+			}()
 		}
-		e.Queue.Drop(tc.Tenant().Key)
-		s = newEngagement(ctx, e, tc)
-		e.sessions[name] = s
-		go func() {
-			defer release()
-			s.run(name)
-		}()
-	}
-	s.settle()
-	return nil
+		s.settle()
+		return s, nil
+	})
 }
 
-// disengage forgets a session and what is queued for it.
+// disengage drops an engagement with its requests.
 func (e *Engine) disengage(name multicluster.ClusterName, s *engagement) {
 	s.Pending.End()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sessions[name] == s {
-		delete(e.sessions, name)
-		e.Queue.Drop(s.Lane())
-	}
+	e.tenants.remove(name, s, func() { e.Queue.Drop(s.Lane()) })
 }
 
-// session is the engaged tenant of that cluster key, or nil.
-func (e *Engine) session(name multicluster.ClusterName) *engagement {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.sessions[name]
-}
-
-// setSlow moves a tenant to the workers of slow tenants or back, as long as the session is the tenant's.
+// setSlow moves a tenant to the workers of slow tenants or back, unless it was
+// engaged again.
 func (e *Engine) setSlow(s *engagement, slow bool) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if lane := s.Lane(); e.sessions[multicluster.ClusterName(lane)] == s {
-		e.Queue.SetSlow(lane, slow)
+	e.tenants.ifCurrent(s, func(lane string) { e.Queue.SetSlow(lane, slow) })
+}
+
+// retry retries a tenant's denied objects, because something has changed that
+// may admit them.
+func (e *Engine) retry(tenant string) {
+	if s := e.tenants.get(multicluster.ClusterName(tenant)); s != nil {
+		s.outcomes.retry()
 	}
 }
 
-// engaged returns how many tenants are engaged.
-func (e *Engine) engaged() int {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return len(e.sessions)
+// serves reports whether a tenant is engaged.
+func (e *Engine) serves(tenant string) bool {
+	return e.tenants.get(multicluster.ClusterName(tenant)) != nil
 }
 
-// eachSession calls f with every engaged tenant, outside the lock.
-func (e *Engine) eachSession(f func(*engagement)) {
-	e.mu.RLock()
-	all := make([]*engagement, 0, len(e.sessions))
-	for _, s := range e.sessions {
-		all = append(all, s)
-	}
-	e.mu.RUnlock()
-	for _, s := range all {
-		f(s)
-	}
-}
-
-// Reconcile does what one request asks for. An error is tried again with the key's own backoff.
+// Reconcile does what one request asks for. An error is tried again with the
+// key's own backoff.
 func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Result, error) {
-	s := e.session(req.Cluster)
+	s := e.tenants.get(req.Cluster)
 	if s == nil {
 		return reconcile.Result{}, nil
 	}
@@ -289,9 +279,9 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 	defer cancel()
 	defer context.AfterFunc(s.Ctx, cancel)()
 	ctx, sent := requests.Tallied(requests.Timed(ctx, s.pace))
-	defer e.charge(req, sent)
-	began, retries := time.Now(), s.retries.Load()
-	o := s.outcomeOf(s.sync(ctx, k, req.Key))
+	defer charge(e.Queue, req, sent)
+	began, retries := time.Now(), s.outcomes.retries.Load()
+	o := s.outcomes.of(s.sync(ctx, k, req.Key))
 	if s.Ctx.Err() != nil {
 		// The tenant was disengaged meanwhile; what is left of it is not ours.
 		return reconcile.Result{}, nil
@@ -300,6 +290,6 @@ func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Re
 	if logger := log.FromContext(ctx).V(1); logger.Enabled() {
 		logger.Info("Reconciled", "outcome", o.State, "on", o.On, "sent", directionOf(sent), "cause", o.Err)
 	}
-	result, err := s.conclude(ctx, k, req.Key, o, retries)
-	return result, cmp.Or(err, s.measure(ctx, k, req.Key))
+	result, err := s.outcomes.conclude(ctx, k, req.Key, o, retries)
+	return result, cmp.Or(err, s.latencies.measure(ctx, s.Session, e.metrics, k, req.Key))
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -65,8 +66,10 @@ func (l *latencies) set(k *kinds.Kind, key client.ObjectKey, m latency, ended bo
 }
 
 // measure observes the latency of a new object that has just been reconciled.
-func (s *engagement) measure(ctx context.Context, k *kinds.Kind, key client.ObjectKey) error {
-	m, ok := s.latencies.get(k, key)
+func (l *latencies) measure(
+	ctx context.Context, s *session.Session, metrics *Metrics, k *kinds.Kind, key client.ObjectKey,
+) error {
+	m, ok := l.get(k, key)
 	if !ok {
 		return nil
 	}
@@ -75,7 +78,7 @@ func (s *engagement) measure(ctx context.Context, k *kinds.Kind, key client.Obje
 		return err
 	}
 	if tenant == nil {
-		s.latencies.set(k, key, m, true)
+		l.set(k, key, m, true)
 		return nil
 	}
 	super, err := s.SuperObject(ctx, k, k.Down.SuperKey(s.Identity(), key))
@@ -84,12 +87,12 @@ func (s *engagement) measure(ctx context.Context, k *kinds.Kind, key client.Obje
 	}
 	if !m.copied {
 		m.copied = true
-		s.engine.metrics.observeLatency(k.Name, untilCopied, m.since)
+		metrics.observeLatency(k.Name, untilCopied, m.since)
 	}
 	runs := k.Down.Mirror != nil && k.Down.Mirror.Running(tenant)
 	if runs {
-		s.engine.metrics.observeLatency(k.Name, untilRunning, m.since)
+		metrics.observeLatency(k.Name, untilRunning, m.since)
 	}
-	s.latencies.set(k, key, m, runs || k.Down.Mirror == nil || k.Down.Mirror.Ended(tenant))
+	l.set(k, key, m, runs || k.Down.Mirror == nil || k.Down.Mirror.Ended(tenant))
 	return nil
 }

@@ -44,14 +44,13 @@ func TestLatency(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := standing(nil, nil)
 			metrics, registry := newTestMetrics(t)
-			s.engine.metrics = metrics
 			cachestest.Hold(s.Cache, k, tc.tenant...)
 			cachestest.Hold(s.CacheOf(k), k, tc.super...)
 			s.Carry(k)
 			key := client.ObjectKeyFromObject(pod)
 			s.latencies.begin(k, key, time.Now())
 			for range 2 { // the second reconcile observes nothing again
-				if err := s.measure(t.Context(), k, key); err != nil {
+				if err := s.latencies.measure(t.Context(), s.Session, metrics, k, key); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/patrol"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
@@ -29,12 +30,8 @@ type Metrics struct {
 	latency        *prometheus.HistogramVec
 	pendingObjects *prometheus.GaugeVec
 	rejectedWrites prometheus.Counter
-	patrolFindings *prometheus.CounterVec
-	patrolDuration prometheus.Histogram
-	// patrolPostponed counts tenants for whom a round of the patrol was too short.
-	patrolPostponed prometheus.Counter
-	patrolled       prometheus.Gauge
-	queue           *queueMetrics
+	patrol         *patrol.Metrics
+	queue          *queueMetrics
 }
 
 // NewMetrics makes the metrics of an engine and registers them.
@@ -70,34 +67,18 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "vc_syncer_rejected_writes_total",
 			Help: "Writes into namespaces of the super cluster that do not belong to the tenant, which the syncer did not send.",
 		}),
-		patrolFindings: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vc_syncer_patrol_findings_total",
-			Help: "Objects of which the patrol found that the two sides differ.",
-		}, []string{kindLabel}),
-		patrolDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "vc_syncer_patrol_duration_seconds",
-			Help:    "How long a round of the patrol took, which compares both sides of all objects of all tenants, each for its budget.",
-			Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
-		}),
-		patrolPostponed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "vc_syncer_patrol_postponed_total",
-			Help: "Tenants whose objects exceeded the budget of a round of the patrol, which goes on with them in the next.",
-		}),
-		patrolled: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vc_syncer_patrol_last_round_timestamp_seconds",
-			Help: "When the last round of the patrol ended; 0 before the first.",
-		}),
 		queue: newQueueMetrics(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.synced, m.waited, m.latency, m.pendingObjects, m.rejectedWrites, m.patrolFindings, m.patrolDuration,
-		m.patrolPostponed, m.patrolled, m.queue,
+		m.synced, m.waited, m.latency, m.pendingObjects, m.rejectedWrites, m.queue,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the engine's metrics: %w", err)
 		}
 	}
-	return m, nil
+	var err error
+	m.patrol, err = patrol.NewMetrics(registerer)
+	return m, err
 }
 
 // observeSync records the end of a reconcile.
@@ -191,12 +172,6 @@ func (m *Metrics) observeLatency(kind, until string, since time.Time) {
 // countPending counts objects of a kind that enter or leave a state.
 func (m *Metrics) countPending(kind string, state pending.State, by int) {
 	m.pendingObjects.WithLabelValues(kind, stateName(state)).Add(float64(by))
-}
-
-// observePatrol notes that the patrol has compared everything once.
-func (m *Metrics) observePatrol(began time.Time) {
-	m.patrolDuration.Observe(time.Since(began).Seconds())
-	m.patrolled.SetToCurrentTime()
 }
 
 // queueMetrics count what is in the queue when they are read.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -151,17 +150,5 @@ func TestDirectionOf(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
-	}
-}
-
-func TestPatrolMetrics(t *testing.T) {
-	m, _ := newTestMetrics(t)
-	if at := testutil.ToFloat64(m.patrolled); at != 0 {
-		t.Errorf("before the first round it ended at %v", at)
-	}
-	before := time.Now()
-	m.observePatrol(before.Add(-time.Second))
-	if at := testutil.ToFloat64(m.patrolled); at < float64(before.Unix()) {
-		t.Errorf("it ended at %v, which is before %v", at, before)
 	}
 }

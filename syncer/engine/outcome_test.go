@@ -91,7 +91,9 @@ func TestEveryOutcomeIsExplained(t *testing.T) {
 				s, cluster, events := concluding()
 				cluster.ill = tc.paused
 				k, key := s.Kind("ConfigMap"), client.ObjectKeyFromObject(kindstest.Settings())
-				conclude := func() (reconcile.Result, error) { return s.conclude(t.Context(), k, key, s.outcomeOf(tc.err), 0) }
+				conclude := func() (reconcile.Result, error) {
+					return s.outcomes.conclude(t.Context(), k, key, s.outcomes.of(tc.err), 0)
+				}
 
 				result, err := conclude()
 				if result != tc.first || (err != nil) != tc.fails {
@@ -115,7 +117,7 @@ func TestEveryOutcomeIsExplained(t *testing.T) {
 					expectEvents(nil)
 				}
 				expectPending(t, s, tc.state)
-				_, _ = s.conclude(t.Context(), k, key, s.outcomeOf(nil), 0)
+				_, _ = s.outcomes.conclude(t.Context(), k, key, s.outcomes.of(nil), 0)
 				expectPending(t, s, "")
 			})
 		})
@@ -140,9 +142,9 @@ func TestADenialIsRetriedIfSomethingChangedMeanwhile(t *testing.T) {
 	s, _, _ := concluding()
 	denial := pending.OutcomeOf(&plugins.RejectionError{Reason: "LimitExceeded", Message: "full"})
 	k, key := s.Kind("ConfigMap"), client.ObjectKeyFromObject(kindstest.Settings())
-	s.retries.Store(7)
+	s.outcomes.retries.Store(7)
 	for retries, want := range map[int64]int{7: 0, 6: 1} {
-		if _, err := s.conclude(t.Context(), k, key, denial, retries); err != nil {
+		if _, err := s.outcomes.conclude(t.Context(), k, key, denial, retries); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Queue.LaneLen(s.Lane()); got != want {

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
@@ -72,7 +74,18 @@ func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 	}
 	s.Cache = tenant
 	s.Begun.Store(true)
-	return engage(&Engine{SuperCluster: s.SuperCluster, metrics: newUnseenMetrics()}, s), there
+	return engage(&shared{SuperCluster: s.SuperCluster, metrics: newUnseenMetrics()}, s, neverSlow), there
+}
+
+// neverSlow is called when a tenant's apiserver becomes slow, which no test
+// makes happen.
+func neverSlow(*engagement, bool) {}
+
+// engaging returns an engine that has engaged one tenant.
+func engaging(s *engagement) *Engine {
+	e := newEngine(s.shared)
+	e.tenants.engaged[multicluster.ClusterName(s.Lane())] = s
+	return e
 }
 
 func class(labels map[string]string) *storagev1.StorageClass {
@@ -138,7 +151,7 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, there := standing(tc.tenant, tc.super)
 			var found []string
-			for k, keys := range s.compareAll(t.Context(), time.Hour) {
+			for k, keys := range s.patrolled.Compare(t.Context(), time.Hour) {
 				found = append(found, k.Name)
 				for _, key := range keys {
 					// Pending objects are retried anyway, and are no findings.
@@ -152,11 +165,11 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 			if !slices.Equal(found, want) {
 				t.Errorf("found %v, want %v", found, want)
 			}
-			if again := s.compareAll(t.Context(), time.Hour); len(again) > 0 {
+			if again := s.patrolled.Compare(t.Context(), time.Hour); len(again) > 0 {
 				t.Errorf("pending objects are found again: %v", again)
 			}
 			there.ill = true
-			if of := s.compareAll(t.Context(), time.Hour); of != nil {
+			if of := s.patrolled.Compare(t.Context(), time.Hour); of != nil {
 				t.Errorf("of a tenant that is ill: %v", of)
 			}
 		})
@@ -169,7 +182,7 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 	written := kindstest.CopyOf(kindstest.Settings())
 	written.ResourceVersion = "7"
 	s.SuperRecent.Put("ConfigMap", written)
-	if found := s.compareAll(t.Context(), time.Hour); len(found) > 0 {
+	if found := s.patrolled.Compare(t.Context(), time.Hour); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
 }
@@ -178,14 +191,23 @@ func TestPatrolReadsItsOwnWrites(t *testing.T) {
 func TestPatrolWaitsForTheTenant(t *testing.T) {
 	s, _ := standing([]client.Object{kindstest.Settings()}, nil)
 	s.Begun.Store(false)
-	if found := s.compareAll(t.Context(), time.Hour); found != nil {
+	if found := s.patrolled.Compare(t.Context(), time.Hour); found != nil {
 		t.Errorf("found %v", found)
 	}
 	s.Begun.Store(true)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Ctx = gone
-	if found := s.compareAll(t.Context(), time.Hour); found != nil {
+	if found := s.patrolled.Compare(t.Context(), time.Hour); found != nil {
 		t.Errorf("of a tenant that is gone: %v", found)
 	}
+}
+
+// newUnseenMetrics returns metrics that are registered nowhere else.
+func newUnseenMetrics() *Metrics {
+	m, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		panic(err)
+	}
+	return m
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 const (
@@ -21,11 +22,16 @@ const (
 	listedMost = 500
 )
 
+// pendingObjects reports the pending objects of all tenants to admins.
+type pendingObjects struct {
+	tenants *tenants
+}
+
 // summarize reports the pending objects of each tenant at an interval, until ctx
 // ends.
-func (e *Engine) summarize(ctx context.Context) {
+func (e *pendingObjects) summarize(ctx context.Context) {
 	for pause(ctx, summarizeEvery) {
-		e.eachSession(func(s *engagement) {
+		e.tenants.each(func(s *engagement) {
 			if s.Begun.Load() {
 				s.Cluster.Pending(s.Pending.Summary(time.Now()))
 			}
@@ -66,15 +72,15 @@ type pendingObject struct {
 // ServeHTTP lists the tenants that this syncer serves with their pending
 // objects, as JSON; with ?tenant=NAMESPACE/NAME only that one. It shows objects
 // of all tenants, so the caller has to authorize the client.
-func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *pendingObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		http.Error(w, "only GET is allowed", http.StatusMethodNotAllowed)
 		return
 	}
 	only, tenants := r.URL.Query().Get("tenant"), []pendingTenant{}
-	e.eachSession(func(s *engagement) {
+	e.tenants.each(func(s *engagement) {
 		if t := s.Identity(); only == "" || only == t.Namespace+"/"+t.Name {
-			tenants = append(tenants, s.listPending())
+			tenants = append(tenants, listPending(s.Session))
 		}
 	})
 	if only != "" && len(tenants) == 0 {
@@ -93,7 +99,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // listPending returns a tenant's pending objects for the list.
-func (s *engagement) listPending() pendingTenant {
+func listPending(s *session.Session) pendingTenant {
 	t, objects := s.Identity(), s.Pending.Oldest(time.Now())
 	listed := pendingTenant{
 		Namespace: t.Namespace, Name: t.Name, Paused: !s.Cluster.Healthy(), Pending: len(objects),

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
@@ -23,8 +22,7 @@ func (s *still) Pending(summary string) { s.summaries = append(s.summaries, summ
 // listing returns an engine with one tenant.
 func listing() (*Engine, *engagement) {
 	s, _, _ := concluding()
-	s.engine.sessions = map[multicluster.ClusterName]*engagement{multicluster.ClusterName(s.Lane()): s}
-	return s.engine, s
+	return engaging(s), s
 }
 
 func get(t *testing.T, e *Engine, path string) (int, []pendingTenant) {

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
@@ -36,7 +35,8 @@ func TestInitialPriority(t *testing.T) {
 
 // TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
 func TestNoHandlerWaitsForAnotherKind(*testing.T) {
-	e := &Engine{SuperCluster: &session.SuperCluster{}, watching: make(chan struct{}), sessions: map[multicluster.ClusterName]*engagement{"blue": {}}}
+	e := newEngine(&shared{SuperCluster: &session.SuperCluster{}, watching: make(chan struct{}), metrics: newUnseenMetrics()}).events
+	e.tenants.engaged["blue"] = &engagement{}
 	node := kinds.Up[*corev1.Node]{Name: session.NodeKind, Object: &corev1.Node{}, Node: true}.Erase()
 	events := kinds.Up[*corev1.Event]{Name: "Event", Object: &corev1.Event{}}.Erase()
 	// There is nothing that they could read.

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
@@ -76,7 +75,6 @@ func TestOrder(t *testing.T) {
 	s, _ := standing([]client.Object{begun}, nil)
 	s.Queue = fairqueue.New(queue.Request.Lane, fairqueue.Options{})
 	defer s.Queue.ShutDown()
-	s.engine.sessions = map[multicluster.ClusterName]*engagement{multicluster.ClusterName(kindstest.Blue().Key): s}
 	k := s.Kind("ConfigMap")
 	other := func(name string) *corev1.ConfigMap {
 		obj := kindstest.Settings()
@@ -86,7 +84,7 @@ func TestOrder(t *testing.T) {
 	leaving := other("going")
 	deletingNow(leaving)
 
-	tenant, super := s.tenantHandler(k), s.engine.copyHandler(k)
+	tenant, super := s.events.handler(k), engaging(s).events.copyHandler(k)
 	tenant.OnAdd(other("new"), false)
 	tenant.OnUpdate(other("changed"), other("changed"))
 	tenant.OnUpdate(other("going"), leaving)
