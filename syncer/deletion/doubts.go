@@ -83,7 +83,7 @@ func (s *Doubts) AllowRelease(ctx context.Context) error {
 // apiserver only finalizes a namespace after its content: if the tenant still
 // has pods there, the cache is inconsistent.
 func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
@@ -103,7 +103,7 @@ func (s *Doubts) confirmEmptiness(ctx context.Context, namespace string) error {
 // all, while more than maxAbandoned run in the super cluster. It is never
 // called concurrently.
 func (s *Doubts) confirmAbsence(ctx context.Context) error {
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}

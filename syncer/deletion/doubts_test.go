@@ -120,8 +120,8 @@ func bereft(pods int, copies ...*corev1.Pod) (*Doubts, *asked) {
 		&session.TenantObjects{Cluster: tenant, Cache: cachestest.NewReader()},
 	)
 	cachestest.Hold(s.Cache, k, known...)
-	s.Carry(k)
-	s.Carry(up)
+	s.AddKind(k)
+	s.AddKind(up)
 	return NewDoubts(s), tenant
 }
 

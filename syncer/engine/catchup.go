@@ -23,7 +23,7 @@ const catchUpEvery = 100 * time.Millisecond
 // moment ago, or an earlier session; and a mirrored object that had a copy is
 // ended when there seems to be none.
 func catchUp(s *session.Session, timeout time.Duration) error {
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
@@ -66,7 +66,7 @@ func lags(s *session.Session, timeout time.Duration, k *kinds.Kind) (bool, error
 
 // enqueueSuper enqueues all that the super cluster has for the tenant.
 func enqueueSuper(s *session.Session) error {
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if err := enqueueCopies(s, k); err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func behind(ctx context.Context, super *ahead, cached ...client.Object) *session
 	s := session.Assemble(
 		ctx, &session.SuperCluster{API: super, Caches: map[kinds.Source]*caches.Reader{kinds.Copies: copies}}, kindstest.Blue(), &session.TenantObjects{},
 	)
-	s.Carry(k)
+	s.AddKind(k)
 	return s
 }
 
@@ -83,7 +83,7 @@ func TestLags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := behind(t.Context(), &ahead{copies: tc.copies}, tc.cached...)
-			for k := range s.Carried() {
+			for k := range s.SyncedKinds() {
 				if lags, err := lags(s, time.Second, k); err != nil || lags != tc.want {
 					t.Errorf("it lags: %t, %v", lags, err)
 				}

@@ -18,7 +18,7 @@ func usedClasses(s *session.Session, timeout time.Duration) []*kinds.Kind {
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	var used []*kinds.Kind
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Up == nil || !k.Up.Class {
 			continue
 		}

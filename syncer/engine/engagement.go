@@ -125,7 +125,7 @@ func (s *engagement) WatchTenant(k *kinds.Kind) (toolscache.ResourceEventHandler
 // SyncKind adds a kind to those that are synced, or replaces the one of its
 // name, and enqueues its objects on both sides.
 func (s *engagement) SyncKind(k *kinds.Kind) error {
-	s.Carry(k)
+	s.AddKind(k)
 	err := s.Cache.EachKey(s.Ctx, k, func(key client.ObjectKey) { s.Enqueue(s.Request(k, key), queue.PriorityLow) })
 	if err != nil {
 		return fmt.Errorf("list the tenant's %s objects: %w", k.Name, err)

@@ -46,7 +46,7 @@ func TestLatency(t *testing.T) {
 			metrics, registry := newTestMetrics(t)
 			cachestest.Hold(s.Cache, k, tc.tenant...)
 			cachestest.Hold(s.CacheOf(k), k, tc.super...)
-			s.Carry(k)
+			s.AddKind(k)
 			key := client.ObjectKeyFromObject(pod)
 			s.latencies.begin(k, key, time.Now())
 			for range 2 { // the second reconcile observes nothing again

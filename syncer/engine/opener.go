@@ -42,7 +42,7 @@ func (s *opener) open() error {
 	}
 	defer giveBack()
 	var known []toolscache.DoneChecker
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Up != nil && k.Up.Class {
 			continue
 		}

@@ -70,7 +70,7 @@ func standing(tenantHas, superHas []client.Object) (*engagement, *still) {
 		spec := kindstest.Typed(k)
 		cachestest.Hold(tenant, spec, tenantHas...)
 		cachestest.Hold(super, spec, superHas...)
-		s.Carry(spec)
+		s.AddKind(spec)
 	}
 	s.Cache = tenant
 	s.Begun.Store(true)

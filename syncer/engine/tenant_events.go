@@ -143,7 +143,7 @@ func (s *tenantEvents) retarget(k *kinds.Kind, was, now client.Object) {
 
 // enqueueTargeting enqueues the tenant's objects that lead to an address.
 func (s *tenantEvents) enqueueTargeting(address string) {
-	for k := range s.Carried() {
+	for k := range s.SyncedKinds() {
 		if k.Down == nil || k.Down.Targets == nil {
 			continue
 		}

@@ -69,6 +69,26 @@ func TestIsUp(t *testing.T) {
 	}
 }
 
+// TestInitialPriority: of what a syncer finds when it starts, pods that have had no copy are looked at first.
+func TestInitialPriority(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind *kinds.Kind
+		obj  client.Object
+		want int
+	}{
+		"a pod that has had no copy":       {kindstest.Rich().Erase(), kindstest.Named("new"), queue.PriorityNormal},
+		"a pod that has had one":           {kindstest.Rich().Erase(), kindstest.Named("started"), queue.PriorityLow},
+		"what does not live with its copy": {kindstest.Plain().Erase(), kindstest.Named("new"), queue.PriorityLow},
+		"what is shown":                    {kinds.Up[*corev1.Pod]{}.Erase(), kindstest.Named("new"), queue.PriorityLow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := initialPriority(tc.kind, tc.obj); got != tc.want {
+				t.Errorf("its priority is %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestOrder: what is under way comes before what begins, whichever the tenant or the super cluster told of first.
 func TestOrder(t *testing.T) {
 	begun := kindstest.Settings()

@@ -64,7 +64,7 @@ func patrolled(t *testing.T, has []client.Object) (*Tenant, *still) {
 		&session.TenantObjects{Cluster: there, Cache: tenant, TenantRecent: caches.NewRecent()},
 	)
 	s.Pending = pending.NewObjects(func(string, pending.State, int) {})
-	s.Carry(k)
+	s.AddKind(k)
 	s.Begun.Store(true)
 	return NewTenant(s, all{}, all{}, nil, metrics), there
 }

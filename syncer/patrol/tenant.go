@@ -68,7 +68,7 @@ type Differences map[*kinds.Kind][]client.ObjectKey
 func (s *Tenant) Compare(ctx context.Context, budget time.Duration) Differences {
 	began, found := time.Now(), Differences{}
 	if s.beat.ended() {
-		s.beat = beat{kinds: slices.Collect(s.Carried())}
+		s.beat = beat{kinds: slices.Collect(s.SyncedKinds())}
 	}
 	for !s.beat.ended() {
 		if ctx.Err() != nil || s.Ctx.Err() != nil || !s.Begun.Load() || !s.Cluster.Healthy() {

@@ -49,7 +49,7 @@ func eachCopy(ctx context.Context, s *Keys, k *kinds.Kind, f func(client.ObjectK
 // eachNode calls f with the name of the node of each of the tenant's mirrored
 // objects.
 func eachNode(ctx context.Context, s *Keys, f func(string)) error {
-	for k := range s.kinds.Carried() {
+	for k := range s.kinds.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}
@@ -101,7 +101,7 @@ func TokensKey(kept client.Object) client.ObjectKey {
 
 // UsesNode says whether the tenant has an object on a node.
 func (s *Keys) UsesNode(ctx context.Context, node string) (bool, error) {
-	for k := range s.kinds.Carried() {
+	for k := range s.kinds.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {
 			continue
 		}

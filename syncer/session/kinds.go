@@ -23,10 +23,10 @@ func (s *Kinds) all() map[string]*kinds.Kind {
 	return nil
 }
 
-// Kind is the carried kind of that name, or nil.
+// Kind returns the synced kind of a name; nil if there is none.
 func (s *Kinds) Kind(name string) *kinds.Kind { return s.all()[name] }
 
-// KindOf is the carried kind of a group and kind, or nil.
+// KindOf returns the synced kind of a group and kind; nil if there is none.
 func (s *Kinds) KindOf(gk schema.GroupKind) *kinds.Kind {
 	for _, name := range []string{gk.Kind, gk.String()} {
 		if k := s.Kind(name); k != nil && k.GVK.GroupKind() == gk {
@@ -36,12 +36,12 @@ func (s *Kinds) KindOf(gk schema.GroupKind) *kinds.Kind {
 	return nil
 }
 
-// Carried are the kinds that are carried.
-func (s *Kinds) Carried() iter.Seq[*kinds.Kind] { return maps.Values(s.all()) }
+// SyncedKinds returns the kinds that are synced.
+func (s *Kinds) SyncedKinds() iter.Seq[*kinds.Kind] { return maps.Values(s.all()) }
 
-// Carry adds a kind to those that are carried, or takes the place of the one of
-// its name.
-func (s *Kinds) Carry(k *kinds.Kind) {
+// AddKind adds a kind to those that are synced, or replaces the one of its
+// name.
+func (s *Kinds) AddKind(k *kinds.Kind) {
 	for {
 		was, now := s.byName.Load(), map[string]*kinds.Kind{}
 		if was != nil {

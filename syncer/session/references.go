@@ -52,7 +52,7 @@ func (s *References) eachReferrer(ctx context.Context, name string, key client.O
 // referrers are the kinds that go down and whose objects refer to others.
 func (s *References) referrers() iter.Seq[*kinds.Kind] {
 	return func(yield func(*kinds.Kind) bool) {
-		for k := range s.kinds.Carried() {
+		for k := range s.kinds.SyncedKinds() {
 			if k.Down == nil || k.Down.References == nil || s.tenant.Identity().Mode(k.Name) == tenancyv1alpha1.SyncOff {
 				continue
 			}

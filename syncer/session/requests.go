@@ -52,7 +52,7 @@ func (s *Requests) Wake(ctx context.Context, k *kinds.Kind, obj client.Object) {
 // eachIn calls f with each object that the tenant has in a namespace, of the
 // kinds that are synced down.
 func (s *Requests) eachIn(ctx context.Context, namespace string, f func(*kinds.Kind, client.ObjectKey)) {
-	for k := range s.kinds.Carried() {
+	for k := range s.kinds.SyncedKinds() {
 		if k.Down == nil || k.Name == NamespaceKind {
 			continue
 		}

@@ -45,7 +45,7 @@ func New(ctx context.Context, super *SuperCluster, c TenantCluster, objects *pen
 	s.Pending = objects
 	for _, k := range super.Builtin {
 		if c.Serves(k.GVK) {
-			s.Carry(k)
+			s.AddKind(k)
 		}
 	}
 	s.Guard = &guard.Guard{

@@ -42,7 +42,7 @@ func between(sync *syncs, super ...client.Object) *references {
 		Caches: map[kinds.Source]*caches.Reader{kinds.Copies: reader}, Builtin: map[string]*kinds.Kind{settings.Name: settings},
 	}
 	synced := &session.Kinds{}
-	synced.Carry(settings)
+	synced.AddKind(settings)
 	tenant := session.NewTenant(kindstest.Blue())
 	objects := session.NewSuperObjects(over)
 	sync.super = objects
