@@ -4,7 +4,6 @@ package syncup
 import (
 	"context"
 	"errors"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,12 +114,6 @@ func (s *Syncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 	}
 	o.shown, err = s.shown(ctx, k, o.super)
 	return o, err
-}
-
-// objects are the super cluster's object, what the tenant should be shown of
-// it, and what it holds; nil where there is none.
-type objects struct {
-	super, shown, tenant client.Object
 }
 
 // shown is what the tenant should see of an object of the super cluster; nil if
@@ -258,31 +251,6 @@ func (s *Syncer) EnsureNode(ctx context.Context, name string) error {
 		return err
 	}
 	return s.Sync(ctx, k, key)
-}
-
-// mergedBack returns the super cluster's object with what the tenant changed of
-// it; nil if that is nothing.
-func mergedBack(k *kinds.Kind, v kinds.View, o objects) client.Object {
-	if k.Up.Back == nil {
-		return nil
-	}
-	merged := o.super.DeepCopyObject().(client.Object)
-	k.Up.Back(v, merged, o.tenant)
-	if wire.Equal(merged, o.super) {
-		return nil
-	}
-	return merged
-}
-
-// mergedUp is the tenant's copy with what it should hold.
-func mergedUp(k *kinds.Kind, tenant, desired client.Object) client.Object {
-	merged := tenant.DeepCopyObject().(client.Object)
-	k.Up.Merge(merged, desired)
-	if !k.Up.Expires {
-		merged.SetLabels(session.Mark(maps.Clone(merged.GetLabels())))
-		merged.SetAnnotations(session.Mark(maps.Clone(merged.GetAnnotations())))
-	}
-	return merged
 }
 
 // Differs says whether the tenant does not hold what it should be shown.
