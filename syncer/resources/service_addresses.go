@@ -62,7 +62,7 @@ func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
 	for i, text := range texts {
 		ip, err := netip.ParseAddr(text)
 		if err != nil || !own.Contains(ip) {
-			return nil, fmt.Errorf("its address %s is not in this cluster's range %s; "+
+			return nil, fmt.Errorf("its address %s is not one of this cluster's addresses, which are in %s; "+
 				"recreate the Service with one of these, or without", text, own)
 		}
 		addresses[i] = ip.String()
