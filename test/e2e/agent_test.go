@@ -79,7 +79,7 @@ var _ = Describe("What answers for the node of a tenant's pods", Ordered, func()
 		certificate, err := local.KubeletClient(ca, 2*time.Second)
 		Expect(err).NotTo(HaveOccurred())
 		healthz := func(ctx context.Context) (local.Reply, error) {
-			anew := local.Showing(certificate)
+			anew := local.ClientWithCertificate(certificate)
 			defer anew.CloseIdleConnections()
 			return local.Ask(ctx, anew, agent, "/healthz")
 		}
@@ -110,7 +110,7 @@ func showing(file string) *http.Client {
 	GinkgoHelper()
 	certificate, err := local.ReadPair(file)
 	Expect(err).NotTo(HaveOccurred())
-	c := local.Showing(certificate)
+	c := local.ClientWithCertificate(certificate)
 	DeferCleanup(c.CloseIdleConnections)
 	return c
 }

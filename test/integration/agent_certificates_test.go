@@ -135,7 +135,7 @@ func answer(code int, body gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher 
 // ask sends the agent a request for a raw path, on a new connection. Headers
 // alternate names and values.
 func ask(ctx context.Context, agent *local.Agent, certificate tls.Certificate, path string, headers ...string) (local.Reply, error) {
-	c := local.Showing(certificate)
+	c := local.ClientWithCertificate(certificate)
 	defer c.CloseIdleConnections()
 	return local.Ask(ctx, c, agent.Address, path, headers...)
 }

@@ -71,7 +71,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{
 			Previous: true, Timestamps: true, TailLines: new(int64(7)), SinceSeconds: new(int64(60)),
 		})).To(HavePrefix("first\n"))
-		asked := kubelet.Asked()[len(kubelet.Asked())-1]
+		asked := kubelet.Requests()[len(kubelet.Requests())-1]
 		Expect(asked.Path).To(Equal("/containerLogs/" + red.Super(agentNamespace) + "/web/main"))
 		Expect(asked.Query()).To(And(HaveKeyWithValue("previous", []string{"true"}), HaveKeyWithValue("timestamps", []string{"true"}),
 			HaveKeyWithValue("tailLines", []string{"7"}), HaveKeyWithValue("sinceSeconds", []string{"60"})))
@@ -109,7 +109,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 			Expect(err).NotTo(HaveOccurred())
 			got <- line
 		}()
-		Eventually(silent.Asked).Should(HaveLen(1))
+		Eventually(silent.Requests).Should(HaveLen(1))
 		Consistently(got).ShouldNot(Receive())
 		silent.Print("at last")
 		Eventually(got).Should(Receive(Equal("at last\n")))
@@ -231,7 +231,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 			} {
 				Expect(ask(ctx, agent, certificateOf(red), path)).To(answer(http.StatusNotFound, MatchRegexp(`^pod ".+" does not exist`)), path)
 			}
-			asked := len(kubelet.Asked())
+			asked := len(kubelet.Requests())
 			for _, path := range []string{
 				"/containerLogs/default%2F..%2F" + namespace + "/others/main",
 				"/containerLogs/default/..%2f..%2f" + namespace + "%2fpods%2fothers/main",
@@ -243,7 +243,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 			} {
 				Expect(ask(ctx, agent, certificateOf(red), path)).To(answer(http.StatusNotFound, ContainSubstring("and nothing else")), path)
 			}
-			Expect(kubelet.Asked()).To(HaveLen(asked))
+			Expect(kubelet.Requests()).To(HaveLen(asked))
 		}, SpecTimeout(2*kit.Soon))
 
 		It("ignores headers with another identity", func(ctx SpecContext) {
@@ -280,7 +280,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 			old, renewed := newAuthority(), newAuthority()
 			ghost := ghost(ctx)
 			publish(ctx, ghost, old)
-			open := local.Showing(signedBy(old, time.Hour))
+			open := local.ClientWithCertificate(signedBy(old, time.Hour))
 			defer open.CloseIdleConnections()
 			healthz := func() (local.Reply, error) { return local.Ask(ctx, open, agent.Address, "/healthz") }
 			Eventually(healthz).Should(answer(http.StatusOK, Equal("ok")))
@@ -328,18 +328,18 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 		}
 		var open []*http.Client
 		Eventually(func() error {
-			c := local.Showing(certificateOf(red)) // each has a connection of its own, which it keeps open
+			c := local.ClientWithCertificate(certificateOf(red)) // each has a connection of its own, which it keeps open
 			open = append(open, c)
 			return asks(c)
 		}).Should(Not(Succeed()))
 		Expect(len(open)).To(BeNumerically("<=", 2*agentStreams+1))
-		others := local.Showing(certificateOf(blue))
+		others := local.ClientWithCertificate(certificateOf(blue))
 		defer others.CloseIdleConnections()
 		Expect(asks(others)).To(Succeed())
 		for _, c := range open {
 			c.CloseIdleConnections()
 		}
-		again := local.Showing(certificateOf(red))
+		again := local.ClientWithCertificate(certificateOf(red))
 		defer again.CloseIdleConnections()
 		Eventually(asks).WithArguments(again).Should(Succeed())
 	}, SpecTimeout(2*kit.Soon))

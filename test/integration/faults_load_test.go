@@ -247,5 +247,5 @@ func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 	for name, uid := range l.steady {
 		Expect(copies.Of(l.tenant, l.pods.there[name])).To(ConsistOf(uid), "the copy of pod %s is the one from before", name)
 	}
-	Expect(copies.Twice(l.tenant)).To(BeEmpty())
+	Expect(copies.Duplicated(l.tenant)).To(BeEmpty())
 }

@@ -56,7 +56,7 @@ var _ = Describe("A tenant whose data is destroyed under load", func() {
 		}
 
 		By("destroying it while its watches are open")
-		Expect(super.Lose(ctx, red.Key(), "")).To(Succeed())
+		Expect(super.DeleteKeys(ctx, red.Key(), "")).To(Succeed())
 		kit.Create(ctx, blue.Client, kit.Pod(pasture, "meanwhile"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, pasture).Should(ConsistOf("meanwhile"))
 		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(5 * kit.Soon).

@@ -77,7 +77,7 @@ var _ = Describe("Pods that vanish without a deletion", func() {
 
 	It("keep running until an admin confirms the number of deletions", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
-		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
+		Expect(super.DeleteKeys(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
 
 		confirm(ctx, red, herd-1)
@@ -93,15 +93,15 @@ var _ = Describe("Pods that vanish without a deletion", func() {
 
 	It("keep running when they vanish with their namespace", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
-		Expect(super.Lose(ctx, red.Key(), "namespaces/"+pasture)).To(Succeed())
-		Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed())
+		Expect(super.DeleteKeys(ctx, red.Key(), "namespaces/"+pasture)).To(Succeed())
+		Expect(super.DeleteKeys(ctx, red.Key(), "pods/")).To(Succeed())
 		shouldBeAskedAbout(ctx, red, copies)
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, kit.Namespace(pasture)))).To(Succeed())
 	})
 
 	It("keep running when no syncer saw them vanish, and after several restarts", func(ctx SpecContext) {
 		red, copies := withHerd(ctx)
-		whileStopped(func() { Expect(super.Lose(ctx, red.Key(), "pods/")).To(Succeed()) })
+		whileStopped(func() { Expect(super.DeleteKeys(ctx, red.Key(), "pods/")).To(Succeed()) })
 		shouldBeAskedAbout(ctx, red, copies)
 		restartSyncer()
 		shouldBeAskedAbout(ctx, red, copies)

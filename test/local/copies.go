@@ -145,8 +145,8 @@ func (c *Copies) Of(t *Tenant, pod types.UID) []types.UID {
 	return sets.List(c.seen[origin{t.Key(), pod}])
 }
 
-// Twice lists the tenant's pods that have had more than one copy, one a line.
-func (c *Copies) Twice(t *Tenant) []string {
+// Duplicated lists the tenant's pods that have had more than one copy, one a line.
+func (c *Copies) Duplicated(t *Tenant) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []string

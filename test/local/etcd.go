@@ -16,10 +16,10 @@ import (
 // etcdTimeout is longer than any deletion takes.
 const etcdTimeout = 30 * time.Second
 
-// Lose simulates data loss: it deletes the keys with a prefix, such as "pods/",
+// DeleteKeys simulates data loss: it deletes the keys with a prefix, such as "pods/",
 // from the etcd of a control plane, behind its apiserver's back. A control
 // plane has the name of its tenant's root namespace.
-func (s *SuperCluster) Lose(ctx context.Context, controlPlane, prefix string) error {
+func (s *SuperCluster) DeleteKeys(ctx context.Context, controlPlane, prefix string) error {
 	begin := []byte("/controlplanes/" + controlPlane + "/" + prefix)
 	end := slices.Clone(begin)
 	end[len(end)-1]++ // the first key after the prefix

@@ -63,8 +63,8 @@ func (k *Kubelet) Describe(status *corev1.NodeStatus) {
 	status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port)
 }
 
-// Asked returns the URLs of all requests so far.
-func (k *Kubelet) Asked() []*url.URL {
+// Requests returns the URLs of all requests so far.
+func (k *Kubelet) Requests() []*url.URL {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.asked)

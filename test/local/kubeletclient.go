@@ -58,9 +58,9 @@ type Reply struct {
 	Body string
 }
 
-// Showing returns a client that presents a certificate to any server, without
+// ClientWithCertificate returns a client that presents a certificate to any server, without
 // verifying the server or consulting the server's list of authorities.
-func Showing(certificate tls.Certificate) *http.Client {
+func ClientWithCertificate(certificate tls.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		InsecureSkipVerify:   true,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
