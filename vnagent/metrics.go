@@ -36,24 +36,24 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vn_agent_requests_total",
 			Help: "Requests of tenants' apiservers, by the kubelet's call (metrics: of the resource metrics API) and the status code " +
-				"of the answer; 101 is a stream that began.",
+				"of the response; 101 is a stream that was established.",
 		}, []string{labelCall, "code"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vn_agent_streams",
-			Help: "Requests that are being answered, by the kubelet's call.",
+			Help: "Requests in flight, by the kubelet's call.",
 		}, []string{labelCall}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vn_agent_stream_bytes_total",
-			Help: "Bytes that were transferred, by the kubelet's call and direction (to_pod or from_pod).",
+			Help: "Bytes transferred, by the kubelet's call and direction (to_pod or from_pod).",
 		}, []string{labelCall, "direction"}),
 		beginning: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "vn_agent_begin_seconds",
-			Help:    "How long it took until the super cluster's answer began, by the kubelet's call. Logs begin with their first line.",
+			Help:    "Time until the super cluster's response began, by the kubelet's call. The response of logs begins with the first line.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{labelCall}),
 		certificates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vn_agent_refused_certificates_total",
-			Help: "Client certificates that were refused, by reason: expired; unknown, signed by no authority of a tenant; " +
+			Help: "Client certificates that were rejected, by reason: expired; unknown, signed by no authority of a tenant; " +
 				"ambiguous, signed by one that several tenants have; or error.",
 		}, []string{"reason"}),
 	}

@@ -35,11 +35,11 @@ func NewCounter(registerer prometheus.Registerer) (*Counter, error) {
 	c := &Counter{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_requests_total",
-			Help: "Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.",
+			Help: "Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the response, or none.",
 		}, []string{"side", "verb", "resource", "code"}),
 		watches: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_syncer_open_watches",
-			Help: "Watches that are open, by side (super or tenant).",
+			Help: "Open watches, by side (super or tenant).",
 		}, []string{"side"}),
 	}
 	if err := registerer.Register(c.requests); err != nil {

@@ -17,12 +17,12 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		replicas: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_share_replicas",
-			Help: "Replicas among which this one takes the tenants to be divided; 0 without --share-tenants. " +
-				"How many tenants it serves is the sum of vc_syncer_tenants.",
+			Help: "Number of replicas among which this one divides the tenants; 0 without --share-tenants. " +
+				"The sum of vc_syncer_tenants is the number of tenants that it serves.",
 		}),
 		writes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_share_lease_held",
-			Help: "1 while this replica has a lease and may write, 0 before, afterwards, and without --share-tenants.",
+			Help: "1 while this replica holds a Lease and may write; 0 otherwise, and without --share-tenants.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.replicas, m.writes} {

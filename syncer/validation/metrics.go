@@ -33,13 +33,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_syncer_validations_total",
-			Help: "Answers of validators, by plugin and result: allowed; rejected; busy, the tenant's lock was not free in time; " +
-				"unknown_tenant; or, where the validator did not answer, panic, timeout or error.",
+			Help: "Results of validators, by plugin and result: allowed; rejected; busy, the tenant's lock was not free in time; " +
+				"unknown_tenant; or, if the validator failed, panic, timeout or error.",
 		}, []string{plugin, "result"}),
 		locked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_syncer_validation_lock_seconds",
 			Help: "How long a tenant was locked for a validation and the write after it, by plugin. " +
-				"Meanwhile nothing else of the tenant is written that the plugin watches.",
+				"During that time, no other object of the tenant is written that the plugin watches.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{plugin}),
 	}
