@@ -58,8 +58,8 @@ func NewSyncer(resources *Resources, c tenantCluster, s tenantSyncer, of tenancy
 func (s *Syncer) name() string { return s.of.Resource + "." + s.of.Group }
 
 // Run syncs the custom resource, as soon as both sides have it, until ctx ends.
-// Other kinds of the tenant do not wait for it; an admin is told what prevents
-// it.
+// Other kinds of the tenant do not wait for it; the VirtualCluster shows what
+// prevents it.
 func (s *Syncer) Run(ctx context.Context) {
 	defer s.release(ctx)
 	interval := s.resources.opts.Interval

@@ -33,7 +33,7 @@ func catchUp(s *session.Session, timeout time.Duration) error {
 				break
 			}
 			if err != nil {
-				log.FromContext(s.Ctx).Error(err, "Cannot list the tenant's copies; it is tried again", "tenant", s.Lane(), "kind", k.Name)
+				log.FromContext(s.Ctx).Error(err, "Cannot list the tenant's copies; it is retried", "tenant", s.Lane(), "kind", k.Name)
 			}
 			if !pause(s.Ctx, catchUpEvery) {
 				return s.Ctx.Err()
@@ -43,7 +43,7 @@ func catchUp(s *session.Session, timeout time.Duration) error {
 	return nil
 }
 
-// lags says whether the super cluster has a copy of the tenant's that the cache
+// lags reports whether the super cluster has a copy of the tenant's that the cache
 // does not have. One that changed since is caught up with like any other.
 func lags(s *session.Session, timeout time.Duration, k *kinds.Kind) (bool, error) {
 	ctx, cancel := context.WithTimeout(s.Ctx, timeout)

@@ -79,8 +79,8 @@ func engage(all *shared, s *session.Session, setSlow func(*engagement, bool)) *e
 	return g
 }
 
-// settle takes over what is known of the tenant now. Nothing of it is handed
-// out before both sides are known, or while its apiserver does not answer.
+// settle takes over what is known of the tenant now. The queue of the tenant is
+// paused before both sides are known, and while its apiserver does not answer.
 func (s *engagement) settle() {
 	s.settling.Lock()
 	defer s.settling.Unlock()
@@ -107,7 +107,7 @@ func (s *engagement) run(name multicluster.ClusterName) {
 	s.Begun.Store(true)
 	s.settle()
 	s.Cluster.Synced()
-	logger.Info("Carrying the tenant's objects")
+	logger.Info("Syncing the tenant's objects")
 	var running sync.WaitGroup
 	for _, r := range s.Identity().Sync.CustomResources {
 		running.Go(func() { custom.NewSyncer(s.shared.custom, s.Cluster, s, r).Run(s.Ctx) })

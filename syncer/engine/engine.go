@@ -1,6 +1,6 @@
 // Package engine syncs objects between tenants and the super cluster: one
 // level-triggered reconcile for every kind, which reads both sides from caches,
-// decides, and acts. What is particular to a kind is in its [kinds.Kind].
+// decides, and acts. Each kind declares its own part as a [kinds.Kind].
 package engine
 
 import (
@@ -137,7 +137,7 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 		}
 		switch _, err := e.API.GetRESTMapper().RESTMapping(spec.GVK.GroupKind(), spec.GVK.Version); {
 		case meta.IsNoMatchError(err):
-			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not carried", "kind", spec.GVK.String())
+			mgr.GetLogger().Info("The super cluster does not serve a kind, so it is not synced", "kind", spec.GVK.String())
 			continue
 		case err != nil:
 			return fmt.Errorf("asking the super cluster for kind %s: %w", spec.Name, err)
@@ -146,10 +146,10 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 		e.Builtin[spec.Name] = spec
 	}
 	if k := e.Builtin[session.NamespaceKind]; k == nil || k.Down == nil {
-		return fmt.Errorf("kind %s, flowing down, is missing", session.NamespaceKind)
+		return fmt.Errorf("kind %s, which is synced down, is missing", session.NamespaceKind)
 	}
 	if k := e.Builtin[session.NodeKind]; k == nil || k.Up == nil {
-		return fmt.Errorf("kind %s, flowing up, is missing", session.NodeKind)
+		return fmt.Errorf("kind %s, which is synced up, is missing", session.NodeKind)
 	}
 	return nil
 }
@@ -258,8 +258,8 @@ func (e *Engine) serves(tenant string) bool {
 	return e.tenants.get(multicluster.ClusterName(tenant)) != nil
 }
 
-// Reconcile does what one request asks for. An error is tried again with the
-// key's own backoff.
+// Reconcile does what one request asks for. An error is retried with the key's
+// own backoff.
 func (e *Engine) Reconcile(ctx context.Context, req queue.Request) (reconcile.Result, error) {
 	s := e.tenants.get(req.Cluster)
 	if s == nil {

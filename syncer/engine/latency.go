@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// What a latency lasts until.
+// The ends of latencies.
 const (
 	untilCopied  = "copied"
 	untilRunning = "running"

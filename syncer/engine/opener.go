@@ -16,7 +16,7 @@ type opener struct {
 
 // begin opens the tenant's watches, waits until all is known, and enqueues what
 // the super cluster has of the tenant, by which is found what the tenant
-// deleted while nobody looked.
+// deleted while it was not engaged.
 func (s *opener) begin() error {
 	if err := s.open(); err != nil {
 		return err

@@ -119,7 +119,7 @@ func (e *superEvents) classHandler(k *kinds.Kind) toolscache.ResourceEventHandle
 }
 
 // copyHandler handles events of copies of tenants' objects. Those of tenants
-// that are not engaged are looked at when they are.
+// that are not engaged are reconciled when they are.
 func (e *superEvents) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	event := func(obj client.Object, priority int) *engagement {
 		if e.reviewOwn(k, obj, func(s *engagement) { s.SuperRecent.Seen(k.Name, obj) }) {
@@ -198,9 +198,9 @@ func (e *superEvents) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler
 	}
 }
 
-// viewers are the tenants for whom an event of such an object counts, with the
-// key of each: the one whose namespace it is in or belongs to and, if it is in
-// none, those that hold it because it belonged to theirs before.
+// viewers returns the tenants that an event of such an object concerns, with
+// the key of each: the one whose namespace it is in or belongs to and, if it is
+// in none, those that hold it because it belonged to theirs before.
 func (e *superEvents) viewers(k *kinds.Kind, obj client.Object) map[*engagement]client.ObjectKey {
 	viewers := map[*engagement]client.ObjectKey{}
 	if !e.known() {
@@ -214,8 +214,8 @@ func (e *superEvents) viewers(k *kinds.Kind, obj client.Object) map[*engagement]
 	}
 	key := client.ObjectKeyFromObject(obj)
 	e.tenants.each(func(s *engagement) {
-		// A cache that is not full yet would be waited for. What it turns out
-		// to hold is looked at then.
+		// A cache that is not full yet would be waited for. Its objects are
+		// reconciled when they arrive.
 		if !s.Begun.Load() || s.Kind(k.Name) == nil {
 			return
 		}
@@ -242,14 +242,14 @@ func (e *superEvents) viewer(k *kinds.Kind, obj client.Object) (*engagement, cli
 	return e.tenants.get(multicluster.ClusterName(origin.Cluster)), session.TenantKeyIn(origin.Namespace, client.ObjectKeyFromObject(obj))
 }
 
-// reviewOwn has the namespace looked at in which something of the syncer's own
-// has changed, and says whether it is that. The tenant takes note of it first.
+// reviewOwn enqueues the namespace of an object of the syncer's own that has
+// changed, after calling note, and reports whether the object is one.
 func (e *superEvents) reviewOwn(k *kinds.Kind, obj client.Object, note func(*engagement)) bool {
 	if !own.IsOwn(k, obj) {
 		return false
 	}
 	if !e.known() {
-		return true // each namespace is looked at when its tenant begins
+		return true // each namespace is reconciled when its tenant begins
 	}
 	spaces := e.Builtin[session.NamespaceKind]
 	ns, err := e.CacheOf(spaces).Get(context.Background(), spaces, client.ObjectKey{Name: obj.GetNamespace()})

@@ -54,7 +54,7 @@ func (s *tenantEvents) watch(k *kinds.Kind) (toolscache.ResourceEventHandlerRegi
 // handler handles the tenant's events of one kind.
 func (s *tenantEvents) handler(k *kinds.Kind) toolscache.ResourceEventHandler {
 	if k.Up != nil && k.Up.Expires {
-		// What expires is not put back when it goes.
+		// An object that expires is not created again.
 		return caches.Handler{}
 	}
 	return caches.Handler{
@@ -178,8 +178,8 @@ func graceExpired(m *kinds.Mirror[client.Object], was, now client.Object) bool {
 	return given != nil && *given == 0
 }
 
-// onlyStatus says whether nothing but the status differs between two states of
-// an object, as far as can be told by its metadata.
+// onlyStatus reports whether only the status differs between two states of an
+// object, as far as its metadata shows.
 func onlyStatus(was, now client.Object) bool {
 	return now.GetUID() == was.GetUID() && now.GetGeneration() != 0 && now.GetGeneration() == was.GetGeneration() &&
 		now.GetDeletionTimestamp().Equal(was.GetDeletionTimestamp()) && slices.Equal(now.GetFinalizers(), was.GetFinalizers()) &&

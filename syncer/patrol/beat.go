@@ -17,8 +17,8 @@ const (
 	leastBudget = 10 * time.Millisecond
 )
 
-// budgetOf returns how long a round of the patrol may take for one of so many
-// tenants.
+// budgetOf returns how long a round of the patrol may take for one of a number
+// of tenants.
 func budgetOf(interval time.Duration, tenants int) time.Duration {
 	return max(interval/patrolShare/time.Duration(max(tenants, 1)), leastBudget)
 }

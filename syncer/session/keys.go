@@ -99,7 +99,7 @@ func TokensKey(kept client.Object) client.ObjectKey {
 	return client.ObjectKey{Namespace: translate.OriginOf(kept).Namespace, Name: kept.GetAnnotations()[names.TokensOf]}
 }
 
-// UsesNode says whether the tenant has an object on a node.
+// UsesNode reports whether the tenant has an object on a node.
 func (s *Keys) UsesNode(ctx context.Context, node string) (bool, error) {
 	for k := range s.kinds.SyncedKinds() {
 		if k.Down == nil || k.Down.Mirror == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Objects are the two sides of one object; nil where there is none. They are
-// shared: nobody changes them.
+// shared, so no caller may change them.
 type Objects struct {
 	Key, SuperKey client.ObjectKey
 	Tenant, Super client.Object
@@ -44,8 +44,8 @@ func Stand(obj client.Object) Presence {
 // True is the value of labels that say something by being there.
 const True = "true"
 
-// FromSuper says whether a tenant's object is one that was copied up. It is
-// noted twice, so that one of the notes can be mended.
+// FromSuper reports whether a tenant's object was synced up. Two marks say so,
+// so that one that was removed can be restored.
 func FromSuper(tenant client.Object) bool {
 	return tenant.GetLabels()[names.FromSuper] != "" || tenant.GetAnnotations()[names.FromSuper] != ""
 }
@@ -59,7 +59,7 @@ func Mark(notes map[string]string) map[string]string {
 	return notes
 }
 
-// IsCopy says whether an object of the super cluster is that of some tenant.
+// IsCopy reports whether an object of the super cluster is that of some tenant.
 func IsCopy(obj client.Object) bool { return translate.OriginOf(obj).Cluster != "" }
 
 // MergedSuper is the copy with what it should hold.

@@ -23,7 +23,7 @@ func NewReferences(tenant *Tenant, synced *Kinds, objects *TenantObjects) *Refer
 	return &References{tenant: tenant, kinds: synced, objects: objects}
 }
 
-// Referred says whether an object of the tenant refers to this one.
+// Referred reports whether an object of the tenant refers to this one.
 func (s *References) Referred(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
 	for k := range s.referrers() {
 		to := caches.ReferenceValue(key.Namespace, kind, key.Name)
@@ -35,7 +35,7 @@ func (s *References) Referred(ctx context.Context, kind string, key client.Objec
 }
 
 // eachReferrer calls f with each of the tenant's objects that refers to this
-// one, if its kind goes down.
+// one, if its kind is synced down.
 func (s *References) eachReferrer(ctx context.Context, name string, key client.ObjectKey, f func(*kinds.Kind, client.ObjectKey)) error {
 	for k := range s.referrers() {
 		to := caches.ReferenceValue(key.Namespace, name, key.Name)
@@ -49,7 +49,8 @@ func (s *References) eachReferrer(ctx context.Context, name string, key client.O
 	return nil
 }
 
-// referrers are the kinds that go down and whose objects refer to others.
+// referrers are the kinds that are synced down and whose objects refer to
+// others.
 func (s *References) referrers() iter.Seq[*kinds.Kind] {
 	return func(yield func(*kinds.Kind) bool) {
 		for k := range s.kinds.SyncedKinds() {

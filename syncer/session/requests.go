@@ -60,8 +60,8 @@ func (s *Requests) eachIn(ctx context.Context, namespace string, f func(*kinds.K
 	}
 }
 
-// Review looks again at what an object of a namespace began or ceased to refer
-// to: it may be wanted now, or not any more.
+// Review enqueues the objects that an object of a namespace began or ceased to
+// refer to: they may need a copy now, or no longer.
 func (s *Requests) Review(namespace string, refs []kinds.Reference) {
 	for _, ref := range refs {
 		if to := s.kinds.Kind(ref.Kind); to != nil && to.Down != nil && to.Down.OnDemand {

@@ -31,41 +31,42 @@ type TenantCluster interface {
 	// Tenant returns the tenant as its VirtualCluster describes it now. After a
 	// change, the cluster is engaged again.
 	Tenant() translate.Tenant
-	// Healthy reports whether the tenant's apiserver answers. After a change, the
-	// cluster is engaged again.
+	// Healthy reports whether the tenant's apiserver answers. After a change,
+	// the cluster is engaged again.
 	Healthy() bool
 	// Verify asks the apiserver whether it still serves the cluster that was
 	// engaged.
 	Verify(ctx context.Context) error
 	// Serves reports whether the tenant's apiserver has a kind in this version.
 	Serves(gvk schema.GroupVersionKind) bool
-	// Learn makes a kind that is not built in known to the clients of the cluster.
+	// Learn makes a kind that is not built in known to the clients of the
+	// cluster.
 	Learn(mapping *meta.RESTMapping)
-	// Hold keeps the tenant with this syncer until release is called. It is not ok
-	// when the tenant is being disengaged.
+	// Hold keeps the tenant with this syncer until release is called. It is not
+	// ok when the tenant is being disengaged.
 	Hold() (release func(), ok bool)
 }
 
 // TenantReporter reports on a tenant to its admin, on the VirtualCluster.
 type TenantReporter interface {
-	// Synced is called once, when the caches are full and the tenant's objects are
-	// being synced.
+	// Synced is called once, when the caches are full and the tenant's objects
+	// are being synced.
 	Synced()
-	// Pending takes a summary of the tenant's pending objects in one line; empty if
-	// there are none.
+	// Pending takes a summary of the tenant's pending objects in one line;
+	// empty if there are none.
 	Pending(summary string)
-	// Problem takes what keeps a kind of the tenant's from being synced; empty if
-	// it is synced again.
+	// Problem takes what keeps a kind of the tenant's from being synced; empty
+	// if it is synced again.
 	Problem(about, message string)
-	// Emptied takes the number of pods that run in the super cluster, of a tenant
-	// that has none left although no deletion was observed. It returns an error
-	// until an admin has confirmed that they are to be deleted.
+	// Emptied takes the number of pods that run in the super cluster, of a
+	// tenant that has none left although no deletion was observed. It returns
+	// an error until an admin has confirmed that they are to be deleted.
 	Emptied(pods int) error
 }
 
 // tokenKinds are the kind that has tokens, nil if there is none, and the
 // Secrets that they are kept in. Of these the metadata is watched and no token:
-// nobody needs those but the kubelets.
+// only kubelets need those.
 type tokenKinds struct {
 	Of, Secrets *kinds.Kind
 }

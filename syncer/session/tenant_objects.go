@@ -65,7 +65,7 @@ func (s *TenantObjects) Report(ctx context.Context, obj client.Object, reason, m
 	return reporter.Report(ctx, obj, reason, message)
 }
 
-// Asleep says whether the tenant's objects of a kind are not watched. It has
+// Asleep reports whether the tenant's objects of a kind are not watched. It has
 // then none that came from the super cluster.
 func (s *TenantObjects) Asleep(k *kinds.Kind) bool {
 	return k.Up != nil && k.Up.Class && !s.Cache.Opened(k)

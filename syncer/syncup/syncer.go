@@ -134,8 +134,8 @@ func (s *Syncer) shown(ctx context.Context, k *kinds.Kind, super client.Object) 
 	return desired, nil
 }
 
-// sees says whether the tenant may see an object of the super cluster, and what
-// it calls the namespace by which it may.
+// sees reports whether the tenant may see an object of the super cluster, and
+// what it calls the namespace by which it may.
 func (s *Syncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (namespace string, visible bool, err error) {
 	t := s.Identity()
 	switch {
@@ -253,7 +253,7 @@ func (s *Syncer) EnsureNode(ctx context.Context, name string) error {
 	return s.Sync(ctx, k, key)
 }
 
-// Differs says whether the tenant does not hold what it should be shown.
+// Differs reports whether the tenant does not hold what it should be shown.
 func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (bool, error) {
 	o, err := s.read(ctx, k, key)
 	switch {
