@@ -62,7 +62,7 @@ func TestWrapCounts(t *testing.T) {
 		}
 	}
 	want := `
-# HELP vc_syncer_requests_total Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the answer, or none.
+# HELP vc_syncer_requests_total Requests sent to apiservers, by side (super or tenant), verb, resource, and status code of the response, or none.
 # TYPE vc_syncer_requests_total counter
 vc_syncer_requests_total{code="200",resource="pods",side="super",verb="list"} 2
 vc_syncer_requests_total{code="403",resource="pods",side="super",verb="list"} 1
