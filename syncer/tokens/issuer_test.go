@@ -265,7 +265,9 @@ func TestEnsureFails(t *testing.T) {
 		"a webhook of the tenant forbids it": {failed: apierrors.NewForbidden(accounts, "robot", errors.New("no")), want: rejected},
 		"a token that has expired":           {life: -time.Hour, want: rejected},
 		"the super cluster does not answer":  {unwritten: errors.New("connection refused"), life: time.Hour, want: retried},
-		"the super cluster rejects it":       {unwritten: apierrors.NewForbidden(accounts, "robot", errors.New("quota")), life: time.Hour, want: rejected},
+		"the super cluster rejects it": {
+			unwritten: apierrors.NewForbidden(accounts, "robot", errors.New("quota")), life: time.Hour, want: rejected,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,9 @@ func pods() *kinds.Kind {
 
 // namespaces returns the kind of namespaces.
 func namespaces() *kinds.Kind {
-	return kindstest.Typed(kinds.Down[*corev1.Namespace]{Name: session.NamespaceKind, Object: &corev1.Namespace{}, List: &corev1.NamespaceList{}})
+	return kindstest.Typed(kinds.Down[*corev1.Namespace]{
+		Name: session.NamespaceKind, Object: &corev1.Namespace{}, List: &corev1.NamespaceList{},
+	})
 }
 
 // viewOf returns a view of the tenant's namespace default in a super cluster
