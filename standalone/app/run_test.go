@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
@@ -21,6 +22,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
 )
 
 // inDirectory are options for a directory of the test's own, at free ports.
@@ -281,17 +283,62 @@ func TestRememberPort(t *testing.T) {
 	}
 }
 
+// TestHostOptions: the host serves where the options say, the super cluster to
+// clients that name no control plane, and keeps its data in the directory.
+func TestHostOptions(t *testing.T) {
+	s := &standalone{opts: inDirectory(t), dir: openDir(t), log: &logs{Logger: logr.Discard()}}
+	if err := s.dir.RememberPort(4711); err != nil {
+		t.Fatal(err)
+	}
+	for asked, want := range map[int]int{unsetPort: 4711, 0: 4711, 8443: 8443} {
+		s.opts.Port = asked
+		options := s.hostOptions()
+		if options.Port != want || options.Listen != "127.0.0.1" || options.Dir != s.dir.Path() || !options.UnsafeNoFsync {
+			t.Errorf("--port %d: the options are %+v", asked, options)
+		}
+		if options.Default != superName || options.Super != superName || options.PodAddress != nil {
+			t.Errorf("the super cluster is %q, or %q for clients that name none; pods reach it at %v",
+				options.Super, options.Default, options.PodAddress)
+		}
+	}
+	if network := s.podNetwork(); network != simulated.PodNetwork {
+		t.Errorf("pods have addresses of %s", network)
+	}
+	if err := s.closeNode(); err != nil {
+		t.Errorf("there is no node to close: %v", err)
+	}
+}
+
+// TestHasKubectl: a program of that name counts if it can be run.
+func TestHasKubectl(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, mode := range []os.FileMode{0, 0o600, 0o700} {
+		if mode != 0 {
+			if err := os.WriteFile(filepath.Join(dir, "kubectl"), nil, mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(dir, "kubectl"), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := hasKubectl(), mode == 0o700; got != want {
+			t.Errorf("with mode %o, there is a kubectl: %t, want %t", mode, got, want)
+		}
+	}
+}
+
 // TestSuperSpec: only a super cluster with a real node authorizes nodes, and
 // runs the controllers that kubelets need.
 func TestSuperSpec(t *testing.T) {
 	s := &standalone{opts: DefaultOptions()}
-	simulated := s.superSpec()
+	without := s.superSpec()
 	s.opts.Nodes = Nodes{Real: true}
-	real := s.superSpec()
-	if simulated.NodeAuthorization || !real.NodeAuthorization || len(real.Controllers) <= len(simulated.Controllers) {
-		t.Errorf("controllers with simulated nodes are %v, with a real one %v", simulated.Controllers, real.Controllers)
+	with := s.superSpec()
+	if without.NodeAuthorization || !with.NodeAuthorization || len(with.Controllers) <= len(without.Controllers) {
+		t.Errorf("controllers with simulated nodes are %v, with a real one %v", without.Controllers, with.Controllers)
 	}
-	if _, open := simulated.Network.(egress.Unrestricted); !open || simulated.Name != superName {
-		t.Errorf("the super cluster is %+v", simulated)
+	if _, open := without.Network.(egress.Unrestricted); !open || without.Name != superName {
+		t.Errorf("the super cluster is %+v", without)
 	}
 }
