@@ -210,11 +210,7 @@ func TestNothingLeft(t *testing.T) {
 		"nothing in etcd": {nil, interceptor.Funcs{}, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "") // short: it is in the name of a socket
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := shortDir(t)
 			for _, file := range append(c.files, "..", filepath.Join("..", "etcd-tenants")) {
 				if err := os.MkdirAll(filepath.Join(dir, "controlplanes", file), 0o700); err != nil {
 					t.Fatal(err)
@@ -231,6 +227,16 @@ func TestNothingLeft(t *testing.T) {
 			contains(t, nothingLeft(ctx, admin, dir, &Tenant{Name: "red", Namespace: "root-red"}), c.want)
 		})
 	}
+}
+
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func serveKeys(t *testing.T, socket string, all []string) {
@@ -328,11 +334,7 @@ func TestTenants(t *testing.T) {
 		"namespaces are not told": {funcs: refusing[*corev1.NamespaceList]("list"), objects: both, remove: "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "") // short: it is in the name of a socket
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := shortDir(t)
 			if err := os.Mkdir(filepath.Join(dir, "etcd-tenants"), 0o700); err != nil {
 				t.Fatal(err)
 			}

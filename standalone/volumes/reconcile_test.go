@@ -76,10 +76,10 @@ func TestClaims(t *testing.T) {
 		},
 		"a volume that exists":       {change: same, funcs: failing(apierrors.NewAlreadyExists(volumesOf, "pvc-1"))},
 		"a volume that is refused":   {change: same, funcs: failing(errRefused), err: "claim ns/data: refused"},
-		"a file for a directory":     {change: same, prepare: fileAt("pvc-1"), err: "the directory of a volume"},
+		"a file for a directory":     {change: same, prepare: fileInPlace, err: "the directory of a volume"},
 		"no directory of all":        {change: same, prepare: func(_ *testing.T, d Directory) { _ = os.RemoveAll(d.Here) }, err: "the directory of a volume"},
 		"a name that leads upwards":  {change: func(p *corev1.PersistentVolumeClaim) { p.UID = "/../../outside" }, err: "escapes"},
-		"a link that leads outwards": {change: same, prepare: linkAt("pvc-1"), err: "escapes"},
+		"a link that leads outwards": {change: same, prepare: linkOutwards, err: "escapes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, outside := newDirectory(t)
@@ -150,21 +150,18 @@ func checkOutside(t *testing.T, outside string) {
 	}
 }
 
-func fileAt(name string) func(*testing.T, Directory) {
-	return func(t *testing.T, d Directory) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(d.Here, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+func fileInPlace(t *testing.T, d Directory) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.Here, "pvc-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func linkAt(name string) func(*testing.T, Directory) {
-	return func(t *testing.T, d Directory) {
-		t.Helper()
-		if err := os.Symlink("../outside", filepath.Join(d.Here, name)); err != nil {
-			t.Fatal(err)
-		}
+func linkOutwards(t *testing.T, d Directory) {
+	t.Helper()
+	path := filepath.Join(d.Here, "pvc-1")
+	if err := errors.Join(os.RemoveAll(path), os.Symlink("../outside", path)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -196,14 +193,7 @@ func TestReleased(t *testing.T) {
 			change: func(v *corev1.PersistentVolume) { v.Name, v.Spec.Local.Path = "../outside", "/var/lib/outside" }, err: "escapes",
 		},
 		"a link that leads outwards": {
-			prepare: func(t *testing.T, d Directory) {
-				t.Helper()
-				if err := os.RemoveAll(filepath.Join(d.Here, "pvc-1")); err != nil {
-					t.Fatal(err)
-				}
-				linkAt("pvc-1")(t, d)
-			},
-			removed: true,
+			prepare: linkOutwards, removed: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
