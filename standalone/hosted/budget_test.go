@@ -1,14 +1,22 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/filters"
 )
 
 func TestCost(t *testing.T) {
@@ -69,4 +77,70 @@ func TestBudget(t *testing.T) {
 			t.Errorf("the budget is not released: %v", err)
 		}
 	})
+}
+
+// TestRequestsWaitForMemory: only the requests of clients do, and not for longer
+// than a client waits.
+func TestRequestsWaitForMemory(t *testing.T) {
+	const token = "own"
+	for name, test := range map[string]struct {
+		method, path, token string
+		free                bool
+		want                int
+		waited              time.Duration
+	}{
+		"a read while there is memory": {path: "/api/v1/pods", free: true, want: http.StatusOK},
+		"a list while there is none":   {path: "/api/v1/pods", want: http.StatusTooManyRequests, waited: budgetPatience},
+		"a get while there is none":    {path: "/api/v1/namespaces/a/pods/b", want: http.StatusTooManyRequests, waited: budgetPatience},
+		"a creation":                   {method: http.MethodPost, path: "/api/v1/namespaces/a/pods", want: http.StatusTooManyRequests, waited: budgetPatience},
+		"discovery":                    {path: "/apis", want: http.StatusTooManyRequests, waited: budgetPatience},
+		"a path that is none":          {path: "/api/v1//", want: http.StatusTooManyRequests, waited: budgetPatience},
+		"a watch":                      {path: "/api/v1/pods?watch=true", want: http.StatusOK},
+		"a log that is followed":       {path: "/api/v1/namespaces/a/pods/b/log", want: http.StatusOK},
+		"a controller":                 {path: "/api/v1/pods", token: token, want: http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &budget{
+					plane: semaphore.NewWeighted(planeBudget), host: semaphore.NewWeighted(planeBudget), hostSize: planeBudget,
+					used: func() int64 { return 1 << 20 },
+				}
+				if !test.free {
+					release, err := b.acquire(t.Context(), planeBudget)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer release()
+				}
+				config := &genericapiserver.Config{
+					RequestInfoResolver: &apirequest.RequestInfoFactory{
+						APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+					},
+					LongRunningFunc: filters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("log")),
+				}
+				served := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+				r := httptest.NewRequestWithContext(t.Context(), cmp.Or(test.method, http.MethodGet), test.path, http.NoBody)
+				r.Header.Set("Authorization", "Bearer "+test.token)
+				answer, begin := httptest.NewRecorder(), time.Now()
+				withOrigin(b.limitRequests(served, config), token).ServeHTTP(answer, r)
+				if answer.Code != test.want || time.Since(begin) != test.waited {
+					t.Errorf("got %d after %s, want %d after %s", answer.Code, time.Since(begin), test.want, test.waited)
+				}
+				if answer.Code != http.StatusOK && !strings.Contains(answer.Body.String(), "list in pages") {
+					t.Errorf("the answer %s does not say what to do", answer.Body)
+				}
+			})
+		})
+	}
+}
+
+func TestHostBudget(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	for limit, want := range map[int64]int64{math.MaxInt64: leastHostBudget, 1 << 30: leastHostBudget, 100 << 30: 25 << 30} {
+		debug.SetMemoryLimit(limit)
+		if got := hostBudget(); got != want {
+			t.Errorf("with a limit of %d the budget is %d, want %d", limit, got, want)
+		}
+	}
 }

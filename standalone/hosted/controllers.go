@@ -46,6 +46,8 @@ func startManager(ctx context.Context, controllers []Controller, env *environmen
 	for _, controller := range controllers {
 		run, err := controller.build(ctx, env)
 		if err != nil {
+			m.cancel()
+			close(env.started) // the collector and the quota controller wait for it, whatever their context
 			m.stop()
 			return nil, fmt.Errorf("build the controller %s: %w", controller.Name, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +21,8 @@ const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
 	// defaultValidity is the default validity of certificates.
 	defaultValidity = 365 * 24 * time.Hour
+	// shortestValidity leaves time to renew certificates.
+	shortestValidity = time.Minute
 	// longestRenewalInterval is the maximum time between checks whether
 	// certificates are about to expire.
 	longestRenewalInterval = 12 * time.Hour
@@ -78,7 +79,7 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 	if c.frontProxy, err = loadAuthority(c.path("front-proxy-ca.pem"), "front-proxy-ca:"+spec.Name); err != nil {
 		return nil, err
 	}
-	if _, err := readOrMake(c.frontProxyCAFile(), func() ([]byte, error) { return c.frontProxy.CertPEM, nil }); err != nil {
+	if err := ensureFile(c.frontProxyCAFile(), c.frontProxy.CertPEM); err != nil {
 		return nil, err
 	}
 	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
@@ -138,77 +139,38 @@ func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem
 func (c *credentials) frontProxyCAFile() string { return c.path("front-proxy-ca.crt") }
 func (c *credentials) frontProxyFile() string   { return c.path(frontProxyClient + ".pem") }
 
-// renew creates certificates that are missing, about to expire, or for other
-// names.
+// renew creates certificates that are missing, damaged, about to expire, of
+// another authority, or for other names.
 func (c *credentials) renew(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	client := func(authority pki.Authority, name string) func() (pki.KeyPair, error) {
-		return func() (pki.KeyPair, error) {
-			return authority.Client(name, []string{mastersGroup}, c.validity, now)
+	client := func(name string) func(pki.Authority) (pki.KeyPair, error) {
+		return func(signer pki.Authority) (pki.KeyPair, error) {
+			return signer.Client(name, []string{mastersGroup}, c.validity, now)
 		}
 	}
 	leaves := []struct {
-		file   string
-		pair   *pki.KeyPair
-		create func() (pki.KeyPair, error)
-		fits   func(*x509.Certificate) bool
+		pair *pki.KeyPair
+		leaf
 	}{
-		{"admin.pem", &c.admin, client(c.authority, "admin"), nil},
-		{"kubelet-client.pem", &c.kubelet, client(c.kubeletClients, "kube-apiserver-kubelet-client"), c.signedForKubelets},
+		{&c.admin, leaf{path: c.path("admin.pem"), signer: c.authority, create: client("admin")}},
+		// Older versions did not separate the authority for kubelets.
+		{&c.kubelet, leaf{path: c.kubeletClientFile(), signer: c.kubeletClients, create: client("kube-apiserver-kubelet-client")}},
 		// Its validity is that of its authority, whose key is in the same
 		// directory, so that the file need not be watched.
-		{frontProxyClient + ".pem", &c.proxy, func() (pki.KeyPair, error) {
-			return c.frontProxy.Client(frontProxyClient, nil, authorityValidity, now)
-		}, nil},
-		{"server.pem", &c.server, func() (pki.KeyPair, error) {
-			return c.authority.Server("kube-apiserver", c.dnsNames, c.ips, c.validity, now)
-		}, c.servesNames},
+		{&c.proxy, leaf{path: c.frontProxyFile(), signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
+			return signer.Client(frontProxyClient, nil, authorityValidity, now)
+		}}},
+		{&c.server, servingLeaf(c.path("server.pem"), "kube-apiserver", c.authority, c.dnsNames, c.ips, c.validity, now)},
 	}
-	for _, leaf := range leaves {
-		pair, err := renewLeaf(c.path(leaf.file), now, leaf.fits, leaf.create)
+	for _, each := range leaves {
+		pair, err := each.renew(now)
 		if err != nil {
 			return err
 		}
-		*leaf.pair = pair
+		*each.pair = pair
 	}
 	return nil
-}
-
-func renewLeaf(path string, now time.Time, fits func(*x509.Certificate) bool, create func() (pki.KeyPair, error)) (pki.KeyPair, error) {
-	if data, err := readFile(path); err == nil {
-		pair := pki.KeyPair{}
-		pair.CertPEM, pair.KeyPEM = splitPEM(data)
-		if !pki.NeedsRenewal(pair.CertPEM, now) && (fits == nil || fits(parseCertificate(pair.CertPEM))) {
-			return pair, nil
-		}
-	}
-	pair, err := create()
-	if err != nil {
-		return pair, fmt.Errorf("create %s: %w", path, err)
-	}
-	return pair, writeFile(path, joinPEM(pair.CertPEM, pair.KeyPEM))
-}
-
-// parseCertificate parses a certificate. It returns an empty one, which is then
-// recreated, if it cannot be parsed.
-func parseCertificate(data []byte) *x509.Certificate {
-	if block, _ := pem.Decode(data); block != nil {
-		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
-			return cert
-		}
-	}
-	return &x509.Certificate{}
-}
-
-func (c *credentials) servesNames(cert *x509.Certificate) bool {
-	return slices.Equal(cert.DNSNames, c.dnsNames) && slices.EqualFunc(cert.IPAddresses, c.ips, net.IP.Equal)
-}
-
-// signedForKubelets reports whether a certificate is signed by the authority
-// for kubelets, which older versions did not separate.
-func (c *credentials) signedForKubelets(cert *x509.Certificate) bool {
-	return cert.CheckSignatureFrom(parseCertificate(c.kubeletClients.CertPEM)) == nil
 }
 
 func (c *credentials) adminPair() pki.KeyPair {

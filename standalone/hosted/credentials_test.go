@@ -1,13 +1,19 @@
 package hosted
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 func load(t *testing.T, dir string, dnsNames ...string) *credentials {
@@ -76,6 +82,116 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 	_, err := loadCredentials(dir, Spec{}.withDefaults(), []string{"a"}, nil)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
+}
+
+// TestUnusableCertificatesAreReplaced: the apiserver would not start with them,
+// or its clients would not trust it, until an admin finds the file.
+func TestUnusableCertificatesAreReplaced(t *testing.T) {
+	remove := func(file string) func(Gomega, *credentials) {
+		return func(g Gomega, c *credentials) { g.Expect(os.Remove(c.path(file))).To(Succeed()) }
+	}
+	write := func(file string, data func(*credentials) []byte) func(Gomega, *credentials) {
+		return func(g Gomega, c *credentials) { g.Expect(os.WriteFile(c.path(file), data(c), 0o600)).To(Succeed()) }
+	}
+	for name, test := range map[string]struct {
+		damage   func(Gomega, *credentials)
+		replaced []string
+	}{
+		"untouched":             {damage: func(Gomega, *credentials) {}},
+		"a lost file":           {damage: remove("admin.pem"), replaced: []string{"admin"}},
+		"an empty file":         {damage: write("server.pem", func(*credentials) []byte { return nil }), replaced: []string{"server"}},
+		"a certificate alone":   {damage: write("server.pem", func(c *credentials) []byte { return c.server.CertPEM }), replaced: []string{"server"}},
+		"a key alone":           {damage: write("admin.pem", func(c *credentials) []byte { return c.admin.KeyPEM }), replaced: []string{"admin"}},
+		"the key of another":    {damage: write("admin.pem", func(c *credentials) []byte { return joinPEM(c.admin.CertPEM, c.server.KeyPEM) }), replaced: []string{"admin"}},
+		"a new authority":       {damage: remove("ca.pem"), replaced: []string{"authority", "admin", "kubelet", "server"}},
+		"a new front proxy":     {damage: remove("front-proxy-ca.pem"), replaced: []string{"frontProxy", "proxy"}},
+		"a stale front proxy":   {damage: write("front-proxy-ca.crt", func(c *credentials) []byte { return c.authority.CertPEM })},
+		"a lost public CA file": {damage: remove("front-proxy-ca.crt")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := filepath.Join(t.TempDir(), "pki")
+			before := load(t, dir, "a")
+			test.damage(g, before)
+			after := load(t, dir, "a")
+
+			was, is := pairsOf(before), pairsOf(after)
+			for what := range is {
+				g.Expect(is[what].CertPEM).NotTo(BeEmpty(), what)
+				matcher := BeEquivalentTo(was[what].CertPEM)
+				if slices.Contains(test.replaced, what) {
+					matcher = Not(matcher)
+				}
+				g.Expect(is[what].CertPEM).To(matcher, what)
+			}
+			for what, signer := range map[string]string{
+				"admin": "authority", "kubelet": "authority", "server": "authority", "proxy": "frontProxy",
+			} {
+				_, err := tls.X509KeyPair(is[what].CertPEM, is[what].KeyPEM)
+				g.Expect(err).NotTo(HaveOccurred(), what)
+				g.Expect(parseCertificate(is[what].CertPEM).CheckSignatureFrom(parseCertificate(is[signer].CertPEM))).To(Succeed(), what)
+			}
+			g.Expect(os.ReadFile(after.frontProxyCAFile())).To(Equal(after.frontProxy.CertPEM))
+			g.Expect(after.signingKey).To(Equal(before.signingKey), "tokens stay valid")
+		})
+	}
+}
+
+// pairsOf are the authorities and certificates by what they are for.
+func pairsOf(c *credentials) map[string]pki.KeyPair {
+	return map[string]pki.KeyPair{
+		"authority": pki.KeyPair(c.authority), "frontProxy": pki.KeyPair(c.frontProxy),
+		"admin": c.admin, "kubelet": c.kubelet, "proxy": c.proxy, "server": c.server,
+	}
+}
+
+// TestCredentialsThatCannotBeLoaded: the error names the file, and no file that
+// cannot be made again is replaced.
+func TestCredentialsThatCannotBeLoaded(t *testing.T) {
+	certificate, err := pki.NewAuthority("other", time.Hour, time.Now())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, test := range map[string]struct{ file, content, want string }{
+		"an authority without a key":  {"ca.pem", string(certificate.CertPEM), "admin.pem"},
+		"a damaged front proxy":       {"front-proxy-ca.pem", "damaged", frontProxyClient + ".pem"},
+		"a damaged kubelet authority": {"kubelet-client-ca.pem", "damaged", "kubelet-client.pem"},
+		"a damaged signing key":       {"sa.key", "damaged", "sa.key"},
+		"a certificate as the key":    {"sa.key", string(certificate.CertPEM), "sa.key"},
+		"a public key as the key":     {"sa.key", publicKeyPEM(t, certificate), "sa.key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := t.TempDir()
+			path := filepath.Join(dir, test.file)
+			g.Expect(os.WriteFile(path, []byte(test.content), 0o600)).To(Succeed())
+			spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
+			for range 2 {
+				_, err := loadCredentials(dir, spec, []string{"a"}, nil)
+				g.Expect(err).To(MatchError(ContainSubstring(filepath.Join(dir, test.want))))
+				g.Expect(os.ReadFile(path)).To(BeEquivalentTo(test.content))
+			}
+		})
+	}
+	for _, file := range []string{"", "ca.pem", "kubelet-client-ca.pem", "front-proxy-ca.pem", "sa.key", "sa.pub", "server.pem"} {
+		t.Run("in the place of "+filepath.Join("pki", file), func(t *testing.T) {
+			g := NewWithT(t)
+			dir := filepath.Join(t.TempDir(), "pki")
+			path := filepath.Join(dir, file)
+			if file == "" {
+				g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+			} else {
+				g.Expect(os.MkdirAll(filepath.Join(path, "directory"), 0o700)).To(Succeed())
+			}
+			_, err := loadCredentials(dir, Spec{SeparateKubeletClientCA: true}.withDefaults(), []string{"a"}, nil)
+			g.Expect(err).To(MatchError(ContainSubstring(path)))
+		})
+	}
+}
+
+func publicKeyPEM(t *testing.T, of pki.Authority) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(parseCertificate(of.CertPEM).PublicKey)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 func TestCertificatesLiveAsLongAsTheyShould(t *testing.T) {

@@ -30,6 +30,7 @@ const (
 	// defaultStoreBytes is the maximum size of etcd's file. Objects may use
 	// capacityPercent of it, since pages and old revisions take space too.
 	defaultStoreBytes = 8 << 30
+	leastStoreBytes   = 1 << 20
 	capacityPercent   = 60
 	// maxSupersededPercent of it may be old revisions.
 	maxSupersededPercent = 5

@@ -27,6 +27,14 @@ func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
 	return data, writeFile(path, data)
 }
 
+// ensureFile writes the file unless it has the content.
+func ensureFile(path string, data []byte) error {
+	if have, err := readFile(path); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	return writeFile(path, data)
+}
+
 func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }

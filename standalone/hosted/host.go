@@ -79,7 +79,7 @@ type Host struct {
 	mu       sync.Mutex
 	stopping bool
 	planes   map[string]*ControlPlane
-	deleting map[string]bool
+	deleting map[string]int // how many deletions of a name are under way
 	running  sync.WaitGroup
 }
 
@@ -95,15 +95,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	utilruntime.ReallyCrash = false
-	size := hostBudget()
-	h := &Host{
-		budget: semaphore.NewWeighted(size), budgetSize: size,
-		opts:     opts,
-		turns:    newTurns(max(2, runtime.GOMAXPROCS(0))),
-		done:     make(chan struct{}),
-		planes:   map[string]*ControlPlane{},
-		deleting: map[string]bool{},
-	}
+	h := newHost(opts)
 	if h.router, err = listenRouter(listen, opts.Port, opts.Default); err != nil {
 		return nil, err
 	}
@@ -115,11 +107,29 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		h.router.stop()
 		return nil, errors.Join(err, h.stores.stop())
 	}
+	h.serve(ctx)
+	return h, nil
+}
+
+// newHost returns a host without its port and its etcds.
+func newHost(opts Options) *Host {
+	size := hostBudget()
+	return &Host{
+		budget: semaphore.NewWeighted(size), budgetSize: size,
+		opts:     opts,
+		turns:    newTurns(max(2, runtime.GOMAXPROCS(0))),
+		done:     make(chan struct{}),
+		planes:   map[string]*ControlPlane{},
+		deleting: map[string]int{},
+	}
+}
+
+// serve lets control planes run until ctx ends.
+func (h *Host) serve(ctx context.Context) {
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	h.router.start(ctx)
 	go h.supervise(ctx) // stops with the host, which closes Done
-	return h, nil
 }
 
 // registerMetrics registers the metrics of the tenants' store.
@@ -152,6 +162,8 @@ func (o *Options) complete() (net.IP, error) {
 	switch {
 	case ip == nil:
 		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
+	case o.StoreBytes < leastStoreBytes:
+		return nil, fmt.Errorf("a store of %d bytes is too small: it needs %d at least", o.StoreBytes, leastStoreBytes)
 	case o.Advertise == "" && ip.IsUnspecified():
 		o.Advertise = defaultListen
 	case o.Advertise == "":
@@ -193,7 +205,7 @@ func (h *Host) admit(name string) error {
 	switch {
 	case h.stopping:
 		return fmt.Errorf("control plane %q cannot run: the host is stopping", name)
-	case h.deleting[name]:
+	case h.deleting[name] > 0:
 		return fmt.Errorf("control plane %q cannot run: it is being deleted", name)
 	case runs:
 		return fmt.Errorf("control plane %q runs already: stop it first", name)
@@ -275,8 +287,8 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := validateName(name); err != nil {
 		return err // it must not lead out of the data directory
 	}
-	defer h.setDeleting(name, false)
-	if c := h.setDeleting(name, true); c != nil {
+	defer h.endDelete(name)
+	if c := h.beginDelete(name); c != nil {
 		if err := c.Stop(ctx); err != nil {
 			return err
 		}
@@ -287,16 +299,21 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
 }
 
-// setDeleting reserves the name for a deletion. It returns the running control
+// beginDelete reserves the name until endDelete. It returns the running control
 // plane of that name, if there is one.
-func (h *Host) setDeleting(name string, on bool) *ControlPlane {
+func (h *Host) beginDelete(name string) *ControlPlane {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deleting[name] = on
-	if !on {
+	h.deleting[name]++
+	return h.planes[name]
+}
+
+func (h *Host) endDelete(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.deleting[name]--; h.deleting[name] == 0 {
 		delete(h.deleting, name)
 	}
-	return h.planes[name]
 }
 
 // Stop stops all control planes, the port and etcd. The data is kept.

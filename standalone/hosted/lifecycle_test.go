@@ -66,7 +66,7 @@ func TestHostSaysWhatKeepsItFromStarting(t *testing.T) {
 	nowhere := options(t.TempDir())
 	nowhere.Listen = "nowhere"
 	_, err = hosted.Start(t.Context(), nowhere)
-	g.Expect(err).To(MatchError(ContainSubstring("no IP address")))
+	g.Expect(err).To(MatchError(ContainSubstring("not an IP address")))
 }
 
 func TestDeleteTakesOneControlPlaneAndNoOther(t *testing.T) {

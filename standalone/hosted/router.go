@@ -82,6 +82,7 @@ func (r *router) route(ctx context.Context, conn net.Conn) {
 // find returns nil for a control plane of this host that does not run: the
 // certificate of the fallback would only mislead the client.
 func (r *router) find(name string) *inlet {
+	name = strings.ToLower(name) // host names are compared without regard to case
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if in, ok := r.routes[name]; ok || strings.HasSuffix(name, serverNameSuffix) {

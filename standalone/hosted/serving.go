@@ -2,12 +2,10 @@ package hosted
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,7 +33,7 @@ func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) 
 	if s.authority, err = loadAuthority(filepath.Join(dir, "ca.pem"), name+"-ca"); err != nil {
 		return nil, err
 	}
-	if _, err := readOrMake(s.CAFile(), func() ([]byte, error) { return s.CA(), nil }); err != nil {
+	if err := ensureFile(s.CAFile(), s.CA()); err != nil {
 		return nil, err
 	}
 	return s, s.renew(time.Now())
@@ -68,11 +66,6 @@ func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 }
 
 func (s *ServingCertificate) renew(now time.Time) error {
-	serves := func(cert *x509.Certificate) bool {
-		return slices.Equal(cert.DNSNames, s.dnsNames) && slices.EqualFunc(cert.IPAddresses, s.ips, net.IP.Equal)
-	}
-	_, err := renewLeaf(s.File(), now, serves, func() (pki.KeyPair, error) {
-		return s.authority.Server(s.name, s.dnsNames, s.ips, defaultValidity, now)
-	})
+	_, err := servingLeaf(s.File(), s.name, s.authority, s.dnsNames, s.ips, defaultValidity, now).renew(now)
 	return err
 }

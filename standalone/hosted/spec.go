@@ -89,6 +89,10 @@ func (s Spec) validate() error {
 	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
 	}
+	if s.CertificateValidity < shortestValidity {
+		return fmt.Errorf("control plane %q: certificates cannot live for %s: it has to be %s at least",
+			s.Name, s.CertificateValidity, shortestValidity)
+	}
 	return nil
 }
 
