@@ -83,7 +83,7 @@ func TestDownErasure(t *testing.T) {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
 	if made, web := d.Adopt(kindstest.Named("made")), d.Adopt(kindstest.Named("web")); !d.OnDemand || !made || web {
-		t.Errorf("OnDemand is %t, Adopt reports %t and %t; want true, true, false", d.OnDemand, made, web)
+		t.Errorf("OnDemand is %t, what was made is adopted: %t, another: %t", d.OnDemand, made, web)
 	}
 
 	tenant, super := kindstest.Named("web"), kindstest.Named("web")
