@@ -126,16 +126,20 @@ func (s *apiServer) awaitReady(ctx context.Context) error {
 }
 
 func (s *apiServer) awaitHealth(ctx context.Context, path string) error {
+	var last error
 	for {
 		err := s.client.Discovery().RESTClient().Get().AbsPath(path).Timeout(5 * time.Second).Do(ctx).Error()
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil { // a request that ctx interrupts has no response
+			last = err
+		}
 		select {
 		case <-s.done:
 			return s.ended()
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), fmt.Errorf("last response of %s: %w", path, err))
+			return errors.Join(context.Cause(ctx), fmt.Errorf("last response of %s: %w", path, last))
 		case <-time.After(probeInterval):
 		}
 	}
