@@ -93,6 +93,7 @@ func TestSummaries(t *testing.T) {
 		time.Sleep(summarizeEvery)
 		s.Begun.Store(false) // nothing is known of the tenant's objects
 		time.Sleep(summarizeEvery)
+		synctest.Wait()
 		if diff := cmp.Diff([]string{"1 object pending, oldest ConfigMap default/a: Failed: no", ""}, cluster.summaries); diff != "" {
 			t.Errorf("summaries (-want +got):\n%s", diff)
 		}
