@@ -192,7 +192,7 @@ func TestAStartOfTheStoreCanBeCanceled(t *testing.T) {
 	g.Expect(s.stop()).To(Succeed())
 }
 
-// TestStoresEndTogether: a host cannot go on with one of its etcds, or with a
+// TestStoresEndTogether: a host cannot continue with one of its etcds, or with a
 // ledger that counts wrong.
 func TestStoresEndTogether(t *testing.T) {
 	untilEnd := func(ctx context.Context) error {

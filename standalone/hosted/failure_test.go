@@ -16,7 +16,7 @@ import (
 )
 
 // TestAControlPlaneFailsAlone: whatever a part of it does, its neighbors and the
-// process go on, its server ends, and the error names the part.
+// process continue, its server ends, and the error names the part.
 func TestAControlPlaneFailsAlone(t *testing.T) {
 	t.Parallel()
 	neighbor := clientOf(t, runReady(t, shared, hosted.Spec{Name: "neighbor"}).RESTConfig())

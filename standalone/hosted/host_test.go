@@ -59,7 +59,7 @@ func TestANameIsTakenUntilAllItsDeletionsEnd(t *testing.T) {
 	g.Expect(h.admit("red")).To(MatchError(ContainSubstring("the host is stopping")))
 }
 
-// TestAHostEndsWithItsStore: control planes cannot go on without it, and the
+// TestAHostEndsWithItsStore: control planes cannot continue without it, and the
 // next start of the host finds the port and the data unused.
 func TestAHostEndsWithItsStore(t *testing.T) {
 	g := NewWithT(t)
