@@ -21,9 +21,7 @@ const covered = "README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/adding-
 	"docs/conformance.md docs/decisions docs/plugin-authors.md docs/real-node.md docs/scaling.md docs/security.md " +
 	"docs/troubleshooting.md apis cmd config controllers hack/kinds hack/metrics hack/rbac hack/words/main.go " +
 	"hack/words/phrases.go hack/words/text.go internal standalone test vnagent " +
-	"syncer/translate syncer/patch syncer/fairqueue syncer/informer syncer/share syncer/caches syncer/guard " +
-	"syncer/limits syncer/pace syncer/validation syncer/requests syncer/wire syncer/queue " +
-	"syncer/kinds syncer/views syncer/deletion syncer/provider syncer/app syncer/resources plugins"
+	"syncer plugins"
 
 //go:embed phrases.txt
 var list string

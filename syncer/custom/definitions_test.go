@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// read counts how often a definition is asked for.
+// read counts requests for a definition.
 type read struct {
 	client.Reader
 	asked int

@@ -111,11 +111,11 @@ func TestClassesOfAnEarlierTime(t *testing.T) {
 		err  error
 		want int
 	}{
-		"none":                    {nil, nil, 0},
-		"of the tenant's own":     {[]runtime.Object{of(nil, nil)}, nil, 0},
-		"shown":                   {[]runtime.Object{of(nil, nil), of(session.Mark(nil), session.Mark(nil))}, nil, 1},
-		"shown, robbed of a mark": {[]runtime.Object{of(nil, session.Mark(nil))}, nil, 1},
-		"nobody knows":            {nil, errors.New("no answer"), 1},
+		"none":                          {nil, nil, 0},
+		"of the tenant's own":           {[]runtime.Object{of(nil, nil)}, nil, 0},
+		"shown":                         {[]runtime.Object{of(nil, nil), of(session.Mark(nil), session.Mark(nil))}, nil, 1},
+		"shown, robbed of a mark":       {[]runtime.Object{of(nil, session.Mark(nil))}, nil, 1},
+		"the apiserver does not answer": {nil, errors.New("no answer"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, over := sleeping()

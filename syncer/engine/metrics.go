@@ -121,7 +121,7 @@ func stateName(s pending.State) string {
 }
 
 // outcomeName returns the value of a label for an outcome: the state, except
-// for failures, which are told apart by who has to look at them.
+// for failures, which are distinguished by who has to correct them.
 func outcomeName(o pending.Outcome) string {
 	switch {
 	case o.State != pending.Failed:
@@ -188,7 +188,7 @@ func newQueueMetrics() *queueMetrics {
 		requests: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_syncer_queue_objects",
 			Help: "Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; " +
-				"delayed, to be looked at later; in_flight, being worked on.",
+				"delayed, to be reconciled later; in_flight, being worked on.",
 		}, []string{"state"}),
 		longest: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_queue_longest_lane",

@@ -33,7 +33,7 @@ func TestOutcomeName(t *testing.T) {
 		"in doubt":             {pending.ErrInDoubt, "in_doubt"},
 		"something is missing": {&pending.BlockedError{On: "ServiceAccount web"}, "blocked"},
 		"its turn comes later": {queue.ErrNotItsTurn, "waiting"},
-		"the tenant's to mend": {
+		"rejected by the API": {
 			pending.Classify(apierrors.NewForbidden(pods, "web", errors.New("exceeded quota"))), "rejected",
 		},
 		"the syncer's rights": {
@@ -74,7 +74,7 @@ vc_syncer_queue_busy_tenants %d
 # HELP vc_syncer_queue_longest_lane How many objects are due, waiting for a worker, of the tenant that has most of them.
 # TYPE vc_syncer_queue_longest_lane gauge
 vc_syncer_queue_longest_lane %d
-# HELP vc_syncer_queue_objects Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; delayed, to be looked at later; in_flight, being worked on.
+# HELP vc_syncer_queue_objects Objects in the queue, by state: due, waiting for a worker; paused, due as well, but the tenant does not answer; delayed, to be reconciled later; in_flight, being worked on.
 # TYPE vc_syncer_queue_objects gauge
 vc_syncer_queue_objects{state="delayed"} 0
 vc_syncer_queue_objects{state="due"} %d

@@ -33,7 +33,7 @@ type still struct {
 
 func (s *still) Healthy() bool { return !s.ill }
 
-// declared is a kind that flows down, offered one that flows up.
+// declared is a kind that is synced down, offered one that is synced up.
 var (
 	declared = kinds.Down[*corev1.ConfigMap]{
 		Name: "ConfigMap", Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
@@ -115,20 +115,20 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 		tenant, super []client.Object
 		found         string // the kind of what is found
 	}{
-		"nothing is there":           {none, none, ""},
-		"both sides are equal":       {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings())}, ""},
-		"a copy is missing":          {[]client.Object{kindstest.Settings()}, none, "ConfigMap"},
-		"a copy is left over":        {none, []client.Object{kindstest.CopyOf(kindstest.Settings())}, "ConfigMap"},
-		"a copy is going":            {none, []client.Object{kindstest.CopyOf(kindstest.Settings(), deletingNow)}, ""},
-		"a copy was edited":          {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["color"] = "red" })}, "ConfigMap"},
-		"a copy lost a label":        {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, "app") })}, "ConfigMap"},
-		"a copy lost our label":      {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, names.VCName) })}, "ConfigMap"},
-		"a copy lost whose it is":    {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Annotations, names.Cluster) })}, "ConfigMap"},
-		"a copy is of an older one":  {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Annotations[names.UID] = "older" })}, "ConfigMap"},
-		"a copy has to be made anew": {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["fixed"] = "1" })}, "ConfigMap"},
-		"a copy has more labels":     {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Labels["audit"] = "1" })}, ""},
-		"a copy says something new":  {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"a": nil} })}, "ConfigMap"},
-		"somebody else's has the name": {
+		"nothing is there":          {none, none, ""},
+		"both sides are equal":      {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings())}, ""},
+		"a copy is missing":         {[]client.Object{kindstest.Settings()}, none, "ConfigMap"},
+		"a copy is left over":       {none, []client.Object{kindstest.CopyOf(kindstest.Settings())}, "ConfigMap"},
+		"a copy is going":           {none, []client.Object{kindstest.CopyOf(kindstest.Settings(), deletingNow)}, ""},
+		"a copy was edited":         {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["color"] = "red" })}, "ConfigMap"},
+		"a copy lost a label":       {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, "app") })}, "ConfigMap"},
+		"a copy lost our label":     {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Labels, names.VCName) })}, "ConfigMap"},
+		"a copy lost whose it is":   {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { delete(c.Annotations, names.Cluster) })}, "ConfigMap"},
+		"a copy is of an older one": {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Annotations[names.UID] = "older" })}, "ConfigMap"},
+		"a copy has to be replaced": {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Data["fixed"] = "1" })}, "ConfigMap"},
+		"a copy has more labels":    {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.Labels["audit"] = "1" })}, ""},
+		"a copy says something new": {[]client.Object{kindstest.Settings()}, []client.Object{kindstest.CopyOf(kindstest.Settings(), func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"a": nil} })}, "ConfigMap"},
+		"a foreign object has the name": {
 			[]client.Object{kindstest.Settings()},
 			[]client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team-71a1c3-blue-default", Name: "settings"}}},
 			"ConfigMap",

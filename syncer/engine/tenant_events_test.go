@@ -58,7 +58,7 @@ func TestIsUp(t *testing.T) {
 		"its time got shorter":            {m, deleted(30), deleted(5), false},
 		"a finalizer holds it":            {m, deleted(30), deleted(0, "example.com/wait"), false},
 		"it never had any time":           {m, &corev1.Pod{}, deleted(0), false},
-		"nobody deletes it":               {m, &corev1.Pod{}, &corev1.Pod{}, false},
+		"it is not deleted":               {m, &corev1.Pod{}, &corev1.Pod{}, false},
 		"it is of a kind that takes none": {nil, deleted(30), deleted(0), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,8 @@ func TestIsUp(t *testing.T) {
 	}
 }
 
-// TestInitialPriority: of what a syncer finds when it starts, pods that have had no copy are looked at first.
+// TestInitialPriority: when a syncer starts, pods without a copy are reconciled
+// before other objects.
 func TestInitialPriority(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind *kinds.Kind

@@ -23,7 +23,7 @@ func TestTurns(t *testing.T) {
 		first := take(0)
 		take(0) // hangs
 		first()
-		first() // is nobody else's to give back
+		first() // releases no turn of another tenant
 		third := take(0)
 		take(turnTime)
 		fifth := take(turnTime)

@@ -105,8 +105,8 @@ func (s *Syncer) Ensure(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Furnish syncs the own objects of a namespace, if the object is one.
-func (s *Syncer) Furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error {
+// Sync syncs the own objects of a namespace, if the object is one.
+func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if k.Name != session.NamespaceKind {
 		return nil
 	}
@@ -118,8 +118,8 @@ func (s *Syncer) Furnish(ctx context.Context, k *kinds.Kind, o session.Objects) 
 	return nil
 }
 
-// Unfurnished reports whether Furnish would write anything.
-func (s *Syncer) Unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
+// Differs reports whether Sync would write anything.
+func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error) {
 	if k.Name != session.NamespaceKind {
 		return false, nil
 	}

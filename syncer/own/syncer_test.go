@@ -138,7 +138,7 @@ func TestIsOwn(t *testing.T) {
 }
 
 // TestSync: one write makes an own object what it should be, and none is sent
-// when it is. Unfurnished, which the patrol calls, agrees.
+// when it is. Differs, which the patrol calls, agrees.
 func TestSync(t *testing.T) {
 	tests := map[string]struct {
 		namespace    string
@@ -162,10 +162,10 @@ func TestSync(t *testing.T) {
 			s, namespace := syncerOf(c), kindstest.Typed(kindstest.Plain())
 			namespace.Name = session.NamespaceKind
 			o := session.Objects{Key: client.ObjectKey{Name: tt.namespace}}
-			if differs, err := s.Unfurnished(t.Context(), namespace, o); err != nil || differs != (tt.written != nil) {
+			if differs, err := s.Differs(t.Context(), namespace, o); err != nil || differs != (tt.written != nil) {
 				t.Errorf("differs: %t, %v; want %t", differs, err, tt.written != nil)
 			}
-			if err := s.Furnish(t.Context(), namespace, o); (err != nil) != tt.fails {
+			if err := s.Sync(t.Context(), namespace, o); (err != nil) != tt.fails {
 				t.Errorf("the error is %v, want one: %t", err, tt.fails)
 			}
 			if diff := cmp.Diff(tt.written, c.written); diff != "" {
@@ -259,10 +259,10 @@ func TestEnsure(t *testing.T) {
 func TestOtherKinds(t *testing.T) {
 	c := &superCluster{}
 	s, k, o := syncerOf(c), kindstest.Typed(kindstest.Plain()), session.Objects{Key: kindstest.WebKey()}
-	if differs, err := s.Unfurnished(t.Context(), k, o); differs || err != nil {
+	if differs, err := s.Differs(t.Context(), k, o); differs || err != nil {
 		t.Errorf("differs: %t, %v", differs, err)
 	}
-	if err := s.Furnish(t.Context(), k, o); err != nil || c.written != nil {
+	if err := s.Sync(t.Context(), k, o); err != nil || c.written != nil {
 		t.Errorf("%v is written, %v", c.written, err)
 	}
 }

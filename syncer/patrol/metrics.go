@@ -30,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}),
 		postponed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vc_syncer_patrol_postponed_total",
-			Help: "Tenants whose objects exceeded the budget of a round of the patrol, which goes on with them in the next.",
+			Help: "Tenants whose objects exceeded the budget of a round of the patrol, which continues with them in the next.",
 		}),
 		ended: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_syncer_patrol_last_round_timestamp_seconds",

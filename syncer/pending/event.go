@@ -36,12 +36,12 @@ func (r Reporter) Report(ctx context.Context, obj client.Object, reason, message
 	if err != nil {
 		return err
 	}
-	event := rejectionEvent(about, reason, message, time.Now())
+	event := newEvent(about, reason, message, time.Now())
 	switch err := r.Client.Create(ctx, event); {
 	case apierrors.IsAlreadyExists(err):
 		return r.countUp(ctx, event)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// Nobody will look for it there.
+		// The namespace is about to disappear with the object.
 		return nil
 	default:
 		return err
@@ -60,9 +60,10 @@ func (r Reporter) countUp(ctx context.Context, event *corev1.Event) error {
 	return r.Client.Patch(ctx, now, client.MergeFrom(was))
 }
 
-// rejectionEvent is the event on a tenant's object that does not go down. Its name says which object and what reason, so that
-// the same reason finds it again.
-func rejectionEvent(about *corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
+// newEvent returns the event on a tenant's object that is pending. Its name is
+// that of the object with a digest of the message, so that the same cause
+// counts up the same event.
+func newEvent(about *corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
 	message = cut(message, maxMessage)
 	sum := sha256.Sum256([]byte(string(about.UID) + message))
 	digest := "." + hex.EncodeToString(sum[:8])
@@ -85,7 +86,8 @@ func rejectionEvent(about *corev1.ObjectReference, reason, message string, now t
 	}
 }
 
-// cut is the beginning of a text of at most so many bytes, without the half of a character.
+// cut returns the beginning of a text, of at most this number of bytes and
+// without a part of a character at its end.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -20,7 +20,7 @@ func TestEvent(t *testing.T) {
 	about := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7",
 	}
-	got := rejectionEvent(about, reasonRejected, "no", now)
+	got := newEvent(about, reasonRejected, "no", now)
 	want := &corev1.Event{
 		// echo -n web-uidno | sha256sum
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default", Name: "web.c2c9891e4bc3fe36"},
@@ -43,30 +43,30 @@ func TestEvent(t *testing.T) {
 func TestEventName(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
-	name := rejectionEvent(&about, reasonRejected, "no", now).Name
+	name := newEvent(&about, reasonRejected, "no", now).Name
 
 	changed := about
 	changed.ResourceVersion = "8"
-	if got := rejectionEvent(&changed, reasonRejected, "no", now.Add(time.Hour)).Name; got != name {
+	if got := newEvent(&changed, reasonRejected, "no", now.Add(time.Hour)).Name; got != name {
 		t.Errorf("the same reason, later, is event %s, want %s", got, name)
 	}
-	if got := rejectionEvent(&about, reasonRejected, "never", now).Name; got == name {
+	if got := newEvent(&about, reasonRejected, "never", now).Name; got == name {
 		t.Errorf("another reason is the same event %s", got)
 	}
 	anew := about
 	anew.UID = "another-uid"
-	if got := rejectionEvent(&anew, reasonRejected, "no", now).Name; got == name {
+	if got := newEvent(&anew, reasonRejected, "no", now).Name; got == name {
 		t.Errorf("another object of that name has the same event %s", got)
 	}
 	end := strings.Repeat("x", maxMessage)
-	if a, b := rejectionEvent(&about, reasonRejected, end+"a", now), rejectionEvent(&about, reasonRejected, end+"b", now); a.Name != b.Name {
+	if a, b := newEvent(&about, reasonRejected, end+"a", now), newEvent(&about, reasonRejected, end+"b", now); a.Name != b.Name {
 		t.Errorf("reasons that read the same have the events %s and %s", a.Name, b.Name)
 	}
 }
 
 func TestEventNamespace(t *testing.T) {
 	about := &corev1.ObjectReference{Kind: "Namespace", Name: "prod", UID: "ns-uid"}
-	got := rejectionEvent(about, reasonRejected, "no", time.Time{})
+	got := newEvent(about, reasonRejected, "no", time.Time{})
 	if got.Namespace != "default" || got.InvolvedObject.Namespace != "" {
 		t.Errorf("the event of a cluster-scoped object is in %q, about one in %q; want it in default, about one in none",
 			got.Namespace, got.InvolvedObject.Namespace)
@@ -83,7 +83,7 @@ func TestEventOfALongName(t *testing.T) {
 		"of one letter":     "n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := rejectionEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, reasonRejected, "no", time.Time{})
+			got := newEvent(&corev1.ObjectReference{Name: object, UID: "uid"}, reasonRejected, "no", time.Time{})
 			if wrong := validation.IsDNS1123Subdomain(got.Name); len(wrong) > 0 {
 				t.Errorf("%q, of %d characters, is no name of an event: %q", got.Name, len(got.Name), wrong)
 			}
@@ -111,7 +111,7 @@ func TestEventMessage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := rejectionEvent(&corev1.ObjectReference{Name: "web"}, reasonRejected, tt.message, time.Time{}).Message
+			got := newEvent(&corev1.ObjectReference{Name: "web"}, reasonRejected, tt.message, time.Time{}).Message
 			if got != tt.want {
 				t.Errorf("the message has %d bytes and ends in %q, want %d", len(got), got[max(0, len(got)-8):], len(tt.want))
 			}

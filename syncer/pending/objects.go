@@ -13,9 +13,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
-// TellAfter is how long an object is pending before its tenant and the admin
-// are told: objects that depend on each other are created at about the same
-// time, in any order. Rejections are told at once.
+// TellAfter is how long an object is pending before its tenant gets an event,
+// and its VirtualCluster a condition: objects that depend on each other are
+// created at about the same time, in any order. Rejections are reported at once.
 const TellAfter = 10 * time.Second
 
 // A rejected object is retried after rejectedFirst, then after twice as long
@@ -44,7 +44,7 @@ type Entry struct {
 	Message string
 	// Since is when the object became pending, in whatever state.
 	Since time.Time
-	// Told is the message that the tenant was told last.
+	// Told is the message of the last event.
 	Told string
 	// Denied is set for an object that validators or limits reject.
 	Denied bool
@@ -119,7 +119,7 @@ func (o *Objects) lockedForget(k kinds.ObjectKey) {
 	}
 }
 
-// Tell records what the tenant was told about an object that is still pending.
+// Tell records the message of the event on an object that is still pending.
 func (o *Objects) Tell(kind string, key client.ObjectKey, message string) {
 	k := kinds.ObjectKey{Kind: kind, Key: key}
 	o.mu.Lock()

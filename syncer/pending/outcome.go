@@ -25,8 +25,8 @@ const (
 	Rejected State = "Rejected"
 	// Waiting objects continue when something that is under way has completed.
 	Waiting State = "Waiting"
-	// InDoubt objects are missing in the tenant, and the syncer cannot tell
-	// whether the tenant has deleted them.
+	// InDoubt objects are missing in the tenant, and the syncer does not
+	// know that the tenant has deleted them.
 	InDoubt State = "InDoubt"
 	// Paused objects belong to a tenant whose apiserver does not answer.
 	Paused State = "Paused"
@@ -50,7 +50,7 @@ type Outcome struct {
 	Denial *plugins.RejectionError
 }
 
-// What rejects objects, and what they wait for.
+// The parties that reject objects, and the reason to wait for a validator.
 const (
 	byValidator  = "a validator"
 	bySuperAPI   = "the super cluster's API"

@@ -15,7 +15,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
-// RejectionError is an error that the tenant or the super cluster's admin has to mend. Its text becomes an event on the tenant's object.
+// RejectionError is an error that the tenant or an admin of the super cluster
+// has to correct. Its text becomes an event on the tenant's object.
 type RejectionError struct{ error }
 
 // Unwrap returns the cause.
@@ -27,8 +28,9 @@ func Reject(cause error) error { return RejectionError{cause} }
 // IsRejection reports whether an error is a rejection, or wraps one.
 func IsRejection(err error) bool { return errors.As(err, &RejectionError{}) }
 
-// Classify returns a rejection for an error by which the super cluster or a validator rejects an object, and any other error, which may
-// pass by itself, as it is.
+// Classify returns a rejection for an error by which the super cluster or a
+// validator rejects an object. It returns other errors, which may pass by
+// themselves, as they are.
 func Classify(err error) error {
 	switch {
 	case LacksRights(err):
@@ -44,8 +46,9 @@ func Classify(err error) error {
 	return err
 }
 
-// LacksRights reports whether the super cluster's authorizer rejected the syncer, and not the object. That is the admin's to mend and
-// nothing that a tenant should read.
+// LacksRights reports whether the authorizer of the super cluster rejected the
+// syncer, and not the object. Only an admin can correct that, and the tenant
+// does not read the cause.
 func LacksRights(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), ` is forbidden: User "`)
 }

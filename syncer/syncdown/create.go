@@ -60,7 +60,7 @@ func (s *creator) create(ctx context.Context, k *kinds.Kind, o session.Objects) 
 	if !k.Down.OnDemand {
 		s.requests.Wake(ctx, k, o.Tenant)
 	}
-	return cmp.Or(s.own.Furnish(ctx, k, o), s.translator.omitted(ctx, k, o))
+	return cmp.Or(s.own.Sync(ctx, k, o), s.translator.omitted(ctx, k, o))
 }
 
 // restore updates the copy of an object that exists and is not in the cache.

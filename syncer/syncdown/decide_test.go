@@ -20,8 +20,7 @@ type rule struct {
 }
 
 // rules are the specification: the first that matches an observation counts.
-// What lives in the tenant and what sits in the super cluster stand side by
-// side, so that a gap or a contradiction shows.
+// The states of both sides are in columns, so that gaps and contradictions show.
 var rules = []rule{
 	// The super cluster holds nothing.
 	{"absent", "absent", "", nothing},
@@ -30,7 +29,7 @@ var rules = []rule{
 	{"deleting", "absent", "mirrored", finalizeTenant},     // what never ran need not end first
 	{"any", "absent", "", create},
 
-	// Something that is nobody's copy has the name.
+	// A foreign object has the name.
 	{"absent", "any", "foreign", nothing},
 	{"any", "any", "foreign, not wanted", nothing},
 	{"any", "any", "foreign", conflict},
@@ -55,7 +54,7 @@ var rules = []rule{
 	{"any", "any", "mirrored", update},
 
 	// Both sides hold the object, and the tenant's is what counts.
-	{"any", "deleting", "", nothing}, // made anew when it is gone
+	{"any", "deleting", "", nothing}, // created again when it is gone
 	{"any", "present", "", update},
 }
 
@@ -150,7 +149,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		"nothing is changed or deleted that is not the tenant's": func(p observation, a action) bool {
 			return !p.foreign || p.super == session.Absent || a == nothing || a == conflict
 		},
-		"a conflict is somebody else's object": func(p observation, a action) bool {
+		"a conflict is a foreign object": func(p observation, a action) bool {
 			return a != conflict || p.foreign && p.super != session.Absent
 		},
 		"a copy without a tenant's object goes": func(p observation, a action) bool {
@@ -218,7 +217,7 @@ func TestDecideConverges(t *testing.T) {
 	}
 }
 
-// possible says whether judge can see an observation.
+// possible reports whether observe can return an observation.
 func (p observation) possible() bool {
 	switch {
 	case p.super == session.Absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
@@ -252,7 +251,7 @@ func (p observation) after(a action) observation {
 	return p
 }
 
-// settled says whether an observation for which this is decided may stay as it
+// settled reports whether an observation for which this is decided may stay as it
 // is.
 func (p observation) settled(a action) bool {
 	switch {

@@ -26,7 +26,7 @@ type tokenComparer interface {
 
 // ownComparer reports whether the syncer's own objects are up to date.
 type ownComparer interface {
-	Unfurnished(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error)
+	Differs(ctx context.Context, k *kinds.Kind, o session.Objects) (bool, error)
 }
 
 // differs reports whether one of two sides that both exist is not up to date.
@@ -44,7 +44,7 @@ func (s *comparer) differs(ctx context.Context, k *kinds.Kind, o session.Objects
 	if session.Stand(o.Super) == session.Present && s.patches.differs(ctx, k, o, desired) {
 		return true, nil
 	}
-	if differs, err := s.own.Unfurnished(ctx, k, o); differs || err != nil {
+	if differs, err := s.own.Differs(ctx, k, o); differs || err != nil {
 		return differs, err
 	}
 	if _, wanting, err := s.tokens.Compare(ctx, k, o); wanting || err != nil {

@@ -23,8 +23,8 @@ type updater struct {
 
 // ownSyncer syncs the objects that the syncer has of its own in a namespace.
 type ownSyncer interface {
-	// Furnish syncs these objects if the object is a namespace.
-	Furnish(ctx context.Context, k *kinds.Kind, o session.Objects) error
+	// Sync syncs these objects if the object is a namespace.
+	Sync(ctx context.Context, k *kinds.Kind, o session.Objects) error
 }
 
 // update syncs the spec down and the status up. Contents that no cache holds
@@ -68,5 +68,5 @@ func (s *updater) updateBoth(ctx context.Context, k *kinds.Kind, o session.Objec
 	}
 	// Tokens name the node of the object, so it is bound first. Tokens that
 	// cannot be renewed do not delay the status: the old ones are still valid.
-	return o, cmp.Or(why, err, s.tokens.Ensure(ctx, k, o), s.own.Furnish(ctx, k, o), s.translator.omitted(ctx, k, o))
+	return o, cmp.Or(why, err, s.tokens.Ensure(ctx, k, o), s.own.Sync(ctx, k, o), s.translator.omitted(ctx, k, o))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
-// shownNode is a kind that flows up.
+// shownNode is a kind that is synced up.
 var shownNode = kinds.Up[*corev1.Node]{
 	Name: "Node", Object: &corev1.Node{}, List: &corev1.NodeList{},
 	Desired: func(_ kinds.View, super *corev1.Node) *corev1.Node { return super },
@@ -75,7 +75,7 @@ func TestMergedUp(t *testing.T) {
 		t.Errorf("what is desired changed:\n%s", diff)
 	}
 
-	// What expires is not put back, and needs no second mark.
+	// Objects that expire are not created again, and need no second mark.
 	expiring := shownNode
 	expiring.Expires = true
 	if got := mergedUp(expiring.Erase(), tenant, desired); got.GetAnnotations()[names.FromSuper] != "" {

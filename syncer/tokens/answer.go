@@ -16,8 +16,8 @@ import (
 const serviceAccounts = "serviceaccounts"
 
 // classify returns what an error of a request for a token means for the object
-// that needs it. The tenant has to be told here: errors of kubelets about
-// tokens are not synced up.
+// that needs it. The tenant gets an event about it, since errors of
+// kubelets about tokens are not synced up.
 func classify(err error, account string) error {
 	wrapped := fmt.Errorf("issue a token of service account %s: %w", account, err)
 	switch {

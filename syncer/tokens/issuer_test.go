@@ -39,7 +39,7 @@ type superCluster struct {
 	enqueued  []client.ObjectKey
 }
 
-// apiserver is a tenant's. It notes what it is asked.
+// apiserver is a tenant's. It records the requests.
 type apiserver struct {
 	client.SubResourceClient
 	requested []authenticationv1.TokenRequestSpec
