@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -182,9 +183,7 @@ func TestAddTenants(t *testing.T) {
 				"GET /apis":   {{Object: &metav1.APIGroupList{Groups: []metav1.APIGroup{tenancy}}}},
 				"GET " + base: {{Object: resources(version.GroupVersion, "virtualclusters", "VirtualCluster")}},
 			}
-			for request, list := range c.answers {
-				answers[request] = list
-			}
+			maps.Copy(answers, c.answers)
 			_, super := apitest.Serve(t, answers)
 			dir := openDir(t)
 			if c.spoil != nil {
