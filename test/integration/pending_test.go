@@ -37,7 +37,7 @@ var _ = Describe("An object that waits for the deletion of its previous copy", f
 		Eventually(kit.Events(ctx, red, again, "SyncWaiting")).WithTimeout(2 * kit.Soon).Should(ConsistOf("waiting for " + on))
 		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(2 * kit.Soon).Should(And(
 			kit.HaveCondition(tenancyv1alpha1.ConditionSynced, metav1.ConditionFalse, tenancyv1alpha1.ReasonObjectsPending),
-			HaveField("Status.Conditions", ContainElement(HaveField("Message", "1 object pending, oldest Service waiting/web: Waiting "+on)))))
+			HaveField("Status.Conditions", ContainElement(HaveField("Message", MatchRegexp(`^\d objects? pending, oldest Service waiting/web: Waiting `+on))))))
 		path := "/debug/pending?tenant=" + red.VC.Namespace + "/" + red.VC.Name
 		Eventually(fetch).WithContext(ctx).WithArguments(address, path, account.BearerToken).Should(HavePrefix("403"))
 		Eventually(fetch).WithContext(ctx).WithArguments(address, path, config.BearerToken).WithTimeout(3 * kit.Soon).
