@@ -1,4 +1,5 @@
-// Package docs holds the project's documents, and tests that hold them against the tree.
+// Package docs holds the project's documents, and tests that hold them against
+// the tree.
 package docs
 
 import (
@@ -22,7 +23,8 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// folders are those that a listing in architecture.md names, below a folder of the project.
+// folders are those that a listing in architecture.md names, below a folder of
+// the project.
 func folders(t *testing.T, listing string) []string {
 	t.Helper()
 	var names []string
@@ -33,7 +35,8 @@ func folders(t *testing.T, listing string) []string {
 	return names
 }
 
-// TestFoldersAreAsDescribed: every folder in the map is in the tree, and every folder of the tree is on the map.
+// TestFoldersAreAsDescribed: every folder in the map is in the tree, and every
+// folder of the tree is on the map.
 func TestFoldersAreAsDescribed(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(read(t, "architecture.md"), -1)
 	if len(blocks) < 2 {
@@ -62,7 +65,8 @@ func documents(t *testing.T) []string {
 	return append(under(t, ".", ".md"), "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
 }
 
-// under returns the files below a folder that have one of the suffixes. It does not enter hidden folders and bin.
+// under returns the files below a folder that have one of the suffixes. It does
+// not enter hidden folders and bin.
 func under(t *testing.T, dir string, suffixes ...string) []string {
 	t.Helper()
 	var files []string
@@ -97,8 +101,8 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// TestLinksLead checks that every relative link of a document leads to a file or a folder and, with a fragment, to a
-// heading.
+// TestLinksLead checks that every relative link of a document leads to a file
+// or a folder and, with a fragment, to a heading.
 func TestLinksLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]+))?\)`)
 	for _, document := range documents(t) {
@@ -119,7 +123,8 @@ func TestLinksLead(t *testing.T) {
 	}
 }
 
-// TestMentionsLead checks that the documents exist which sources and messages mention, such as docs/security.md.
+// TestMentionsLead checks that the documents exist which sources and messages
+// mention, such as docs/security.md.
 func TestMentionsLead(t *testing.T) {
 	mention := regexp.MustCompile(`\bdocs/[A-Za-z0-9_/.-]+\.md\b`)
 	for _, file := range under(t, "..", ".go", ".yaml", ".yml", ".md", ".tmpl", "Makefile", "go.mod") {
@@ -131,7 +136,8 @@ func TestMentionsLead(t *testing.T) {
 	}
 }
 
-// TestReasonsExist checks that the sources have every reason of an event or condition that the troubleshooting page names.
+// TestReasonsExist checks that the sources have every reason of an event or
+// condition that the troubleshooting page names.
 func TestReasonsExist(t *testing.T) {
 	var sources strings.Builder
 	for _, file := range slices.Concat(under(t, "../apis", ".go"), under(t, "../syncer", ".go"), under(t, "../plugins", ".go")) {
@@ -153,7 +159,8 @@ func TestReasonsExist(t *testing.T) {
 	}
 }
 
-// TestMessagesAreQuoted checks that the messages which the troubleshooting page quotes are those of the sources.
+// TestMessagesAreQuoted checks that the messages which the troubleshooting page
+// quotes are those of the sources.
 func TestMessagesAreQuoted(t *testing.T) {
 	var sources strings.Builder
 	for _, file := range slices.Concat(under(t, "../controllers", ".go"), under(t, "../syncer", ".go"), under(t, "../plugins", ".go")) {
@@ -185,7 +192,8 @@ func TestMessagesAreQuoted(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesEveryKind checks that the README says of each built-in kind how it is synced.
+// TestReadmeNamesEveryKind checks that the README says of each built-in kind
+// how it is synced.
 func TestReadmeNamesEveryKind(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, "../README.md"), "## What is synced\n")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -197,7 +205,8 @@ func TestReadmeNamesEveryKind(t *testing.T) {
 	}
 }
 
-// TestAdminsGuideIsComplete checks that the index of the admins' guide links to each of its pages.
+// TestAdminsGuideIsComplete checks that the index of the admins' guide links to
+// each of its pages.
 func TestAdminsGuideIsComplete(t *testing.T) {
 	index := read(t, "admins/README.md")
 	for _, page := range under(t, "admins", ".md") {
@@ -207,7 +216,8 @@ func TestAdminsGuideIsComplete(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreListed checks that the index of decisions has each of them, with its title.
+// TestDecisionsAreListed checks that the index of decisions has each of them,
+// with its title.
 func TestDecisionsAreListed(t *testing.T) {
 	index := read(t, "decisions/README.md")
 	for _, page := range under(t, "decisions", ".md") {
@@ -219,7 +229,8 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 }
 
-// TestMakeTargetsExist checks that the Makefile has the targets that the documents name.
+// TestMakeTargetsExist checks that the Makefile has the targets that the
+// documents name.
 func TestMakeTargetsExist(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	command := regexp.MustCompile("(?m)(?:^|`)make ([a-z0-9-]+)")

@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// connectionsPerStream is how many connections a tenant may have open for each stream that it may have.
+// connectionsPerStream is how many connections a tenant may have open for each
+// stream that it may have.
 const connectionsPerStream = 2
 
-// connections bounds how many connections each tenant's apiserver keeps open, so that none takes the agent's from the others. One that
-// has become a stream of its own protocol counts as that stream instead.
+// connections bounds how many connections each tenant's apiserver keeps open,
+// so that none takes the agent's from the others. One that has become a stream
+// of its own protocol counts as that stream instead.
 type connections struct {
 	tenants tenants
 	limit   *limit
-	// open has what gives each connection back. A server tells of the states of one connection one after the other.
+	// open has what gives each connection back. A server tells of the states of
+	// one connection one after the other.
 	open sync.Map
 }
 
@@ -25,7 +28,8 @@ func newConnections(tenants tenants, most int) *connections {
 	return &connections{tenants: tenants, limit: newLimit(most)}
 }
 
-// follow returns the hook by which a server tells of its connections (http.Server.ConnState).
+// follow returns the hook by which a server tells of its connections
+// (http.Server.ConnState).
 func (c *connections) follow(ctx context.Context) func(net.Conn, http.ConnState) {
 	return func(conn net.Conn, state http.ConnState) {
 		switch state {
@@ -38,7 +42,8 @@ func (c *connections) follow(ctx context.Context) func(net.Conn, http.ConnState)
 	}
 }
 
-// admit counts a connection with its first request, and closes one that is too much. The handshake has found out whose it is.
+// admit counts a connection with its first request, and closes one that is too
+// much. The handshake has found out whose it is.
 func (c *connections) admit(ctx context.Context, conn net.Conn) {
 	if _, counted := c.open.Load(conn); counted {
 		return

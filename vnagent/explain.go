@@ -15,8 +15,9 @@ import (
 // maxExplanation bounds what is read of an error.
 const maxExplanation = 16 << 10
 
-// explain makes an error of an answer that is none. The tenant is shown errors of kubelets and of the request, but no
-// errors between the super cluster and its nodes.
+// explain makes an error of an answer that is none. The tenant is shown errors
+// of kubelets and of the request, but no errors between the super cluster and
+// its nodes.
 func explain(o order, response *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxExplanation)) // half an explanation is one, too
 	_ = response.Body.Close()

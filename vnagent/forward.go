@@ -14,13 +14,15 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// upgradePatience is how long the super cluster may take to begin a stream. Logs may take for ever to their first line.
+// upgradePatience is how long the super cluster may take to begin a stream.
+// Logs may take for ever to their first line.
 const upgradePatience = 30 * time.Second
 
 var errPatience = errors.New("the super cluster did not begin the stream in time")
 
-// Headers that belong to a stream and are handed on. All others are dropped: on the way down, a tenant could impersonate another user
-// by them; on the way up, they are the super cluster's own.
+// Headers that belong to a stream and are handed on. All others are dropped: on
+// the way down, a tenant could impersonate another user by them; on the way up,
+// they are the super cluster's own.
 var (
 	headersDown = []string{
 		"Connection", "Upgrade", "X-Stream-Protocol-Version",
@@ -98,7 +100,8 @@ func (h *handler) handOver(o order, response *http.Response) error {
 	return nil
 }
 
-// errorLog is where the proxy tells of streams that broke off, which is how most of them end.
+// errorLog is where the proxy tells of streams that broke off, which is how
+// most of them end.
 func errorLog(logger logr.Logger) *log.Logger {
 	return slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo)
 }

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// limit bounds how many streams each tenant has at a time, so that none takes the agent's memory and connections from the others.
+// limit bounds how many streams each tenant has at a time, so that none takes
+// the agent's memory and connections from the others.
 type limit struct {
 	most int
 
@@ -16,7 +17,8 @@ type limit struct {
 
 func newLimit(most int) *limit { return &limit{most: most, have: map[types.UID]int{}} }
 
-// take counts a stream of a tenant, unless that has too many. The function that it returns releases the stream.
+// take counts a stream of a tenant, unless that has too many. The function that
+// it returns releases the stream.
 func (l *limit) take(tenant types.UID) (giveBack func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

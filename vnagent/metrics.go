@@ -20,7 +20,8 @@ const (
 	refusedError     = "error"
 )
 
-// Metrics are what an agent tells of its work. No label names a tenant: that would be series for each, for ever.
+// Metrics are what an agent tells of its work. No label names a tenant: that
+// would be series for each, for ever.
 type Metrics struct {
 	requests     *prometheus.CounterVec
 	streams      *prometheus.GaugeVec

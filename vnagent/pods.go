@@ -16,12 +16,14 @@ import (
 
 // pods finds the copies of tenants' pods.
 type pods struct {
-	// super reads from the super cluster itself: a cache would hold every pod there, and be behind.
+	// super reads from the super cluster itself: a cache would hold every pod
+	// there, and be behind.
 	super client.Reader
 }
 
-// find returns the key of the copy of the pod that a request is about. It ensures that the namespace has the tenant's UID and
-// that the pod is a copy made for the tenant: a name alone proves nothing.
+// find returns the key of the copy of the pod that a request is about. It
+// ensures that the namespace has the tenant's UID and that the pod is a copy
+// made for the tenant: a name alone proves nothing.
 func (p pods) find(ctx context.Context, of tenant, t target) (types.NamespacedName, error) {
 	missing := refusef(http.StatusNotFound, "pod %q does not exist", t.pod)
 	key := types.NamespacedName{Namespace: names.SuperNamespace(of.key, t.namespace), Name: t.pod}

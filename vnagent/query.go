@@ -10,11 +10,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// logParameters are those of logs that the kubelet and the apiserver call the same. Whose connection to the node is trusted is not the
-// tenant's to say.
+// logParameters are those of logs that the kubelet and the apiserver call the
+// same. Whose connection to the node is trusted is not the tenant's to say.
 var logParameters = []string{"follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes", "stream"}
 
-// query turns the kubelet's parameters of a call into those of the pod's subresource. Unknown parameters are left out.
+// query turns the kubelet's parameters of a call into those of the pod's
+// subresource. Unknown parameters are left out.
 func (t target) query(asked url.Values) (url.Values, error) {
 	on := func(parameter string) bool { return asked.Get(parameter) == "1" }
 	switch t.call {

@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	// headerPatience is how long a client may take for a handshake and the headers of a request.
+	// headerPatience is how long a client may take for a handshake and the
+	// headers of a request.
 	headerPatience = 10 * time.Second
-	// maxHeaders bounds the headers of a request, of which the agent needs a few hundred bytes.
+	// maxHeaders bounds the headers of a request, of which the agent needs a
+	// few hundred bytes.
 	maxHeaders = 16 << 10
 	// idlePatience is how long a connection is kept without a request.
 	idlePatience = 2 * time.Minute
@@ -35,10 +37,12 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Super leads to the super cluster, with the agent's rights.
 	Super *rest.Config
-	// Cache holds the VirtualClusters and what vc-manager publishes of them, and Indexer adds an index to it.
+	// Cache holds the VirtualClusters and what vc-manager publishes of them,
+	// and Indexer adds an index to it.
 	Cache   client.Reader
 	Indexer client.FieldIndexer
-	// Live reads namespaces, pods and their metrics of the super cluster around the cache.
+	// Live reads namespaces, pods and their metrics of the super cluster around
+	// the cache.
 	Live client.Reader
 	// StreamsPerTenant is how many streams a tenant may have at a time.
 	StreamsPerTenant int
@@ -46,7 +50,8 @@ type Options struct {
 	Logger           logr.Logger
 }
 
-// Server serves the kubelet API to tenants' apiservers. It is a Runnable of a manager, which starts it when the cache is filled.
+// Server serves the kubelet API to tenants' apiservers. It is a Runnable of a
+// manager, which starts it when the cache is filled.
 type Server struct {
 	options     Options
 	handler     *handler
@@ -118,7 +123,8 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 // NeedLeaderElection says that all replicas serve.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// tls wants a certificate of every client, and leaves it to us whose it is: there is an authority for each tenant.
+// tls wants a certificate of every client, and leaves it to us whose it is:
+// there is an authority for each tenant.
 func (s *Server) tls(ctx context.Context) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS12,

@@ -12,7 +12,8 @@ import (
 // super is the way to the super cluster's apiserver.
 type super struct {
 	client rest.Interface
-	// plain is for answers, many over one connection. Streams take a connection each, which HTTP/2 has no way to give.
+	// plain is for answers, many over one connection. Streams take a connection
+	// each, which HTTP/2 has no way to give.
 	plain, streams http.RoundTripper
 }
 

@@ -19,7 +19,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
-// apiserverName is what all tenants' apiservers are called in their certificates, so that nothing can depend on it.
+// apiserverName is what all tenants' apiservers are called in their
+// certificates, so that nothing can depend on it.
 const apiserverName = "kube-apiserver-kubelet-client"
 
 var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
@@ -144,7 +145,8 @@ func TestIdentifyAtItsTime(t *testing.T) {
 	}
 }
 
-// TestIdentifyForClients: the authority's own certificate, or one of a server, is no apiserver's.
+// TestIdentifyForClients: the authority's own certificate, or one of a server,
+// is no apiserver's.
 func TestIdentifyForClients(t *testing.T) {
 	red := authority(t, "kubelet-client-ca")
 	w := &world{t: t}
@@ -163,7 +165,8 @@ func TestIdentifyForClients(t *testing.T) {
 	}
 }
 
-// TestIdentifyWhoseCA: an authority counts where vc-manager publishes it, and for one tenant.
+// TestIdentifyWhoseCA: an authority counts where vc-manager publishes it, and
+// for one tenant.
 func TestIdentifyWhoseCA(t *testing.T) {
 	red := authority(t, "kubelet-client-ca")
 	for name, tc := range map[string]struct {
@@ -194,7 +197,8 @@ func TestIdentifyWhoseCA(t *testing.T) {
 	})
 }
 
-// TestIdentifyTakesAuthoritiesAlone: a certificate that is published by mistake identifies no tenant.
+// TestIdentifyTakesAuthoritiesAlone: a certificate that is published by mistake
+// identifies no tenant.
 func TestIdentifyTakesAuthoritiesAlone(t *testing.T) {
 	certificate := shown(t, authority(t, "kubernetes"))
 	w := &world{t: t}

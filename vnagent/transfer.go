@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// bufferSize is what a stream takes in each direction while it waits, which most of them do most of the time.
+// bufferSize is what a stream takes in each direction while it waits, which
+// most of them do most of the time.
 const bufferSize = 8 << 10
 
 // buffers are the buffers of answers that are no streams.
@@ -29,7 +30,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedStream is the super cluster's end of a stream. It copies with buffers of its own and counts the bytes.
+// countedStream is the super cluster's end of a stream. It copies with buffers
+// of its own and counts the bytes.
 type countedStream struct {
 	io.ReadWriteCloser
 

@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestStreamCarriesAsItComes: what is said is handed on at once, both ways, and counted.
+// TestStreamCarriesAsItComes: what is said is handed on at once, both ways, and
+// counted.
 func TestStreamCarriesAsItComes(t *testing.T) {
 	near, pod := net.Pipe()
 	stream := &countedStream{

@@ -1,4 +1,5 @@
-// Command vc-syncer syncs the objects of all tenants between their control planes and the super cluster.
+// Command vc-syncer syncs the objects of all tenants between their control
+// planes and the super cluster.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command vn-agent answers logs, exec, attach and port-forward of tenants' pods in the place of their virtual nodes.
+// Command vn-agent answers logs, exec, attach and port-forward of tenants' pods
+// in the place of their virtual nodes.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package crd holds the generated CustomResourceDefinitions of the tenancy API, for programs that install them.
+// Package crd holds the generated CustomResourceDefinitions of the tenancy API,
+// for programs that install them.
 package crd
 
 import (

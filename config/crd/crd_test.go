@@ -23,7 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// load converts a CRD of this package to the form that an apiserver works with, and defaults it as an apiserver does.
+// load converts a CRD of this package to the form that an apiserver works with,
+// and defaults it as an apiserver does.
 func load(t *testing.T, name string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -46,7 +47,8 @@ func load(t *testing.T, name string) *apiextensions.CustomResourceDefinition {
 	return internal
 }
 
-// checker validates custom resources as an apiserver does: pruning, defaults, schema, list types, CEL.
+// checker validates custom resources as an apiserver does: pruning, defaults,
+// schema, list types, CEL.
 type checker struct {
 	structural *schema.Structural
 	validator  validation.SchemaValidator
@@ -71,7 +73,8 @@ func newChecker(t *testing.T, name string) *checker {
 	return &checker{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
 }
 
-// read parses a manifest, prunes it and sets the defaults. Integers are integers, as an apiserver reads them.
+// read parses a manifest, prunes it and sets the defaults. Integers are
+// integers, as an apiserver reads them.
 func (c *checker) read(t *testing.T, manifest string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(manifest))
@@ -202,7 +205,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestClusterVersionKeepsItsManifests proves that nothing of a part is pruned, fields that are not known here included.
+// TestClusterVersionKeepsItsManifests proves that nothing of a part is pruned,
+// fields that are not known here included.
 func TestClusterVersionKeepsItsManifests(t *testing.T) {
 	check := newChecker(t, "clusterversions")
 	object := check.read(t, `

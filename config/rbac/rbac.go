@@ -1,4 +1,5 @@
-// Package rbac holds the manifests of the programs' service accounts and roles, for programs that install them.
+// Package rbac holds the manifests of the programs' service accounts and roles,
+// for programs that install them.
 package rbac
 
 import (
@@ -25,14 +26,16 @@ const (
 	Syncer = "vc-syncer"
 	// Agent is the service account of vn-agent, and its roles.
 	Agent = "vn-agent"
-	// AggregateToSyncer is a label on a ClusterRole: with the value true, its rules are rights of the syncer.
+	// AggregateToSyncer is a label on a ClusterRole: with the value true, its
+	// rules are rights of the syncer.
 	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
 )
 
 //go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
 var manifests embed.FS
 
-// For returns all that a program needs, Syncer or Agent, in the order in which it can be created.
+// For returns all that a program needs, Syncer or Agent, in the order in which
+// it can be created.
 func For(program string) ([]*unstructured.Unstructured, error) {
 	files, err := fs.Glob(manifests, program+"/*.yaml")
 	if err != nil {

@@ -30,8 +30,9 @@ func of[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name st
 	return nil
 }
 
-// TestForSyncer: the service account is bound to a role of the whole cluster, which takes up the generated one, and to one in each
-// of the namespaces where it has leases.
+// TestForSyncer: the service account is bound to a role of the whole cluster,
+// which takes up the generated one, and to one in each of the namespaces where
+// it has leases.
 func TestForSyncer(t *testing.T) {
 	objects, err := For(Syncer)
 	if err != nil {
@@ -74,7 +75,8 @@ func TestForSyncer(t *testing.T) {
 	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
 }
 
-// TestForAgent: the agent reads namespaces, pods and what they use, whose it must know, and nothing that is secret.
+// TestForAgent: the agent reads namespaces, pods and what they use, whose it
+// must know, and nothing that is secret.
 func TestForAgent(t *testing.T) {
 	objects, err := For(Agent)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package servicecidr holds the manifests of the pool of Service addresses and of the policy that keeps it for tenants, for programs that
-// install them.
+// Package servicecidr holds the manifests of the pool of Service addresses and
+// of the policy that keeps it for tenants, for programs that install them.
 package servicecidr
 
 import (
@@ -23,7 +23,8 @@ var (
 // DefaultPool is the range in the manifest.
 const DefaultPool = "10.104.0.0/13"
 
-// Manifests are the pool of Service addresses and what keeps it for tenants, in the order in which they can be created.
+// Manifests are the pool of Service addresses and what keeps it for tenants, in
+// the order in which they can be created.
 type Manifests struct {
 	Pool    *networkingv1.ServiceCIDR
 	Policy  *admissionregistrationv1.ValidatingAdmissionPolicy

@@ -79,7 +79,8 @@ func compile(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPo
 		nil, none, none, policy.Spec.FailurePolicy, nil)
 }
 
-// decide asks a policy about a Service in a namespace with annotations; was is nil for a new one.
+// decide asks a policy about a Service in a namespace with annotations; was is
+// nil for a new one.
 func decide(
 	t *testing.T, policy validating.Validator, now, was *corev1.Service, annotations map[string]string, ranges ...string,
 ) validating.PolicyDecision {
@@ -103,7 +104,8 @@ func decide(
 	return result.Decisions[0]
 }
 
-// addressed returns a Service as it is after the super cluster has chosen its addresses.
+// addressed returns a Service as it is after the super cluster has chosen its
+// addresses.
 func addressed(ips ...string) *corev1.Service {
 	s := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIPs: ips}}
 	if len(ips) > 0 {

@@ -1,4 +1,5 @@
-// Package webhook holds the manifests of the manager's webhook, for programs that install it.
+// Package webhook holds the manifests of the manager's webhook, for programs
+// that install it.
 package webhook
 
 import (

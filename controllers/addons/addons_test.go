@@ -54,7 +54,8 @@ func TestIsTenants(t *testing.T) {
 	}
 }
 
-// TestWanted: an addon that cannot be made holds up no other, and one that a tenant does not have takes no request.
+// TestWanted: an addon that cannot be made holds up no other, and one that a
+// tenant does not have takes no request.
 func TestWanted(t *testing.T) {
 	addon := func(name string, count int, err error) Addon {
 		return Addon{Name: name, Objects: func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {

@@ -26,7 +26,8 @@ func Ensure(ctx context.Context, cluster dynamic.Interface, objects []*unstructu
 	return nil
 }
 
-// ensureFor applies an addon in a tenant, and says how the tenant gets rid of what stands in the way.
+// ensureFor applies an addon in a tenant, and says how the tenant gets rid of
+// what stands in the way.
 func ensureFor(ctx context.Context, tenant dynamic.Interface, addon filled) error {
 	err := Ensure(ctx, tenant, addon.objects)
 	if apierrors.IsInvalid(err) {

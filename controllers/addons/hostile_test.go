@@ -26,7 +26,8 @@ const (
 	system  = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}}`
 )
 
-// TestAnswersOfTenants: what a tenant's apiserver answers to reads and writes of addons is bounded, and leads nowhere else.
+// TestAnswersOfTenants: what a tenant's apiserver answers to reads and writes
+// of addons is bounded, and leads nowhere else.
 func TestAnswersOfTenants(t *testing.T) {
 	platform := hostile(t)
 	reads := func(r *http.Request) bool { return r.Method == http.MethodGet }

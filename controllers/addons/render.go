@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Render makes the objects of manifests, which are a template that is filled in with settings.
+// Render makes the objects of manifests, which are a template that is filled in
+// with settings.
 func Render(manifests string, settings any) ([]*unstructured.Unstructured, error) {
 	parsed, err := template.New("manifests").Option("missingkey=error").Parse(manifests)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// retire deletes the objects of an addon. The last object, which is created last and deleted last, tells if there are any.
+// retire deletes the objects of an addon. The last object, which is created
+// last and deleted last, tells if there are any.
 func retire(ctx context.Context, tenant dynamic.Interface, addon filled) error {
 	last := addon.objects[len(addon.objects)-1]
 	if made, err := madeHere(ctx, tenant, last); err != nil || made == nil {
@@ -36,7 +37,8 @@ func removeMade(ctx context.Context, tenant dynamic.Interface, obj *unstructured
 	return client.IgnoreNotFound(resourceOf(tenant, obj).Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: this}))
 }
 
-// madeHere is the object of this kind and name that was made here; nil if there is none, or if it is the tenant's own.
+// madeHere is the object of this kind and name that was made here; nil if there
+// is none, or if it is the tenant's own.
 func madeHere(ctx context.Context, tenant dynamic.Interface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	have, err := resourceOf(tenant, obj).Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if err != nil {

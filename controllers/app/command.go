@@ -30,7 +30,8 @@ func Run(ctx context.Context, superCluster *rest.Config, options Options, provis
 	return mgr.Start(ctx)
 }
 
-// newCommand makes the command around what it runs, so that its flags can be tested alone.
+// newCommand makes the command around what it runs, so that its flags can be
+// tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
 	options := Options{CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Options: component.Defaults()}
 	return component.Command{

@@ -111,7 +111,8 @@ func TestDefaultProvisioner(t *testing.T) {
 	}
 }
 
-// TestEmbeddedManagerListensNowhere: the zero value of the options is for a manager inside another process.
+// TestEmbeddedManagerListensNowhere: the zero value of the options is for a
+// manager inside another process.
 func TestEmbeddedManagerListensNowhere(t *testing.T) {
 	options, err := (&Options{}).manager()
 	if err != nil {

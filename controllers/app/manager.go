@@ -32,10 +32,12 @@ const name = "vc-manager"
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
 
-// Provisioners makes the ways to run control planes that a manager has. They add their runnables to the manager.
+// Provisioners makes the ways to run control planes that a manager has. They
+// add their runnables to the manager.
 type Provisioners func(manager.Manager) (provisioner.Registry, error)
 
-// New makes a manager for the super cluster that config leads to. It does nothing until it is started.
+// New makes a manager for the super cluster that config leads to. It does
+// nothing until it is started.
 func New(superCluster *rest.Config, options Options, provisioners Provisioners) (manager.Manager, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package app is the vc-manager as a command and as a manager inside another process. The program that composes it
-// provides the provisioners.
+// Package app is the vc-manager as a command and as a manager inside another
+// process. The program that composes it provides the provisioners.
 package app
 
 import (
@@ -15,22 +15,26 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
-// Options say how a manager runs. The zero value is good for one inside another process: no ports, no leader election.
+// Options say how a manager runs. The zero value is good for one inside another
+// process: no ports, no leader election.
 type Options struct {
 	// DefaultProvisioner is for VirtualClusters that name none. If empty, they have to.
 	DefaultProvisioner tenancyv1alpha1.ProvisionerType
-	// ServiceCIDRPool is the range of the super cluster's Service addresses of which each tenant gets a part of its own, of
-	// ServiceCIDRPrefix bits. Empty: tenants have addresses that mean nothing in the super cluster.
+	// ServiceCIDRPool is the range of the super cluster's Service addresses of
+	// which each tenant gets a part of its own, of ServiceCIDRPrefix bits.
+	// Empty: tenants have addresses that mean nothing in the super cluster.
 	ServiceCIDRPool   string
 	ServiceCIDRPrefix int
 	// WebhookCertDir holds tls.crt and tls.key of the webhook; empty for no webhook.
 	WebhookCertDir string
 	// WebhookPort is where it listens.
 	WebhookPort int
-	// CoreDNSImage is what tenants with Service addresses of their own run for DNS; empty for no DNS.
+	// CoreDNSImage is what tenants with Service addresses of their own run for
+	// DNS; empty for no DNS.
 	CoreDNSImage string
-	// AgentAddress is the host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes; empty if they do
-	// not. AgentCAFile has the authorities of its serving certificate.
+	// AgentAddress is the host and port at which tenants' apiservers reach
+	// vn-agent for the metrics of pods and nodes; empty if they do not.
+	// AgentCAFile has the authorities of its serving certificate.
 	AgentAddress, AgentCAFile string
 	component.Options
 }

@@ -27,7 +27,8 @@ const (
 // news is an event that a change of the status is worth.
 type news struct{ kind, reason, action, message string }
 
-// newsBetween are the events of a change. They are made from changes, so that a reconcile that repeats itself is silent.
+// newsBetween are the events of a change. They are made from changes, so that a
+// reconcile that repeats itself is silent.
 func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	var all []news
 	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil {
@@ -57,7 +58,8 @@ func controlPlaneNews(status tenancyv1alpha1.VirtualClusterStatus, c *metav1.Con
 	}
 }
 
-// turned is the condition of a type if its status or reason is another than before, else nil.
+// turned is the condition of a type if its status or reason is another than
+// before, else nil.
 func turned(before, after tenancyv1alpha1.VirtualClusterStatus, kind string) *metav1.Condition {
 	is := meta.FindStatusCondition(after.Conditions, kind)
 	was := meta.FindStatusCondition(before.Conditions, kind)

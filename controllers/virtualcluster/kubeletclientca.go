@@ -10,8 +10,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// ensureKubeletClientCA publishes the authority by which vn-agent knows the tenant's apiserver. One that is no more is taken back.
-// It holds no secret, so vn-agent needs to read none.
+// ensureKubeletClientCA publishes the authority by which vn-agent knows the
+// tenant's apiserver. One that is no more is taken back. It holds no secret, so
+// vn-agent needs to read none.
 func (r *Reconciler) ensureKubeletClientCA(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, ca []byte) error {
 	published := &corev1.ConfigMap{}
 	published.Namespace, published.Name = vc.Status.ClusterNamespace, names.KubeletClientCAConfigMap

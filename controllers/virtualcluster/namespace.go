@@ -35,7 +35,8 @@ func clusterKey(vc *tenancyv1alpha1.VirtualCluster) (string, error) {
 		"the tenant's namespace cannot be %s: %s", key, strings.Join(problems, "; "))
 }
 
-// findRoot gets the root namespace: nil if there is none, a Failure if the one there is belongs to something else.
+// findRoot gets the root namespace: nil if there is none, a Failure if the one
+// there is belongs to something else.
 func (r *Reconciler) findRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, key string) (*corev1.Namespace, error) {
 	root := &corev1.Namespace{}
 	err := r.Client.Get(ctx, types.NamespacedName{Name: key}, root)
@@ -64,7 +65,8 @@ func checkOwner(vc *tenancyv1alpha1.VirtualCluster, namespace *corev1.Namespace)
 		namespace.Name, names.VCUID, namespace.Annotations[names.VCUID])
 }
 
-// ensureRoot creates the root namespace or corrects its metadata. root is what the cache has of it, or nil.
+// ensureRoot creates the root namespace or corrects its metadata. root is what
+// the cache has of it, or nil.
 func (r *Reconciler) ensureRoot(
 	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, root *corev1.Namespace, key string, kind tenancyv1alpha1.ProvisionerType,
 ) error {
@@ -85,8 +87,9 @@ func (r *Reconciler) ensureRoot(
 	return nil
 }
 
-// createRoot reports whether it created the root namespace. If one exists that the cache does not show, it has lost its label
-// or belongs to something else; only in the first case may it be touched.
+// createRoot reports whether it created the root namespace. If one exists that
+// the cache does not show, it has lost its label or belongs to something else;
+// only in the first case may it be touched.
 func (r *Reconciler) createRoot(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, want metav1.ObjectMeta) (bool, error) {
 	err := r.Client.Create(ctx, &corev1.Namespace{ObjectMeta: want}, fieldOwner)
 	if err == nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// failure checks the reason and the parts of the message of a Failure; no reason means no error.
+// failure checks the reason and the parts of the message of a Failure; no
+// reason means no error.
 func failure(t *testing.T, err error, reason string, parts ...string) {
 	t.Helper()
 	if reason == "" {

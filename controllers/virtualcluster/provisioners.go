@@ -8,8 +8,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// provisionerAnnotation on the root namespace remembers the provisioner of a VirtualCluster that names none: another default
-// of a later manager must not start a second control plane and forget the first.
+// provisionerAnnotation on the root namespace remembers the provisioner of a
+// VirtualCluster that names none: another default of a later manager must not
+// start a second control plane and forget the first.
 const provisionerAnnotation = names.Domain + "/provisioner"
 
 // chooseProvisioner is the spec's, else the one it has, else the manager's default.

@@ -12,8 +12,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// ensurePublished brings an object in the root namespace to what is wanted. It reads it into existing; holds reports whether its data are
-// right.
+// ensurePublished brings an object in the root namespace to what is wanted. It
+// reads it into existing; holds reports whether its data are right.
 func (r *Reconciler) ensurePublished(
 	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, existing client.Object, want runtime.ApplyConfiguration, holdsData func() bool,
 ) error {
@@ -25,7 +25,8 @@ func (r *Reconciler) ensurePublished(
 	if err == nil && isPublishedFor(existing, vc) && holdsData() {
 		return nil
 	}
-	// Applied, not created: the root namespace is ours, so that is an object of this name that lost its labels.
+	// Applied, not created: the root namespace is ours, so that is an object of
+	// this name that lost its labels.
 	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("write %s: %w", key, withoutData(err))
 	}
@@ -42,7 +43,8 @@ func ownerAnnotations(vc *tenancyv1alpha1.VirtualCluster) map[string]string {
 	return map[string]string{names.VCUID: string(vc.UID)}
 }
 
-// withoutData keeps of an error only its reason where the rest may quote the object: it ends in logs and in a status.
+// withoutData keeps of an error only its reason where the rest may quote the
+// object: it ends in logs and in a status.
 func withoutData(err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return fmt.Errorf("the super cluster refuses it: %s", apierrors.ReasonForError(err))

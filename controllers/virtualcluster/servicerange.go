@@ -12,9 +12,11 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
 
-// allotServiceRange gives a tenant its part of the Service addresses before its control plane is first made, and writes it down at once:
-// the control plane keeps it for life. A range of its own choice counts if it is in the pool; the control plane of a tenant that
-// is older than the pool has another one already.
+// allotServiceRange gives a tenant its part of the Service addresses before its
+// control plane is first made, and writes it down at once: the control plane
+// keeps it for life. A range of its own choice counts if it is in the pool; the
+// control plane of a tenant that is older than the pool has another one
+// already.
 func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	switch own := parseRange(vc.Spec.ServiceCIDR); {
 	case vc.Status.ServiceCIDR != "" || !r.ServiceAddresses.Enabled():
@@ -46,7 +48,8 @@ func (r *Reconciler) usesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
 	return ok && chosen.Capabilities().ServiceCIDR
 }
 
-// chooseRange is the part that a tenant gets: the one that it names, or one that no tenant has or names.
+// chooseRange is the part that a tenant gets: the one that it names, or one
+// that no tenant has or names.
 func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Prefix, error) {
 	others := &tenancyv1alpha1.VirtualClusterList{}
 	// The cache may not show what another tenant was given just now.

@@ -31,9 +31,11 @@ import (
 
 const (
 	workers = 10
-	// timeout of one reconcile. It makes a handful of requests and waits for nothing else.
+	// timeout of one reconcile. It makes a handful of requests and waits for
+	// nothing else.
 	timeout = 30 * time.Second
-	// firstRetry and lastRetry bound the backoff after errors that may pass by themselves.
+	// firstRetry and lastRetry bound the backoff after errors that may pass by
+	// themselves.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = time.Minute
 )
@@ -68,8 +70,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return b.Complete(r)
 }
 
-// CachedObjects is what of the super cluster the reconciler's cache holds: the tenants' namespaces, and of all Secrets and
-// ConfigMaps those that it makes. The tenants' own are none of the manager's business.
+// CachedObjects is what of the super cluster the reconciler's cache holds: the
+// tenants' namespaces, and of all Secrets and ConfigMaps those that it makes.
+// The tenants' own are none of the manager's business.
 func CachedObjects() (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
 	if err != nil {
@@ -99,7 +102,8 @@ func ownerOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// concerns reports whether an update is more than the echo of the controller's own status.
+// concerns reports whether an update is more than the echo of the controller's
+// own status.
 func concerns(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*tenancyv1alpha1.VirtualCluster)
 	after, ok2 := e.ObjectNew.(*tenancyv1alpha1.VirtualCluster)

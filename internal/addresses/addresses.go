@@ -1,5 +1,6 @@
-// Package addresses knows the Service addresses and the domain that a cluster has by convention. The manager, the control planes and the
-// syncer have to agree on them, and on how addresses of servers are written.
+// Package addresses knows the Service addresses and the domain that a cluster
+// has by convention. The manager, the control planes and the syncer have to
+// agree on them, and on how addresses of servers are written.
 package addresses
 
 import "net/netip"
@@ -15,7 +16,8 @@ const (
 // DefaultDomain is the DNS domain of a cluster of which nothing is said.
 const DefaultDomain = "cluster.local"
 
-// In is the address of that number in a range; invalid if the range is, or is too small.
+// In is the address of that number in a range; invalid if the range is, or is
+// too small.
 func In(cidr netip.Prefix, number int) netip.Addr {
 	if !cidr.IsValid() {
 		return netip.Addr{}

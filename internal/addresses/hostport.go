@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// SplitHostPort reads the address of a server that others connect to: it has a host and a port.
+// SplitHostPort reads the address of a server that others connect to: it has a
+// host and a port.
 func SplitHostPort(address string) (host string, port int32, err error) {
 	host, text, err := net.SplitHostPort(address)
 	number, portErr := strconv.ParseUint(text, 10, 16)

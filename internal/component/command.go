@@ -31,8 +31,8 @@ type Command struct {
 	Run func(context.Context, *rest.Config) error
 }
 
-// Main runs a command with the process' arguments until SIGINT or SIGTERM, prints an error in one line, and returns the exit
-// code.
+// Main runs a command with the process' arguments until SIGINT or SIGTERM,
+// prints an error in one line, and returns the exit code.
 func Main(command *cobra.Command) int {
 	LimitMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,7 +44,8 @@ func Main(command *cobra.Command) int {
 	return 0
 }
 
-// Cobra makes the command. It adds flags for the super cluster's kubeconfig and for logs.
+// Cobra makes the command. It adds flags for the super cluster's kubeconfig and
+// for logs.
 func (c Command) Cobra() *cobra.Command {
 	kubeconfig := ""
 	logging := textlogger.NewConfig()

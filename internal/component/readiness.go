@@ -32,8 +32,10 @@ var (
 	errNoHolder   = errors.New("no replica holds the Lease")
 )
 
-// AddReadiness adds the checks of the program of that name, whose cache holds these objects: /healthz reports whether the process
-// answers, /readyz whether it works, which takes synced caches, or stands by for another replica that holds the Lease.
+// AddReadiness adds the checks of the program of that name, whose cache holds
+// these objects: /healthz reports whether the process answers, /readyz whether
+// it works, which takes synced caches, or stands by for another replica that
+// holds the Lease.
 func (o *Options) AddReadiness(mgr manager.Manager, name string, objects ...client.Object) error {
 	if err := AddChecks(mgr); err != nil {
 		return err
@@ -133,7 +135,8 @@ type watching struct {
 // NeedLeaderElection keeps a replica that stands by from watching.
 func (watching) NeedLeaderElection() bool { return true }
 
-// Start waits until the cache holds the objects of all kinds that the super cluster serves.
+// Start waits until the cache holds the objects of all kinds that the super
+// cluster serves.
 func (w watching) Start(ctx context.Context) error {
 	for _, obj := range w.objects {
 		for {

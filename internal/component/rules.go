@@ -4,7 +4,8 @@ import rbacv1 "k8s.io/api/rbac/v1"
 
 const create = "create"
 
-// MetricsRules are the rights that it takes to ask the super cluster who may see the metrics.
+// MetricsRules are the rights that it takes to ask the super cluster who may
+// see the metrics.
 func MetricsRules() []rbacv1.PolicyRule {
 	ask := []string{create}
 	return []rbacv1.PolicyRule{
@@ -13,7 +14,8 @@ func MetricsRules() []rbacv1.PolicyRule {
 	}
 }
 
-// LeaderRules are the rights that leader election takes in the namespace of the Lease, which has the program's name.
+// LeaderRules are the rights that leader election takes in the namespace of the
+// Lease, which has the program's name.
 func LeaderRules(name string) []rbacv1.PolicyRule {
 	leases, groups := []string{"leases"}, []string{"coordination.k8s.io"}
 	return []rbacv1.PolicyRule{

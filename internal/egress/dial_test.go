@@ -22,7 +22,8 @@ func counters() *Metrics {
 	return m
 }
 
-// trap is a loopback server that no tenant may connect to. It fails the test when a connection comes.
+// trap is a loopback server that no tenant may connect to. It fails the test
+// when a connection comes.
 func trap(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -18,16 +18,18 @@ import (
 // byAddress is the index of pods and nodes by their addresses.
 const byAddress = "address"
 
-// unfinished selects the pods that have their addresses. A pod that has ended still shows its address, which another pod may have
-// by then.
+// unfinished selects the pods that have their addresses. A pod that has ended
+// still shows its address, which another pod may have by then.
 const unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
 
-// SuperCluster is the directory of the addresses of a super cluster's pods and nodes, out of a cache.
+// SuperCluster is the directory of the addresses of a super cluster's pods and
+// nodes, out of a cache.
 type SuperCluster struct {
 	pods, nodes cache.SharedIndexInformer
 }
 
-// WatchSuperCluster makes a directory that follows the super cluster until ctx ends, and waits until it is complete.
+// WatchSuperCluster makes a directory that follows the super cluster until ctx
+// ends, and waits until it is complete.
 func WatchSuperCluster(ctx context.Context, super kubernetes.Interface) (*SuperCluster, error) {
 	ofPods := informers.NewSharedInformerFactoryWithOptions(super, 0, informers.WithTransform(reduce),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished }))
@@ -84,7 +86,8 @@ func reduceMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return reduced
 }
 
-// addressesOf returns the addresses of a pod or a node, in the form that netip gives them.
+// addressesOf returns the addresses of a pod or a node, in the form that netip
+// gives them.
 func addressesOf(obj any) ([]string, error) {
 	var found []string
 	add := func(text string) {

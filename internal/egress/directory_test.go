@@ -24,8 +24,8 @@ func superPod(name, key, ip string) *corev1.Pod {
 	return p
 }
 
-// TestDirectory needs no real apiserver: what is tested is the index. That pods which have ended are left out is a selector, and the
-// attacks try it.
+// TestDirectory needs no real apiserver: what is tested is the index. That pods
+// which have ended are left out is a selector, and the attacks try it.
 func TestDirectory(t *testing.T) { synctest.Test(t, testDirectory) }
 
 func testDirectory(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what tenants' apiservers may not connect to. No label names a tenant: series of deleted tenants would stay.
+// Metrics count what tenants' apiservers may not connect to. No label names a
+// tenant: series of deleted tenants would stay.
 type Metrics struct {
 	refusals *prometheus.CounterVec
 }

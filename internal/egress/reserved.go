@@ -6,8 +6,10 @@ import (
 	"slices"
 )
 
-// reserved are addresses that no tenant's apiserver connects to, even if an admin allows them: those of this machine or its link,
-// multicast and unassigned ones, the metadata services of clouds, and transition mechanisms that can contain one of them.
+// reserved are addresses that no tenant's apiserver connects to, even if an
+// admin allows them: those of this machine or its link, multicast and
+// unassigned ones, the metadata services of clouds, and transition mechanisms
+// that can contain one of them.
 var reserved = parse(
 	"0.0.0.0/8",          // this network; the first address is this machine
 	"100.100.100.200/32", // metadata of Alibaba Cloud
@@ -51,7 +53,8 @@ func actual(address netip.Addr) netip.Addr {
 	return address.Unmap()
 }
 
-// isReserved reports whether an address is reserved. An address with a zone is link-local.
+// isReserved reports whether an address is reserved. An address with a zone is
+// link-local.
 func isReserved(address netip.Addr) bool {
 	return !address.IsValid() || address.Zone() != "" || contains(reserved, address)
 }

@@ -1,5 +1,5 @@
-// Package expression compiles and evaluates CEL expressions of admins, over objects of tenants. It bounds the cost
-// of each of them.
+// Package expression compiles and evaluates CEL expressions of admins, over
+// objects of tenants. It bounds the cost of each of them.
 package expression
 
 import (
@@ -12,11 +12,14 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// NewEnvironment makes what expressions can name: the variables and libraries that are given, and CEL as Kubernetes' users know it, as
-// far as cel-go brings it, with base64 for the data of Secrets. It takes milliseconds to make, never changes, and is shared.
+// NewEnvironment makes what expressions can name: the variables and libraries
+// that are given, and CEL as Kubernetes' users know it, as far as cel-go brings
+// it, with base64 for the data of Secrets. It takes milliseconds to make, never
+// changes, and is shared.
 //
-// The macros optMap and optFlatMap are left out, since each doubles the text before it, and a chain of them has no end; and so are
-// sortBy and cel.bind, whose values the cost meter does not see.
+// The macros optMap and optFlatMap are left out, since each doubles the text
+// before it, and a chain of them has no end; and so are sortBy and cel.bind,
+// whose values the cost meter does not see.
 func NewEnvironment(more ...cel.EnvOption) (*cel.Env, error) {
 	redone := []string{operators.Add, overloads.Matches}
 	without := celenv.NewLibrarySubset()

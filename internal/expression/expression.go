@@ -13,13 +13,16 @@ import (
 )
 
 const (
-	// maxCost is what one expression may cost, in the unit of cel-go: about a step, or ten bytes.
+	// maxCost is what one expression may cost, in the unit of cel-go: about a
+	// step, or ten bytes.
 	maxCost = 1_000_000
 	// maxCostOfAll is what the expressions for one object may cost together.
 	maxCostOfAll = 5_000_000
-	// maxLoops is how many loops one expression may have. The type checker's work can double with each.
+	// maxLoops is how many loops one expression may have. The type checker's
+	// work can double with each.
 	maxLoops = 8
-	// stepsBetweenLooks is the number of rounds of a loop between checks of the context.
+	// stepsBetweenLooks is the number of rounds of a loop between checks of the
+	// context.
 	stepsBetweenLooks = 100
 )
 
@@ -31,7 +34,8 @@ type Expression struct {
 	result  *cel.Type
 }
 
-// Budget is what the expressions for one object may cost together. The zero value is a full one.
+// Budget is what the expressions for one object may cost together. The zero
+// value is a full one.
 type Budget struct{ spent uint64 }
 
 // Compile compiles an expression. An error says at which line and column it is wrong.

@@ -15,9 +15,10 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// The cost of a call is known when the call has ended. That is soon enough for functions whose work grows with their arguments,
-// since those were paid for. It is too late for functions whose work grows with the product of their arguments, or with a number
-// among them. Those are bounded before they begin.
+// The cost of a call is known when the call has ended. That is soon enough for
+// functions whose work grows with their arguments, since those were paid for.
+// It is too late for functions whose work grows with the product of their
+// arguments, or with a number among them. Those are bounded before they begin.
 
 // priced are these functions except matches.
 var priced = []string{
@@ -29,7 +30,8 @@ const (
 	numbers  = "lists.range"
 )
 
-// boundedFunctions redefines functions of an environment, and those that were left out of its standard library.
+// boundedFunctions redefines functions of an environment, and those that were
+// left out of its standard library.
 func boundedFunctions(env *cel.Env) ([]cel.EnvOption, error) {
 	var options []cel.EnvOption
 	for _, function := range stdlib.Functions() {
@@ -101,7 +103,8 @@ func variadic(binding *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// longPrecision is a precision in a format that no number needs, and that makes a long string of a short one.
+// longPrecision is a precision in a format that no number needs, and that makes
+// a long string of a short one.
 var longPrecision = regexp.MustCompile(`%\.\d{3}`)
 
 // before calls a function if its arguments are within bounds.
@@ -125,8 +128,8 @@ func matches(text, pattern ref.Val) ref.Val {
 	return text.(traits.Matcher).Match(pattern)
 }
 
-// add adds two values. A sum of lists becomes a list of its own: cel-go's is a tree, and to read it takes the more time the
-// more often it was added to.
+// add adds two values. A sum of lists becomes a list of its own: cel-go's is a
+// tree, and to read it takes the more time the more often it was added to.
 func add(a, b ref.Val) ref.Val {
 	sum := a.(traits.Adder).Add(b)
 	list, isList := sum.(traits.Lister)

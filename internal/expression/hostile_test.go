@@ -40,8 +40,9 @@ func list(element string, n int) string {
 	return "[" + strings.Repeat(element+",", n-1) + element + "]"
 }
 
-// hostile are expressions that would not end, or would take all memory, if nothing stopped them, with what stops them; those that end by
-// themselves have none.
+// hostile are expressions that would not end, or would take all memory, if
+// nothing stopped them, with what stops them; those that end by themselves have
+// none.
 func hostile() map[string]struct{ expression, want string } {
 	const tooMany = "the expression takes too many steps"
 	ten := "[0,1,2,3,4,5,6,7,8,9]"

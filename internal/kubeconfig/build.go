@@ -1,5 +1,7 @@
-// Package kubeconfig writes the kubeconfigs that tenants' admins get, and reads those that others hand to us without doing
-// what they ask for: nothing in one makes this process run a program, read a file or trust a server it should not.
+// Package kubeconfig writes the kubeconfigs that tenants' admins get, and reads
+// those that others hand to us without doing what they ask for: nothing in one
+// makes this process run a program, read a file or trust a server it should
+// not.
 package kubeconfig
 
 import (
@@ -13,11 +15,13 @@ import (
 type Access struct {
 	// Cluster names the cluster in the kubeconfig, for people.
 	Cluster string
-	// User names the user in the kubeconfig, for people; the certificate says who it is.
+	// User names the user in the kubeconfig, for people; the certificate says
+	// who it is.
 	User string
 	// Server is the URL of the apiserver.
 	Server string
-	// ServerName is the name that the apiserver's certificate is verified against; by default the host of Server.
+	// ServerName is the name that the apiserver's certificate is verified
+	// against; by default the host of Server.
 	ServerName string
 	// CA is the certificate authority of the apiserver, in PEM.
 	CA []byte
@@ -25,7 +29,8 @@ type Access struct {
 	Certificate, Key []byte
 }
 
-// Write makes a kubeconfig that holds all it needs. The same access gives the same bytes.
+// Write makes a kubeconfig that holds all it needs. The same access gives the
+// same bytes.
 func (a Access) Write() ([]byte, error) {
 	name := a.User + "@" + a.Cluster
 	config := clientcmdapi.NewConfig()

@@ -151,7 +151,8 @@ func TestBrokenKubeconfigs(t *testing.T) {
 	}
 }
 
-// TestOtherContextsDoNotMatter: a context that is not current may ask for what it likes.
+// TestOtherContextsDoNotMatter: a context that is not current may ask for what
+// it likes.
 func TestOtherContextsDoNotMatter(t *testing.T) {
 	certPEM, _ := pair(t)
 	config, err := clientcmd.Load(write(t,

@@ -15,9 +15,11 @@ import (
 // unlimited turns client-side rate limits off; 0 would mean five requests a second.
 const unlimited = -1
 
-// RESTConfig reads a kubeconfig and makes the client configuration of its current context, without rate limits and without
-// printing the server's warnings. Only what is listed here has an effect; what would run a program, read a file, send
-// requests through a proxy or leave the server unverified is refused. Errors never quote the kubeconfig.
+// RESTConfig reads a kubeconfig and makes the client configuration of its
+// current context, without rate limits and without printing the server's
+// warnings. Only what is listed here has an effect; what would run a program,
+// read a file, send requests through a proxy or leave the server unverified is
+// refused. Errors never quote the kubeconfig.
 func RESTConfig(data []byte) (*rest.Config, error) {
 	cluster, user, err := current(data)
 	if err != nil {
@@ -84,7 +86,8 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	)
 }
 
-// checkServer keeps credentials off plain connections, and secrets out of the URL, which is shown in a status.
+// checkServer keeps credentials off plain connections, and secrets out of the
+// URL, which is shown in a status.
 func checkServer(server string) error {
 	parsed, err := url.Parse(server)
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
@@ -96,7 +99,8 @@ func checkServer(server string) error {
 	return nil
 }
 
-// checkCA says so if there is a CA that could verify nothing. Without one, the system's are used.
+// checkCA says so if there is a CA that could verify nothing. Without one, the
+// system's are used.
 func checkCA(ca []byte) error {
 	if len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
 		return errors.New("the kubeconfig's certificate-authority-data holds no certificate in PEM")
@@ -130,7 +134,8 @@ func checkCredentials(user *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// refuse is the error for a field that is set and not allowed, and says what to do instead.
+// refuse is the error for a field that is set and not allowed, and says what to
+// do instead.
 func refuse(field string, set bool, instead string) error {
 	if !set {
 		return nil

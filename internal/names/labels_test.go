@@ -27,7 +27,8 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// FuzzLabel: the labels of copies are valid, two keys never become one, and what is not hashed leads back.
+// FuzzLabel: the labels of copies are valid, two keys never become one, and
+// what is not hashed leads back.
 func FuzzLabel(f *testing.F) {
 	f.Add("a_b", "a/b")
 	f.Add("example.com/x_y", "example.com/x")

@@ -131,7 +131,8 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfTenantsDoNotMeet: two tenants whose names and namespaces read the same when joined are two tenants.
+// TestNamespacesOfTenantsDoNotMeet: two tenants whose names and namespaces read
+// the same when joined are two tenants.
 func TestNamespacesOfTenantsDoNotMeet(t *testing.T) {
 	for name, suffix := range map[string]string{
 		"short":  "",
@@ -147,7 +148,8 @@ func TestNamespacesOfTenantsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestNobodyCanChooseAShortenedName: a tenant's namespace may be called like the end of a shortened name, and is another.
+// TestNobodyCanChooseAShortenedName: a tenant's namespace may be called like
+// the end of a shortened name, and is another.
 func TestNobodyCanChooseAShortenedName(t *testing.T) {
 	const key = "team-71a1c3-blue"
 	for name, long := range map[string]string{
@@ -170,7 +172,8 @@ func TestNobodyCanChooseAShortenedName(t *testing.T) {
 	}
 }
 
-// TestKeys: the keys are written into objects and must stay what they are; those of the label kind must be valid.
+// TestKeys: the keys are written into objects and must stay what they are;
+// those of the label kind must be valid.
 func TestKeys(t *testing.T) {
 	want := []string{
 		"tenancy.x-k8s.io/cluster", "tenancy.x-k8s.io/uid", "tenancy.x-k8s.io/namespace", "tenancy.x-k8s.io/vcname",

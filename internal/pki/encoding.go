@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// The PEM blocks that are written. Keys are in PKCS #8, which every part of Kubernetes reads.
+// The PEM blocks that are written. Keys are in PKCS #8, which every part of
+// Kubernetes reads.
 const (
 	blockCertificate = "CERTIFICATE"
 	blockPrivateKey  = "PRIVATE KEY"

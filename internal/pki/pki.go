@@ -39,7 +39,8 @@ func NewAuthority(commonName string, validity time.Duration, now time.Time) (Aut
 	return Authority(pair), err
 }
 
-// Client makes a certificate by which a client is known to Kubernetes as the user commonName in the groups.
+// Client makes a certificate by which a client is known to Kubernetes as the
+// user commonName in the groups.
 func (a Authority) Client(commonName string, groups []string, validity time.Duration, now time.Time) (KeyPair, error) {
 	return a.issue(validity, now, func(template *x509.Certificate) {
 		template.Subject = pkix.Name{CommonName: commonName, Organization: groups}
@@ -59,7 +60,8 @@ func (a Authority) Server(
 	})
 }
 
-// NeedsRenewal reports whether less than a third of a certificate's life is left. A certificate that cannot be read needs it too.
+// NeedsRenewal reports whether less than a third of a certificate's life is
+// left. A certificate that cannot be read needs it too.
 func NeedsRenewal(certPEM []byte, now time.Time) bool {
 	cert, err := parseCertificate(certPEM)
 	if err != nil {
@@ -69,8 +71,9 @@ func NeedsRenewal(certPEM []byte, now time.Time) bool {
 	return cert.NotAfter.Sub(now) < life/3
 }
 
-// issue makes a leaf certificate, which never outlives the authority: clients would see an expired chain, and
-// the leaf would not show that it is time to renew.
+// issue makes a leaf certificate, which never outlives the authority: clients
+// would see an expired chain, and the leaf would not show that it is time to
+// renew.
 func (a Authority) issue(validity time.Duration, now time.Time, describe func(*x509.Certificate)) (KeyPair, error) {
 	caCert, caKey, err := a.parse()
 	if err != nil {

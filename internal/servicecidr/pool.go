@@ -1,5 +1,5 @@
-// Package servicecidr allocates a part of the super cluster's Service addresses to each tenant. It is pure: what is already
-// allocated is an argument.
+// Package servicecidr allocates a part of the super cluster's Service addresses
+// to each tenant. It is pure: what is already allocated is an argument.
 package servicecidr
 
 import (
@@ -14,8 +14,9 @@ const (
 	maxHostBits = 20
 )
 
-// Pool is a range of the super cluster's Service addresses. Each tenant gets a part of it, so that a Service has the same
-// address in both clusters. The zero value is disabled: it has no parts.
+// Pool is a range of the super cluster's Service addresses. Each tenant gets a
+// part of it, so that a Service has the same address in both clusters. The zero
+// value is disabled: it has no parts.
 type Pool struct {
 	// CIDR is the range to divide. It lies within a Service CIDR of the super cluster.
 	CIDR netip.Prefix
@@ -29,7 +30,8 @@ var errExhausted = errors.New("all of it is taken: add tenants to another super 
 // Enabled reports whether the pool has parts.
 func (p Pool) Enabled() bool { return p.CIDR.IsValid() }
 
-// Validate returns an error if the range cannot be divided into parts that an apiserver accepts.
+// Validate returns an error if the range cannot be divided into parts that an
+// apiserver accepts.
 func (p Pool) Validate() error {
 	if !p.Enabled() {
 		return nil
@@ -52,7 +54,8 @@ func (p Pool) Contains(part netip.Prefix) bool {
 	return p.Enabled() && part.IsValid() && p.CIDR.Bits() <= part.Bits() && p.CIDR.Contains(part.Addr())
 }
 
-// Next returns the first part that overlaps with none of the taken ranges. It returns an error if the pool is exhausted.
+// Next returns the first part that overlaps with none of the taken ranges. It
+// returns an error if the pool is exhausted.
 func (p Pool) Next(taken []netip.Prefix) (netip.Prefix, error) {
 	candidate := netip.PrefixFrom(p.CIDR.Addr(), p.PartBits)
 	for p.Contains(candidate) {
@@ -71,7 +74,8 @@ func Overlaps(part netip.Prefix, taken []netip.Prefix) bool {
 	return !free
 }
 
-// overlapping returns a range that shares addresses with the part; free reports that there is none.
+// overlapping returns a range that shares addresses with the part; free reports
+// that there is none.
 func overlapping(part netip.Prefix, taken []netip.Prefix) (with netip.Prefix, free bool) {
 	for _, other := range taken {
 		if part.Overlaps(other) {
@@ -81,8 +85,8 @@ func overlapping(part netip.Prefix, taken []netip.Prefix) (with netip.Prefix, fr
 	return netip.Prefix{}, true
 }
 
-// following returns the next part behind the candidate and the range that blocks it, or an invalid one at the end of the
-// address space.
+// following returns the next part behind the candidate and the range that
+// blocks it, or an invalid one at the end of the address space.
 func following(candidate, blocking netip.Prefix) netip.Prefix {
 	end := lastOf(candidate)
 	if other := lastOf(blocking); end.Less(other) {

@@ -1,6 +1,8 @@
-// Package tenanthttp makes the HTTP clients by which the platform reads from tenants' apiservers. Such an apiserver is not
-// trusted: an answer may be false, endless, or a redirect. A client follows no redirect, neither requests nor accepts compressed
-// answers, and reads a bounded number of bytes in a bounded time.
+// Package tenanthttp makes the HTTP clients by which the platform reads from
+// tenants' apiservers. Such an apiserver is not trusted: an answer may be
+// false, endless, or a redirect. A client follows no redirect, neither requests
+// nor accepts compressed answers, and reads a bounded number of bytes in a
+// bounded time.
 package tenanthttp
 
 import (
@@ -23,7 +25,8 @@ const (
 	headerTimeout = 30 * time.Second
 	// maxHeaders bounds the headers of an answer, interim ones included.
 	maxHeaders = 64 << 10
-	// streamBuffer and connBuffer bound what HTTP/2 holds of answers that are not read yet: of one, and of all of a connection.
+	// streamBuffer and connBuffer bound what HTTP/2 holds of answers that are
+	// not read yet: of one, and of all of a connection.
 	streamBuffer = 1 << 20
 	connBuffer   = 32 << 20
 )
@@ -32,15 +35,19 @@ const (
 type Options struct {
 	// Limits bound what is read.
 	Limits Limits
-	// Untrusted is set for an apiserver that the platform does not run. Its answers have to be in JSON, whose size in memory can be
-	// estimated before it is decoded.
+	// Untrusted is set for an apiserver that the platform does not run. Its
+	// answers have to be in JSON, whose size in memory can be estimated before
+	// it is decoded.
 	Untrusted bool
-	// Refused is called for every list and watch whose answer was refused. It may be nil.
+	// Refused is called for every list and watch whose answer was refused. It
+	// may be nil.
 	Refused func(error)
 }
 
-// NewClient makes a client with a transport of its own: client-go would share one among tenants and keep it for ever. Its connections
-// are made with the Dial of the configuration, and closed when ctx ends, streams that are still open included.
+// NewClient makes a client with a transport of its own: client-go would share
+// one among tenants and keep it for ever. Its connections are made with the
+// Dial of the configuration, and closed when ctx ends, streams that are still
+// open included.
 func NewClient(ctx context.Context, config *rest.Config, opts Options) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

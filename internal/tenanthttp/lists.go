@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// lists are the lists that are read in pages, by path and selectors. There are as many as a client has lists.
+// lists are the lists that are read in pages, by path and selectors. There are
+// as many as a client has lists.
 type lists struct {
 	mu    sync.Mutex
 	known map[string]*total
@@ -18,8 +19,9 @@ type total struct {
 	pages int
 }
 
-// page begins a page of a list and returns what has been read of the list, and what may be read of the page. A page without a token to
-// continue with is the first.
+// page begins a page of a list and returns what has been read of the list, and
+// what may be read of the page. A page without a token to continue with is the
+// first.
 func (l *lists) page(u *url.URL, limits Limits) (of *total, most int64, limit string) {
 	query := u.Query()
 	first := query.Get("continue") == ""

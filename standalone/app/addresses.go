@@ -17,11 +17,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/config/servicecidr"
 )
 
-// servicePool are the Service addresses of which tenants get parts: half a million, 4096 for each of 128 tenants.
+// servicePool are the Service addresses of which tenants get parts: half a
+// million, 4096 for each of 128 tenants.
 const servicePool = servicecidr.DefaultPool
 
-// serveTenantAddresses has the super cluster serve the tenants' Service addresses beside its own, and keep them for tenants whose part they
-// are in.
+// serveTenantAddresses has the super cluster serve the tenants' Service
+// addresses beside its own, and keep them for tenants whose part they are in.
 func serveTenantAddresses(ctx context.Context, super *rest.Config) error {
 	client, err := kubernetes.NewForConfig(super)
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 // agentDir holds the agent's serving certificate in the data directory.
 const agentDir = "vn-agent"
 
-// agentCertificate is the agent's serving certificate. It is there without an agent, too: tenants' apiservers verify the one that an
-// admin runs in another process by the same authority.
+// agentCertificate is the agent's serving certificate. It is there without an
+// agent, too: tenants' apiservers verify the one that an admin runs in another
+// process by the same authority.
 func (s *standalone) agentCertificate() (*hosted.ServingCertificate, error) {
 	return hosted.LoadServingCertificate(s.dir.File(agentDir), agentDir, []string{metricsapi.ServerName}, net.ParseIP(s.agentHost()))
 }
@@ -31,8 +32,9 @@ func (s *standalone) agentHost() string {
 	return defaultListen
 }
 
-// listenForAgent opens the port of vn-agent, and returns the address at which tenants' apiservers reach it: that of the agent in this
-// process, or in another; both empty if there is none.
+// listenForAgent opens the port of vn-agent, and returns the address at which
+// tenants' apiservers reach it: that of the agent in this process, or in
+// another; both empty if there is none.
 func (s *standalone) listenForAgent() (listener net.Listener, address string, err error) {
 	address = s.opts.SyncerOptions.AgentAddress
 	if !s.opts.Agent {

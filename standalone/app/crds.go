@@ -19,7 +19,8 @@ import (
 
 const establishedPoll = 20 * time.Millisecond
 
-// installCRDs brings the tenancy API in the super cluster to the version of this program.
+// installCRDs brings the tenancy API in the super cluster to the version of
+// this program.
 func installCRDs(ctx context.Context, super *rest.Config) error {
 	client, err := clientset.NewForConfig(super)
 	if err != nil {

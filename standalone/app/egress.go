@@ -13,8 +13,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// egressPolicy says what tenants' apiservers may connect to. It follows the super cluster's pods and nodes until ctx ends. agent is where
-// tenants' apiservers reach vn-agent, empty if they do not.
+// egressPolicy says what tenants' apiservers may connect to. It follows the
+// super cluster's pods and nodes until ctx ends. agent is where tenants'
+// apiservers reach vn-agent, empty if they do not.
 func (s *standalone) egressPolicy(ctx context.Context, super *rest.Config, agent string) (*egress.Policy, error) {
 	client, err := kubernetes.NewForConfig(super)
 	if err != nil {

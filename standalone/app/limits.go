@@ -17,7 +17,8 @@ const (
 
 // TenantLimits are the limits of each tenant's control plane.
 type TenantLimits struct {
-	// Storage is how many bytes it stores, Objects how many objects of all kinds, Writes how many bytes it writes in a second.
+	// Storage is how many bytes it stores, Objects how many objects of all
+	// kinds, Writes how many bytes it writes in a second.
 	Storage, Writes resource.QuantityValue
 	Objects         int64
 }

@@ -16,26 +16,33 @@ const (
 	defaultListen = "127.0.0.1"
 	defaultPort   = 6443
 	maxPort       = 65535
-	// unsetPort has the data directory decide: the port of the last time, or the default at the first.
+	// unsetPort has the data directory decide: the port of the last time, or
+	// the default at the first.
 	unsetPort = -1
 )
 
 // Options are the settings of a standalone VirtualCluster.
 type Options struct {
-	// DataDir holds everything that outlives the process. One process uses it at a time.
+	// DataDir holds everything that outlives the process. One process uses it
+	// at a time.
 	DataDir string
 	// Nodes are what the super cluster has for nodes.
 	Nodes Nodes
-	// NodeImages is a directory with archives of images that a real node has besides its own; empty for none.
+	// NodeImages is a directory with archives of images that a real node has
+	// besides its own; empty for none.
 	NodeImages string
-	// Listen and Port are where the apiservers are served. Port 0 picks a free one at the first start and keeps it.
+	// Listen and Port are where the apiservers are served. Port 0 picks a free
+	// one at the first start and keeps it.
 	Listen string
 	Port   int
-	// Manager, Syncer and Agent enable vc-manager, vc-syncer and vn-agent in this process.
+	// Manager, Syncer and Agent enable vc-manager, vc-syncer and vn-agent in
+	// this process.
 	Manager, Syncer, Agent bool
-	// AgentPort is where the agent serves on the address that the apiservers do; 0 picks a free one.
+	// AgentPort is where the agent serves on the address that the apiservers
+	// do; 0 picks a free one.
 	AgentPort int
-	// TenantEgress are the networks outside of the super cluster that hosted tenants' apiservers may connect to.
+	// TenantEgress are the networks outside of the super cluster that hosted
+	// tenants' apiservers may connect to.
 	TenantEgress []string
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// superName is the super cluster's on its host. No cluster key of a tenant is as short.
+	// superName is the super cluster's on its host. No cluster key of a tenant
+	// is as short.
 	superName      = "super"
 	logFile        = "vc-standalone.log"
 	kubeconfigFile = "super.kubeconfig"
@@ -54,8 +55,9 @@ type standalone struct {
 	volumes volumes.Directory
 }
 
-// Run starts a standalone VirtualCluster, tells on out how that goes, hands it to use, and stops it when use returns. The
-// context of use ends when ctx does, which is no error, or when a part of the instance fails.
+// Run starts a standalone VirtualCluster, tells on out how that goes, hands it
+// to use, and stops it when use returns. The context of use ends when ctx does,
+// which is no error, or when a part of the instance fails.
 func Run(ctx context.Context, opts Options, out io.Writer, use func(context.Context, *Instance) error) (err error) {
 	if err := opts.Validate(); err != nil {
 		return err

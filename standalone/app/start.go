@@ -108,7 +108,8 @@ func (s *standalone) superSpec() hosted.Spec {
 	return spec
 }
 
-// startManager runs vc-manager with the provisioners that this process can offer. The policy says what tenants' apiservers connect to.
+// startManager runs vc-manager with the provisioners that this process can
+// offer. The policy says what tenants' apiservers connect to.
 func (s *standalone) startManager(
 	ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config, policy *egress.Policy, certificate *hosted.ServingCertificate,
 ) error {
@@ -139,7 +140,8 @@ func (s *standalone) startManager(
 	return s.await(ctx, "vc-manager", mgr)
 }
 
-// startSyncer runs vc-syncer. agent is where tenants' apiservers reach vn-agent, empty if they do not.
+// startSyncer runs vc-syncer. agent is where tenants' apiservers reach
+// vn-agent, empty if they do not.
 func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Config, agent string) error {
 	if !s.opts.Syncer {
 		return nil

@@ -72,7 +72,8 @@ func (s *standalone) startNodes(ctx context.Context, crew *crew, super *hosted.C
 	if err := metricsserver.Remove(ctx, super.RESTConfig()); err != nil {
 		return err
 	}
-	// They play on after the start, so they get the crew's context, and the start's to be waited for.
+	// They play on after the start, so they get the crew's context, and the
+	// start's to be waited for.
 	err := simulated.Run(crew.ctx, super.RESTConfig(), s.opts.Nodes.Simulated, s.log.file)
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))

@@ -28,7 +28,8 @@ import (
 const (
 	patience = 2 * time.Minute
 	poll     = 5 * time.Millisecond
-	// settled is how long the resident memory has to stay as it is, give or take one percent.
+	// settled is how long the resident memory has to stay as it is, give or
+	// take one percent.
 	settled = 15 * time.Second
 )
 
@@ -37,8 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkReady measures the time from the creation of a VirtualCluster until it is Ready. Each is deleted before the next is
-// created; -benchtime 10x makes it ten.
+// BenchmarkReady measures the time from the creation of a VirtualCluster until
+// it is Ready. Each is deleted before the next is created; -benchtime 10x makes
+// it ten.
 func BenchmarkReady(b *testing.B) {
 	_, c := up(b)
 	var times []time.Duration

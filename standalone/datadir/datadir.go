@@ -1,5 +1,5 @@
-// Package datadir keeps the directory in which vc-standalone lives: one process at a time, and none that is older than what
-// is in it.
+// Package datadir keeps the directory in which vc-standalone lives: one process
+// at a time, and none that is older than what is in it.
 package datadir
 
 import (
@@ -17,8 +17,9 @@ type Dir struct {
 	state State
 }
 
-// Open takes the directory for this process, and makes it if there is none. The running version of Kubernetes, such as
-// v1.36.3, decides whether what is in the directory can be used.
+// Open takes the directory for this process, and makes it if there is none. The
+// running version of Kubernetes, such as v1.36.3, decides whether what is in
+// the directory can be used.
 func Open(path, kubernetes string) (*Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -68,7 +69,8 @@ func (d *Dir) Close() error {
 	return nil
 }
 
-// WriteFile replaces a file of the directory by one that only its owner can read. Readers see the old one or the new.
+// WriteFile replaces a file of the directory by one that only its owner can
+// read. Readers see the old one or the new.
 func (d *Dir) WriteFile(name string, data []byte) error {
 	path := d.File(name)
 	next := path + ".next"

@@ -13,7 +13,8 @@ import (
 // maxPID is more than a process number has digits.
 const maxPID = 32
 
-// takeLock locks the file for as long as this process lives or the file is open, and writes into it who we are.
+// takeLock locks the file for as long as this process lives or the file is
+// open, and writes into it who we are.
 func takeLock(path, dir string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -53,7 +53,8 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	return c, nil
 }
 
-// Create makes a VirtualCluster with an empty spec in the namespace default, if there is none of that name.
+// Create makes a VirtualCluster with an empty spec in the namespace default, if
+// there is none of that name.
 func (a *Admin) Create(ctx context.Context, name string) error {
 	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	if err := a.client.Create(ctx, vc); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -62,7 +63,8 @@ func (a *Admin) Create(ctx context.Context, name string) error {
 	return nil
 }
 
-// Connect waits until the VirtualCluster is ready and takes the kubeconfig that its tenant gets.
+// Connect waits until the VirtualCluster is ready and takes the kubeconfig that
+// its tenant gets.
 func (a *Admin) Connect(ctx context.Context, name string) (*Tenant, error) {
 	vc := &tenancyv1alpha1.VirtualCluster{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}
@@ -97,7 +99,8 @@ func (a *Admin) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// pods are the pods in the super cluster that are the tenant's, by the UID of the tenant's own.
+// pods are the pods in the super cluster that are the tenant's, by the UID of
+// the tenant's own.
 func (a *Admin) pods(ctx context.Context, tenant *Tenant) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := a.client.List(ctx, list, ofTenant(tenant.Name)); err != nil {

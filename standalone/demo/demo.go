@@ -23,7 +23,8 @@ type stage struct {
 	begun   time.Time
 }
 
-// Play shows the whole life of two tenants on the super cluster whose data directory is given, and tells it on out.
+// Play shows the whole life of two tenants on the super cluster whose data
+// directory is given, and tells it on out.
 func Play(ctx context.Context, super *rest.Config, dataDir string, out io.Writer) error {
 	admin, err := NewAdmin(super)
 	if err != nil {
@@ -90,7 +91,8 @@ func (s *stage) openShops(ctx context.Context, tenants ...*Tenant) error {
 	return nil
 }
 
-// openShop applies the manifest, waits for the pods, and returns what there is then, on both sides.
+// openShop applies the manifest, waits for the pods, and returns what there is
+// then, on both sides.
 func (s *stage) openShop(ctx context.Context, tenant *Tenant) ([]row, error) {
 	// The pods of a namespace can be watched before there is one.
 	watch, err := startStopwatch(ctx, tenant)
@@ -134,7 +136,8 @@ func podRow(tenant *Tenant, pod, super *corev1.Pod, watch *stopwatch) (row, erro
 	}, nil
 }
 
-// change scales the Deployment of one tenant and deletes the other's, and waits until the super cluster has followed.
+// change scales the Deployment of one tenant and deletes the other's, and waits
+// until the super cluster has followed.
 func (s *stage) change(ctx context.Context, one, other *Tenant) error {
 	if err := one.scale(ctx, scaled); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apart makes sure that two tenants do not see each other, nor may, and tells what each sees.
+// apart makes sure that two tenants do not see each other, nor may, and tells
+// what each sees.
 func apart(ctx context.Context, admin *Admin, one, other *Tenant, tell func(string)) error {
 	for _, t := range []*Tenant{one, other} {
 		seen, err := sight(ctx, t)

@@ -16,8 +16,9 @@ import (
 
 const etcdTimeout = 5 * time.Second
 
-// nothingLeft makes sure that nothing of a tenant who was removed is left: no namespace in the super cluster, no key in
-// etcd, no file. It looks from outside, and does not ask those whose work it was to remove it.
+// nothingLeft makes sure that nothing of a tenant who was removed is left: no
+// namespace in the super cluster, no key in etcd, no file. It looks from
+// outside, and does not ask those whose work it was to remove it.
 func nothingLeft(ctx context.Context, admin *Admin, dataDir string, tenant *Tenant) error {
 	namespaces, err := admin.namespaces(ctx, tenant.Name)
 	if err != nil {

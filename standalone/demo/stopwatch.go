@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stopwatch measures how long pods take from their creation to Running, as their tenant sees it. The time in an object
-// counts whole seconds, so it is what a watch hears that counts.
+// stopwatch measures how long pods take from their creation to Running, as
+// their tenant sees it. The time in an object counts whole seconds, so it is
+// what a watch hears that counts.
 type stopwatch struct {
 	watch watch.Interface
 	done  chan struct{}
@@ -46,7 +47,8 @@ func (s *stopwatch) listen() {
 	}
 }
 
-// note takes the first time that a pod is seen, and the first time that it is seen running.
+// note takes the first time that a pod is seen, and the first time that it is
+// seen running.
 func (s *stopwatch) note(pod *corev1.Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

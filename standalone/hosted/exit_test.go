@@ -14,7 +14,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// TestAStartHookThatFailsDoesNotEndTheProcess: upstream ends the process, and with it all tenants.
+// TestAStartHookThatFailsDoesNotEndTheProcess: upstream ends the process, and
+// with it all tenants.
 func TestAStartHookThatFailsDoesNotEndTheProcess(t *testing.T) {
 	g := NewWithT(t)
 	config := genericapiserver.NewConfig(scheme.Codecs)

@@ -19,7 +19,8 @@ import (
 
 const mebi = 1 << 20
 
-// fill creates ConfigMaps of half a mebibyte until one is rejected, and returns the error.
+// fill creates ConfigMaps of half a mebibyte until one is rejected, and returns
+// the error.
 func fill(t *testing.T, client kubernetes.Interface) error {
 	t.Helper()
 	for i := range 100 {
@@ -76,8 +77,8 @@ func TestUsageIsTheSameAfterARestart(t *testing.T) {
 	g.Expect(host.Usage("a")).To(Equal(quota.Usage{}))
 }
 
-// TestASharedStoreIsSplit: a directory of one store for all becomes one of two, in which all control planes find their data and its
-// revisions.
+// TestASharedStoreIsSplit: a directory of one store for all becomes one of two,
+// in which all control planes find their data and its revisions.
 func TestASharedStoreIsSplit(t *testing.T) {
 	g := NewWithT(t)
 	opts := options(t.TempDir())

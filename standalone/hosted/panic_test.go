@@ -11,8 +11,9 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 )
 
-// TestPanicsDoNotEndTheProcess: upstream catches the panics of workers and of requests, tells of them, and by default panics
-// again, which in a worker is the end of the process and of all tenants in it.
+// TestPanicsDoNotEndTheProcess: upstream catches the panics of workers and of
+// requests, tells of them, and by default panics again, which in a worker is
+// the end of the process and of all tenants in it.
 func TestPanicsDoNotEndTheProcess(t *testing.T) {
 	g := NewWithT(t)
 	ended := make(chan struct{})

@@ -12,7 +12,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// TestStartsThatFailComeLast: control planes that cannot start, and know of it from before, are not in the way of those that can.
+// TestStartsThatFailComeLast: control planes that cannot start, and know of it
+// from before, are not in the way of those that can.
 func TestStartsThatFailComeLast(t *testing.T) {
 	g := NewWithT(t)
 	opts := options(t.TempDir())

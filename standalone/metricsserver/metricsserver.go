@@ -1,4 +1,5 @@
-// Package metricsserver measures what the pods of the super cluster use, if its nodes run any: by metrics-server, as any cluster does.
+// Package metricsserver measures what the pods of the super cluster use, if its
+// nodes run any: by metrics-server, as any cluster does.
 package metricsserver
 
 import (
@@ -18,7 +19,8 @@ import (
 //go:embed manifests.yaml
 var manifests string
 
-// Install brings metrics-server in the super cluster to the version of this program. It does not wait until it runs.
+// Install brings metrics-server in the super cluster to the version of this
+// program. It does not wait until it runs.
 func Install(ctx context.Context, super *rest.Config) error {
 	objects, err := addons.Render(manifests, nil)
 	if err != nil {
@@ -34,7 +36,8 @@ func Install(ctx context.Context, super *rest.Config) error {
 	return nil
 }
 
-// Remove deletes the APIService, because no namespace can be deleted while an aggregated API does not answer.
+// Remove deletes the APIService, because no namespace can be deleted while an
+// aggregated API does not answer.
 func Remove(ctx context.Context, super *rest.Config) error {
 	client, err := dynamic.NewForConfig(super)
 	if err != nil {

@@ -24,7 +24,8 @@ func (h *Hosted) follow(running *hosted.ControlPlane, vc *tenancyv1alpha1.Virtua
 	}
 }
 
-// tell has the VirtualCluster reconciled. It waits for its reader, who may not be there yet.
+// tell has the VirtualCluster reconciled. It waits for its reader, who may not
+// be there yet.
 func (h *Hosted) tell(vc *tenancyv1alpha1.VirtualCluster) {
 	select {
 	case h.events <- event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]{Object: vc}:

@@ -96,7 +96,8 @@ func TestRefusesWhatItCannotDo(t *testing.T) {
 	NewWithT(t).Expect(failure.Reason).To(Equal(tenancyv1alpha1.ReasonUnsupportedVersion))
 }
 
-// start creates a provisioner on a host of its own, and checks at the end that both have stopped.
+// start creates a provisioner on a host of its own, and checks at the end that
+// both have stopped.
 func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	t.Helper()
 	g := NewWithT(t)
@@ -144,7 +145,8 @@ func hear(t *testing.T, ways *provisioner.Hosted, vc *tenancyv1alpha1.VirtualClu
 	}
 }
 
-// untilReady ensures after each event until the control plane is ready, as the manager would.
+// untilReady ensures after each event until the control plane is ready, as the
+// manager would.
 func untilReady(t *testing.T, ways *provisioner.Hosted, vc *tenancyv1alpha1.VirtualCluster) contract.ControlPlane {
 	t.Helper()
 	for {

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// largest and smallest are the prefixes of the service ranges that an apiserver takes.
+	// largest and smallest are the prefixes of the service ranges that an
+	// apiserver takes.
 	largest  = 12
 	smallest = 29
 )
@@ -23,8 +24,9 @@ func checkSpec(spec tenancyv1alpha1.VirtualClusterSpec, have string) error {
 	return checkServiceCIDR(spec.ServiceCIDR)
 }
 
-// satisfies reports whether the version we have is the one that is wanted: the same release, or any of the same minor version
-// if no more is said. The "v" is optional.
+// satisfies reports whether the version we have is the one that is wanted: the
+// same release, or any of the same minor version if no more is said. The "v" is
+// optional.
 func satisfies(have, want string) bool {
 	have, want = strings.TrimPrefix(have, "v"), strings.TrimPrefix(want, "v")
 	if want == "" || have == want {

@@ -18,7 +18,8 @@ const (
 	isDefault = "storageclass.kubernetes.io/is-default-class"
 )
 
-// offer makes the class that tenants see. A volume is made when its first pod has been scheduled.
+// offer makes the class that tenants see. A volume is made when its first pod
+// has been scheduled.
 func offer(ctx context.Context, c client.Client) error {
 	class := applystoragev1.StorageClass(className).
 		WithLabels(map[string]string{names.Public: "true"}).

@@ -28,7 +28,8 @@ func (d Directory) make() error {
 // add ensures the directory of a volume, and keeps its contents.
 func (d Directory) add(volume string) error {
 	err := d.within(func(root *os.Root) error {
-		// The containers' user is not known here. Only containers of the claim can reach the directory.
+		// The containers' user is not known here. Only containers of the claim
+		// can reach the directory.
 		return errors.Join(root.MkdirAll(volume, 0o700), root.Chmod(volume, 0o777))
 	})
 	if err != nil {

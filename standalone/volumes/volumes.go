@@ -1,4 +1,5 @@
-// Package volumes makes the volumes of a super cluster with a real node: directories on that node.
+// Package volumes makes the volumes of a super cluster with a real node:
+// directories on that node.
 package volumes
 
 import (
@@ -19,7 +20,8 @@ import (
 // provisionerName is who makes the volumes, as StorageClasses name it.
 const provisionerName = "local.virtualcluster"
 
-// Run offers the volumes to all tenants, as a StorageClass, and makes and removes them until ctx ends.
+// Run offers the volumes to all tenants, as a StorageClass, and makes and
+// removes them until ctx ends.
 func Run(ctx context.Context, super *rest.Config, dir Directory, log logr.Logger) error {
 	mgr, err := ctrl.NewManager(super, ctrl.Options{
 		Scheme:     clientgoscheme.Scheme,
@@ -42,7 +44,8 @@ func Run(ctx context.Context, super *rest.Config, dir Directory, log logr.Logger
 	return mgr.Start(ctx)
 }
 
-// control adds the two controllers: one for claims, one for volumes whose claims are gone.
+// control adds the two controllers: one for claims, one for volumes whose
+// claims are gone.
 func control(mgr ctrl.Manager, dir Directory) error {
 	c := mgr.GetClient()
 	claims := reconcile.AsReconciler(c, &claims{client: c, events: mgr.GetEventRecorder(provisionerName), dir: dir})

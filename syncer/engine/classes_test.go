@@ -101,7 +101,8 @@ type remembering struct {
 func (r *remembering) GetAPIReader() client.Reader { return &r.earlier }
 func (r *remembering) GetCache() cache.Cache       { return nil }
 
-// TestClassesOfAnEarlierTime: what was shown once has to go if it is not any more, so it is watched from the beginning.
+// TestClassesOfAnEarlierTime: what was shown once has to go if it is not any
+// more, so it is watched from the beginning.
 func TestClassesOfAnEarlierTime(t *testing.T) {
 	of := func(labels, annotations map[string]string) runtime.Object {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "fast", Labels: labels, Annotations: annotations}}

@@ -34,7 +34,8 @@ func sendTo(ctx context.Context, t *testing.T, side string) {
 	_ = answer.Body.Close()
 }
 
-// TestCharge has each look at an object of blue lead to a request, and those at objects of red to none.
+// TestCharge has each look at an object of blue lead to a request, and those at
+// objects of red to none.
 func TestCharge(t *testing.T) {
 	e := &session.SuperCluster{Queue: fairqueue.New(queue.Request.Lane, fairqueue.Options{})}
 	defer e.Queue.ShutDown()

@@ -23,7 +23,8 @@ const (
 	outcomeLabel = "outcome"
 )
 
-// Metrics are what one engine tells of its work. No label names a tenant: that would be series for each, for ever.
+// Metrics are what one engine tells of its work. No label names a tenant: that
+// would be series for each, for ever.
 type Metrics struct {
 	synced         *prometheus.HistogramVec
 	waited         *prometheus.HistogramVec

@@ -107,7 +107,8 @@ func deletingNow[T client.Object](obj T) {
 	obj.SetDeletionTimestamp(&now)
 }
 
-// TestPatrolFindsWhatNoEventToldOf: each of these is what a lost event, or a bug, would leave behind.
+// TestPatrolFindsWhatNoEventToldOf: a lost event, or a bug, would leave each of
+// these behind.
 func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 	public := map[string]string{names.Public: "true"}
 	none := []client.Object(nil)
@@ -176,7 +177,8 @@ func TestPatrolFindsWhatNoEventToldOf(t *testing.T) {
 	}
 }
 
-// TestPatrolReadsItsOwnWrites: what was written and has not come back through a cache is no difference.
+// TestPatrolReadsItsOwnWrites: what was written and has not come back through a
+// cache is no difference.
 func TestPatrolReadsItsOwnWrites(t *testing.T) {
 	s, _ := standing([]client.Object{kindstest.Settings()}, nil)
 	written := kindstest.CopyOf(kindstest.Settings())

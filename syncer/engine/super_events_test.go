@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
-// TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not full would hold up the informer that calls it.
+// TestNoHandlerWaitsForAnotherKind: a handler that reads a cache which is not
+// full would hold up the informer that calls it.
 func TestNoHandlerWaitsForAnotherKind(*testing.T) {
 	e := newEngine(&shared{SuperCluster: &session.SuperCluster{}, watching: make(chan struct{}), metrics: newUnseenMetrics()}).events
 	e.tenants.engaged["blue"] = &engagement{}

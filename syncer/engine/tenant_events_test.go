@@ -90,7 +90,8 @@ func TestInitialPriority(t *testing.T) {
 	}
 }
 
-// TestOrder: what is under way comes before what begins, whichever the tenant or the super cluster told of first.
+// TestOrder: what is under way comes before what begins, whichever the tenant
+// or the super cluster told of first.
 func TestOrder(t *testing.T) {
 	begun := kindstest.Settings()
 	s, _ := standing([]client.Object{begun}, nil)

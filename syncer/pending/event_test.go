@@ -39,7 +39,8 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestEventName: the same reason of the same object finds its event again; another does not.
+// TestEventName: the same reason of the same object finds its event again;
+// another does not.
 func TestEventName(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "web-uid", ResourceVersion: "7"}
@@ -122,7 +123,8 @@ func TestEventMessage(t *testing.T) {
 	}
 }
 
-// FuzzCut: what is cut is the beginning of what was given, as much of it as there is room for, and whole characters.
+// FuzzCut: what is cut is the beginning of what was given, as much of it as
+// there is room for, and whole characters.
 func FuzzCut(f *testing.F) {
 	f.Add("", 0)
 	f.Add("語語", 4)

@@ -93,8 +93,9 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 	return clientcmd.WriteToFile(*config, c.kubeconfig(side))
 }
 
-// podEndpoint is where pods reach a tenant's apiserver. The suite takes it as well, because it forgets the name that a kubeconfig
-// has a server asked for, by which vc-standalone tells tenants apart that share a port.
+// podEndpoint is where pods reach a tenant's apiserver. The suite takes it as
+// well, because it forgets the name that a kubeconfig has a server asked for,
+// by which vc-standalone tells tenants apart that share a port.
 func podEndpoint(ctx context.Context, t *local.Tenant) (string, error) {
 	slice := &discoveryv1.EndpointSlice{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}

@@ -152,7 +152,8 @@ func TestOneSideAlone(t *testing.T) {
 	}
 }
 
-// TestReasonsAreGiven: each reason is for specs that are named in full, and that the document shows to fail.
+// TestReasonsAreGiven: each reason is for specs that are named in full, and
+// that the document shows to fail.
 func TestReasonsAreGiven(t *testing.T) {
 	given, err := readReasons()
 	if err != nil {

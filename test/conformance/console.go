@@ -14,7 +14,8 @@ func (c console) sayf(format string, args ...any) {
 	_, _ = fmt.Fprintf(c, format+"\n", args...)
 }
 
-// progress counts what ginkgo says of specs that ended, a dot for each, and says how many there are.
+// progress counts what ginkgo says of specs that ended, a dot for each, and
+// says how many there are.
 type progress struct {
 	out      console
 	done, of int

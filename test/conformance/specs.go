@@ -24,7 +24,8 @@ type spec struct {
 	serial bool
 }
 
-// listSpecs asks the suite for its specs, and sorts them: its own order is another one every time.
+// listSpecs asks the suite for its specs, and sorts them: its own order is
+// another one every time.
 func listSpecs(ctx context.Context, binary string) ([]spec, error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
@@ -76,8 +77,9 @@ func readReport(file string) (types.Report, error) {
 	return report, nil
 }
 
-// batches divides specs into parts of a size. Those that run alone come last, so that the others need not wait for them, and in smaller
-// parts: they take as much longer.
+// batches divides specs into parts of a size. Those that run alone come last,
+// so that the others need not wait for them, and in smaller parts: they take as
+// much longer.
 func batches(specs []spec, size, atOnce int) [][]spec {
 	var together, alone []spec
 	for _, s := range specs {

@@ -15,7 +15,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// patience is how long specs may take to end after an interrupt. Some do not look up before their own time is over.
+// patience is how long specs may take to end after an interrupt. Some do not
+// look up before their own time is over.
 const patience = 16 * time.Minute
 
 // suite is what runs specs on one side.
@@ -25,7 +26,8 @@ type suite struct {
 	opts       *options
 }
 
-// run runs specs, and returns the results of those that ran to their end, also when some failed or ctx ended.
+// run runs specs, and returns the results of those that ran to their end, also
+// when some failed or ctx ended.
 func (s suite) run(ctx context.Context, specs []spec, out console) (report types.Report, err error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {

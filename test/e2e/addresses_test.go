@@ -10,14 +10,16 @@ import (
 )
 
 var _ = Describe("A connection to the address of a Service", func() {
-	// A pod may start before its node knows the Services that it needs, as a new tenant's DNS does.
+	// A pod may start before its node knows the Services that it needs, as a
+	// new tenant's DNS does.
 	It("is made when the Service is there, though it was begun before", Label(smoke), func(ctx SpecContext) {
 		ns := newNamespace(ctx, red)
 		web, caller := server(ns, "web"), idle(ns, "caller")
 		create(ctx, red, web, caller)
 		web = shouldBeReady(ctx, red, web)
 		shouldBeReady(ctx, red, caller)
-		// Its endpoints are there before the Service is: connections to a Service without endpoints are refused.
+		// Its endpoints are there before the Service is: connections to a
+		// Service without endpoints are refused.
 		slice := kit.EndpointSlice(ns, "web", "web", web.Status.PodIP)
 		slice.Ports = []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(port))}}
 		front := unselective(ns, "web")

@@ -17,7 +17,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// Requests that a tenant's apiserver would never send are sent here directly, with certificates that are in the data directory.
+// Requests that a tenant's apiserver would never send are sent here directly,
+// with certificates that are in the data directory.
 var _ = Describe("What answers for the node of a tenant's pods", Ordered, func() {
 	const line = "red's own\n"
 	var (

@@ -93,7 +93,8 @@ func kubeletDir(pod types.UID) string {
 	return filepath.Join(super.Dir, "node", "var", "lib", "kubelet", "pods", string(pod))
 }
 
-// mentions are the objects of the super cluster in which a text is found, except events, which stay for an hour.
+// mentions are the objects of the super cluster in which a text is found,
+// except events, which stay for an hour.
 func mentions(ctx context.Context, text string) ([]string, error) {
 	var found []string
 	err := local.EachObject(ctx, super.Config, func(of schema.GroupVersionResource, obj *unstructured.Unstructured) {

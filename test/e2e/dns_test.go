@@ -20,7 +20,8 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		ns    string
 		as    *kubectl
 		front *corev1.Service
-		// first has a name in a domain, second one that it chose as its host's, and own uses only the DNS server that it names.
+		// first has a name in a domain, second one that it chose as its host's,
+		// and own uses only the DNS server that it names.
 		first, second, own *corev1.Pod
 	)
 
@@ -52,7 +53,8 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		Eventually(read(red, set)).WithContext(ctx).Should(HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 	})
 
-	// asks looks a name up for the first pod; what a server does not know yet, it will in a moment.
+	// asks looks a name up for the first pod; what a server does not know yet,
+	// it will in a moment.
 	asks := func(name string) AsyncAssertion {
 		return Eventually(as.in).WithArguments(first, "nslookup", name)
 	}
@@ -158,7 +160,8 @@ func headless(ns, name string) *corev1.Service {
 	return s
 }
 
-// headlessSet is a StatefulSet of one server in the domain of the headless Service of its name.
+// headlessSet is a StatefulSet of one server in the domain of the headless
+// Service of its name.
 func headlessSet(ns, name string) *appsv1.StatefulSet {
 	template := server(ns, name)
 	return &appsv1.StatefulSet{

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The attacks of test/escapes that take a real network: red tries to reach a server of blue's, which its pods do not reach directly.
+// The attacks of test/escapes that take a real network: red tries to reach a
+// server of blue's, which its pods do not reach directly.
 var _ = Describe("A hostile tenant on a real node", Ordered, ContinueOnFailure, func() {
 	const nodePort = 31777
 	var (
@@ -34,7 +35,8 @@ var _ = Describe("A hostile tenant on a real node", Ordered, ContinueOnFailure, 
 		Expect(connect(ctx, red, caller)(ctx, podAddress(target))).To(beRefused, "the way that the policies close")
 	})
 
-	// leads makes a Service without a selector and an EndpointSlice that leads it to the target.
+	// leads makes a Service without a selector and an EndpointSlice that leads
+	// it to the target.
 	leads := func(ctx context.Context, name string, change func(*corev1.Service)) *corev1.Service {
 		GinkgoHelper()
 		front := service(ns, name)
@@ -65,7 +67,8 @@ var _ = Describe("A hostile tenant on a real node", Ordered, ContinueOnFailure, 
 		Consistently(connect(ctx, red, caller)).WithContext(ctx).WithTimeout(soon / 6).WithArguments(serviceAddress(front)).Should(HaveOccurred())
 	})
 
-	// asks has the tenant's apiserver ask the target by a path, which answers with the target's name if it is reached.
+	// asks has the tenant's apiserver ask the target by a path, which answers
+	// with the target's name if it is reached.
 	asks := func(path string) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
 			return kubectlOf(ctx, red).run(ctx, "", "get", "--raw", path)

@@ -109,7 +109,8 @@ func shouldBeReady(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.
 	return now
 }
 
-// restarts is how often the only container of a pod was started again, as the tenant sees it.
+// restarts is how often the only container of a pod was started again, as the
+// tenant sees it.
 func restarts(t *local.Tenant, p *corev1.Pod) func(context.Context) (int32, error) {
 	return func(ctx context.Context) (int32, error) {
 		now, err := read(t, p)(ctx)

@@ -54,7 +54,8 @@ func childOf(parent int, name string) int {
 	return all[i].pid
 }
 
-// node is process 1 of the node, and program one that it has started; zero while there is none.
+// node is process 1 of the node, and program one that it has started; zero
+// while there is none.
 func node() int { return childOf(super.PID(), "vc-standalone") }
 
 func program(name string) func() int {

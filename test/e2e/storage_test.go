@@ -50,7 +50,8 @@ func readyBeside(p *corev1.Pod, before types.UID) func(context.Context) (bool, e
 	}
 }
 
-// statefulSet has one pod, which leaves a line on its volume at each start, and is ready when it finds two.
+// statefulSet has one pod, which leaves a line on its volume at each start, and
+// is ready when it finds two.
 func statefulSet(ns, name string) *appsv1.StatefulSet {
 	template := pod(ns, name, busybox, "sh", "-c", "date >> /data/starts; sleep 3600")
 	main := &template.Spec.Containers[0]

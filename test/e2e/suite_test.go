@@ -1,4 +1,5 @@
-// Package e2e holds the tests with containers: vc-standalone as its users run it, with a real node, and tenants whose pods run there.
+// Package e2e holds the tests with containers: vc-standalone as its users run
+// it, with a real node, and tenants whose pods run there.
 package e2e
 
 import (
@@ -15,7 +16,8 @@ import (
 )
 
 const (
-	// soon is how long a container may take to start or to end, on a machine that is busy.
+	// soon is how long a container may take to start or to end, on a machine
+	// that is busy.
 	soon = 90 * time.Second
 	// poll is how often a test looks.
 	poll = 100 * time.Millisecond

@@ -26,8 +26,9 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 		ns     = "pool"
 		review = "review: the super cluster's allocator chooses out of all ranges"
 		own    = "own idea: what else writes or decides by the part of a tenant"
-		// many is enough for an address of the pool to be among those of as many Services, where the super cluster gives one of the pool
-		// to one in eight, as to seven in eight.
+		// many is enough for an address of the pool to be among those of as
+		// many Services, where the super cluster gives one of the pool to one
+		// in eight, as to seven in eight.
 		many = 64
 		// few is more events than chance accounts for.
 		few = 4
@@ -42,7 +43,8 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 		ip, err := netip.ParseAddr(address)
 		return err == nil && pool.Contains(ip)
 	}
-	// copies returns the addresses that a tenant's Services of the namespace have in the super cluster, without those that have none.
+	// copies returns the addresses that a tenant's Services of the namespace
+	// have in the super cluster, without those that have none.
 	copies := func(ctx context.Context, t *local.Tenant) func() ([]string, error) {
 		return func() ([]string, error) {
 			list := &corev1.ServiceList{}
@@ -73,7 +75,8 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 		}
 		return services
 	}
-	// shouldBeSpared asserts that all Services of the hostile tenant get copies with addresses, and none of the pool.
+	// shouldBeSpared asserts that all Services of the hostile tenant get copies
+	// with addresses, and none of the pool.
 	shouldBeSpared := func(ctx context.Context) {
 		GinkgoHelper()
 		Eventually(copies(ctx, mallory)).Should(HaveLen(many))
@@ -150,7 +153,8 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 		for _, t := range []*local.Tenant{mallory, sharer} {
 			Expect(super.Client.Create(ctx, at(t.Super(ns), victim))).To(MatchError(apierrors.IsForbidden, "forbidden"))
 		}
-		// The policy is what refuses it: the address is free, and the tenant's own are the tenant's.
+		// The policy is what refuses it: the address is free, and the tenant's
+		// own are the tenant's.
 		of := netip.MustParsePrefix(sharer.VC.Status.ServiceCIDR)
 		mine, platforms := at(sharer.Super(ns), addresses.In(of, 99).String()), at("default", victim)
 		kit.Create(ctx, super.Client, mine, platforms)

@@ -38,8 +38,9 @@ func widget(ns, name string) *unstructured.Unstructured {
 	return u
 }
 
-// allowWidgets defines the custom resource in the super cluster and gives the syncer rights that it does not have by default: to write
-// custom resources, and to make anyone an admin.
+// allowWidgets defines the custom resource in the super cluster and gives the
+// syncer rights that it does not have by default: to write custom resources,
+// and to make anyone an admin.
 func allowWidgets(ctx context.Context) {
 	GinkgoHelper()
 	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
@@ -66,7 +67,8 @@ func allowWidgets(ctx context.Context) {
 	}
 }
 
-// asBinding makes an object a binding that makes a tenant an admin of the super cluster.
+// asBinding makes an object a binding that makes a tenant an admin of the super
+// cluster.
 func asBinding(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
 	object["apiVersion"], object["kind"] = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
@@ -188,10 +190,12 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 	})
 })
 
-// relisted bounds how long the syncer may wait before it lists again: client-go backs off for up to a minute where watches keep expiring.
+// relisted bounds how long the syncer may wait before it lists again: client-go
+// backs off for up to a minute where watches keep expiring.
 const relisted = 90 * time.Second
 
-// expireWatches makes the syncer list again: its next watch of a resource is answered with 410 Gone.
+// expireWatches makes the syncer list again: its next watch of a resource is
+// answered with 410 Gone.
 func expireWatches(hostile *local.Hostile, resource string) {
 	var expired atomic.Bool
 	DeferCleanup(hostile.On(func(r *http.Request) bool {

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// documentVariable names the file whose table of attacks a run rewrites. make generate sets it on a dry run.
+	// documentVariable names the file whose table of attacks a run rewrites.
+	// make generate sets it on a dry run.
 	documentVariable = "ATTACKS_DOCUMENT"
 
 	tableBegin = "<!-- attacks: make generate writes this table -->"
@@ -21,12 +22,14 @@ const (
 	attackLabel = "attack"
 )
 
-// sources are the sources of the attacks by their text. The tree of specs is built once, before any spec runs.
+// sources are the sources of the attacks by their text. The tree of specs is
+// built once, before any spec runs.
 var sources = map[string]string{}
 
-// attack declares one attempt of a hostile tenant. The text says what is attempted; no two attacks have the same. The source is
-// where the idea is from: a CVE, a peer's issue or behaviour, a document, a review, or an idea of our own. The body passes if the
-// attempt is refused.
+// attack declares one attempt of a hostile tenant. The text says what is
+// attempted; no two attacks have the same. The source is where the idea is
+// from: a CVE, a peer's issue or behaviour, a document, a review, or an idea of
+// our own. The body passes if the attempt is refused.
 func attack(text, source string, body func(ctx SpecContext), decorators ...any) {
 	GinkgoHelper()
 	Expect(sources).NotTo(HaveKey(text), "an attack of this text exists")

@@ -27,7 +27,8 @@ const (
 	review  = "review: hosted apiservers run in the platform's process"
 )
 
-// Each attack has a listener where the platform could have one, and says in some object that it is the tenant's.
+// Each attack has a listener where the platform could have one, and says in
+// some object that it is the tenant's.
 var _ = Describe("The network of the platform, through a hosted apiserver", Ordered, ContinueOnFailure, func() {
 	var (
 		mallory  *local.Tenant

@@ -15,8 +15,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// elsewhere hosts the control planes of External tenants, as a tenant of this super cluster would be synced twice. It starts with
-// the first spec that needs it.
+// elsewhere hosts the control planes of External tenants, as a tenant of this
+// super cluster would be synced twice. It starts with the first spec that needs
+// it.
 var elsewhere *local.SuperCluster
 
 var _ = AfterSuite(func() {
@@ -37,8 +38,8 @@ func startElsewhere(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// hostileTenant creates a tenant whose apiserver answers what a spec wants. The client of the tenant is that of the real apiserver
-// behind it.
+// hostileTenant creates a tenant whose apiserver answers what a spec wants. The
+// client of the tenant is that of the real apiserver behind it.
 func hostileTenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) (*local.Tenant, *local.Hostile) {
 	GinkgoHelper()
 	there := hostedElsewhere(ctx)

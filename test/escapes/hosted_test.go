@@ -24,7 +24,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// request sends a request as a tenant's admin and returns the status code and the body of the response.
+// request sends a request as a tenant's admin and returns the status code and
+// the body of the response.
 func request(ctx context.Context, config *rest.Config, method, path string, body io.Reader) (code int, text string) {
 	GinkgoHelper()
 	sender, err := rest.HTTPClientFor(config)

@@ -28,7 +28,8 @@ func offerIngressClass(ctx context.Context) {
 	makeIngressClass(ctx, metav1.ObjectMeta{Name: sharedIngress, Labels: map[string]string{names.Public: "true"}})
 }
 
-// makeIngressClass makes a class of ingresses in the super cluster, until the specs end.
+// makeIngressClass makes a class of ingresses in the super cluster, until the
+// specs end.
 func makeIngressClass(ctx context.Context, meta metav1.ObjectMeta) {
 	GinkgoHelper()
 	class := &networkingv1.IngressClass{ObjectMeta: meta, Spec: networkingv1.IngressClassSpec{Controller: "example.com/" + meta.Name}}
@@ -179,7 +180,8 @@ var _ = Describe("The class of an Ingress", Ordered, func() {
 		})
 })
 
-// hostsOf returns a function that reads the hosts of the rules of an ingress of the super cluster.
+// hostsOf returns a function that reads the hosts of the rules of an ingress of
+// the super cluster.
 func hostsOf(ctx context.Context, i *networkingv1.Ingress) func() ([]string, error) {
 	return func() ([]string, error) {
 		now := i.DeepCopy()

@@ -46,8 +46,9 @@ func (m metadata) on(obj client.Object) {
 	obj.SetAnnotations(add(obj.GetAnnotations(), m.annotations))
 }
 
-// shouldStay asserts that the copy of an object exists and that its metadata is not what the tenant's object has: not when the copy is
-// made, and not when the tenant takes the metadata away and gives it again.
+// shouldStay asserts that the copy of an object exists and that its metadata is
+// not what the tenant's object has: not when the copy is made, and not when the
+// tenant takes the metadata away and gives it again.
 func (m metadata) shouldStay(ctx context.Context, t *local.Tenant, obj client.Object) {
 	GinkgoHelper()
 	m.on(obj)

@@ -26,7 +26,8 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		class = offeredClass(ctx, mallory)
 	})
 
-	// hoards keeps a volume of a class that retains volumes, and returns it with the claim that is refused then.
+	// hoards keeps a volume of a class that retains volumes, and returns it
+	// with the claim that is refused then.
 	hoards := func(ctx SpecContext, release func(*corev1.PersistentVolumeClaim)) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		volume := volumeFor(ctx, class, corev1.PersistentVolumeReclaimRetain)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))

@@ -16,8 +16,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// Selectors of one tenant are compared with each pod, by the syncer and by controllers of the super cluster, which all
-// tenants share.
+// Selectors of one tenant are compared with each pod, by the syncer and by
+// controllers of the super cluster, which all tenants share.
 var _ = Describe("What is compared with each pod", Ordered, func() {
 	const ns, source, bounded = "selectors", "review: 50 NetworkPolicies of 5,000 values each took 61 % of a core", "no more than 1000"
 	var mallory *local.Tenant

@@ -18,11 +18,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// hookPatience is how long kube-apiserver waits for the repair of Service addresses before it gives up, and some more.
+// hookPatience is how long kube-apiserver waits for the repair of Service
+// addresses before it gives up, and some more.
 const hookPatience = 75 * time.Second
 
-// starts are what tenants do so that the next start of their kube-apiserver does not come to its end: something is missing that it makes
-// before it is ready, and it is forbidden to make that.
+// starts are what tenants do so that the next start of their kube-apiserver
+// does not come to its end: something is missing that it makes before it is
+// ready, and it is forbidden to make that.
 var starts = []func(context.Context, client.Client){
 	func(ctx context.Context, c client.Client) {
 		forbid(ctx, c, networkingv1.GroupName, "ipaddresses")
@@ -66,7 +68,8 @@ var _ = Describe("Starts of hosted control planes", func() {
 	}, SpecTimeout(5*time.Minute))
 })
 
-// startAgain starts a super cluster with the data of a directory, which ends with the spec.
+// startAgain starts a super cluster with the data of a directory, which ends
+// with the spec.
 func startAgain(ctx context.Context, dir string) *local.SuperCluster {
 	GinkgoHelper()
 	own, err := local.Start(ctx, dir)

@@ -46,7 +46,8 @@ var _ = Describe("Volumes that outlive their claims", Ordered, func() {
 	})
 })
 
-// offeredClass offers all tenants a class whose volumes an admin makes, and returns its name.
+// offeredClass offers all tenants a class whose volumes an admin makes, and
+// returns its name.
 func offeredClass(ctx context.Context, t *local.Tenant) string {
 	GinkgoHelper()
 	name := "class-" + t.VC.Name

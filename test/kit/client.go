@@ -23,7 +23,8 @@ func Get(ctx context.Context, c client.Client, obj client.Object) error {
 	return c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 }
 
-// Read returns a function for Eventually that reads an object. An assertion about an object that cannot be read fails.
+// Read returns a function for Eventually that reads an object. An assertion
+// about an object that cannot be read fails.
 func Read[T client.Object](ctx context.Context, c client.Client, obj T) func() (T, error) {
 	return func() (T, error) {
 		now := obj.DeepCopyObject().(T)

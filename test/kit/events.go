@@ -9,13 +9,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// Rejections returns a function for Eventually that reads the messages of the events that tell a tenant why an object is not
-// synced down.
+// Rejections returns a function for Eventually that reads the messages of the
+// events that tell a tenant why an object is not synced down.
 func Rejections(ctx context.Context, t *local.Tenant, about client.Object) func() ([]string, error) {
 	return Events(ctx, t, about, "SyncRejected")
 }
 
-// Events returns a function for Eventually that reads the messages of a tenant's events about an object, of one reason.
+// Events returns a function for Eventually that reads the messages of a
+// tenant's events about an object, of one reason.
 func Events(ctx context.Context, t *local.Tenant, about client.Object, reason string) func() ([]string, error) {
 	return func() ([]string, error) {
 		list := &corev1.EventList{}

@@ -40,7 +40,8 @@ func Pod(ns, name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// EndpointSlice returns an EndpointSlice of a service, with an endpoint for each address.
+// EndpointSlice returns an EndpointSlice of a service, with an endpoint for
+// each address.
 func EndpointSlice(ns, name, service string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

@@ -1,5 +1,6 @@
-// Package kit holds what the suites of specs on a local super cluster share: how a suite starts, and assertions about objects
-// of the super cluster and of tenants.
+// Package kit holds what the suites of specs on a local super cluster share:
+// how a suite starts, and assertions about objects of the super cluster and of
+// tenants.
 package kit
 
 import (
@@ -40,7 +41,8 @@ func Run(t *testing.T, suite string) {
 	RunSpecs(t, suite)
 }
 
-// NewLogger returns a logger that writes to the report of the running spec. The logs of libraries go there too.
+// NewLogger returns a logger that writes to the report of the running spec. The
+// logs of libraries go there too.
 func NewLogger() logr.Logger {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(GinkgoWriter)))
 	ctrl.SetLogger(logger)
@@ -48,8 +50,10 @@ func NewLogger() logr.Logger {
 	return logger
 }
 
-// StartSuper starts a super cluster with three nodes and without a syncer or an agent, and stops it at the end of the suite. It
-// returns the configuration of the syncer's service account as well, so that all specs prove the roles that are shipped.
+// StartSuper starts a super cluster with three nodes and without a syncer or an
+// agent, and stops it at the end of the suite. It returns the configuration of
+// the syncer's service account as well, so that all specs prove the roles that
+// are shipped.
 func StartSuper(ctx context.Context, args ...string) (*local.SuperCluster, *rest.Config) {
 	GinkgoHelper()
 	super, err := local.Start(ctx, TempDir(), append([]string{"--syncer=false", "--agent=false", "--nodes=3"}, args...)...)
@@ -60,7 +64,8 @@ func StartSuper(ctx context.Context, args ...string) (*local.SuperCluster, *rest
 	return super, account
 }
 
-// TempDir creates a directory and removes it at the end of the spec, the container of specs or the suite.
+// TempDir creates a directory and removes it at the end of the spec, the
+// container of specs or the suite.
 func TempDir() string {
 	GinkgoHelper()
 	dir, err := os.MkdirTemp("", "vc-specs-")

@@ -29,7 +29,8 @@ func VirtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1a
 	return vc
 }
 
-// Tenant creates a tenant for a spec or a container of specs and deletes it at the end, without waiting for that.
+// Tenant creates a tenant for a spec or a container of specs and deletes it at
+// the end, without waiting for that.
 func Tenant(ctx context.Context, super *local.SuperCluster, vc *tenancyv1alpha1.VirtualCluster) *local.Tenant {
 	GinkgoHelper()
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed()) })
@@ -38,7 +39,8 @@ func Tenant(ctx context.Context, super *local.SuperCluster, vc *tenancyv1alpha1.
 	return t
 }
 
-// ControlPlane creates a control plane on a super cluster without a syncer, for an External tenant of another super cluster.
+// ControlPlane creates a control plane on a super cluster without a syncer, for
+// an External tenant of another super cluster.
 func ControlPlane(ctx context.Context, host *local.SuperCluster) *local.Tenant {
 	GinkgoHelper()
 	vc := VirtualCluster()
@@ -51,8 +53,9 @@ func ControlPlane(ctx context.Context, host *local.SuperCluster) *local.Tenant {
 	return there
 }
 
-// ExternalTenant creates a tenant of a control plane elsewhere, which the syncer reaches by the given kubeconfig. The client of the
-// tenant connects to the control plane itself.
+// ExternalTenant creates a tenant of a control plane elsewhere, which the
+// syncer reaches by the given kubeconfig. The client of the tenant connects to
+// the control plane itself.
 func ExternalTenant(
 	ctx context.Context, super *local.SuperCluster, vc *tenancyv1alpha1.VirtualCluster, there *local.Tenant, kubeconfig []byte,
 ) *local.Tenant {
@@ -63,13 +66,15 @@ func ExternalTenant(
 	return t
 }
 
-// SetExternal makes a VirtualCluster one of a control plane elsewhere, whose kubeconfig is in a Secret.
+// SetExternal makes a VirtualCluster one of a control plane elsewhere, whose
+// kubeconfig is in a Secret.
 func SetExternal(vc *tenancyv1alpha1.VirtualCluster, secret string) {
 	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
 	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: secret}
 }
 
-// KubeconfigSecret creates a Secret with a kubeconfig, deletes it at the end, and returns its name.
+// KubeconfigSecret creates a Secret with a kubeconfig, deletes it at the end,
+// and returns its name.
 func KubeconfigSecret(ctx context.Context, super *local.SuperCluster, name string, kubeconfig []byte) string {
 	GinkgoHelper()
 	secret := &corev1.Secret{

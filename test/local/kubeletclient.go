@@ -58,8 +58,9 @@ type Reply struct {
 	Body string
 }
 
-// ClientWithCertificate returns a client that presents a certificate to any server, without
-// verifying the server or consulting the server's list of authorities.
+// ClientWithCertificate returns a client that presents a certificate to any
+// server, without verifying the server or consulting the server's list of
+// authorities.
 func ClientWithCertificate(certificate tls.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		InsecureSkipVerify:   true,

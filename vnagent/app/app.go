@@ -1,4 +1,5 @@
-// Package app puts vn-agent together: the command, and the same thing for programs that run it beside others.
+// Package app puts vn-agent together: the command, and the same thing for
+// programs that run it beside others.
 package app
 
 import (
@@ -27,7 +28,8 @@ import (
 // name is the program's, in user agents.
 const name = "vn-agent"
 
-// It reads objects one by one, except those that identify tenants, and the usage of their pods.
+// It reads objects one by one, except those that identify tenants, and the
+// usage of their pods.
 //
 // +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=kubelet-client-ca,verbs=list;watch
@@ -43,7 +45,8 @@ func NewCommand() *cobra.Command {
 	return newCommand(Run)
 }
 
-// newCommand makes the command around what it runs, so that its flags can be tested alone.
+// newCommand makes the command around what it runs, so that its flags can be
+// tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
 	options := DefaultOptions()
 	options.Options = component.Defaults()
@@ -111,7 +114,8 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 	return mgr, component.AddChecks(mgr)
 }
 
-// newManager makes a manager whose cache holds what says who the tenants are, and nothing of what is theirs.
+// newManager makes a manager whose cache holds what says who the tenants are,
+// and nothing of what is theirs.
 func newManager(super *rest.Config, options Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -135,7 +139,8 @@ func newManager(super *rest.Config, options Options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// RegisterMetrics registers the metrics of an agent that does not run, for those who describe them.
+// RegisterMetrics registers the metrics of an agent that does not run, for
+// those who describe them.
 func RegisterMetrics(registerer prometheus.Registerer) error {
 	_, err := vnagent.NewMetrics(registerer)
 	return err

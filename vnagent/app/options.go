@@ -15,9 +15,11 @@ import (
 type Options struct {
 	// Address is where it serves the kubelet API.
 	Address string
-	// Listener serves instead of Address, for a program that has to know the port before it starts an agent.
+	// Listener serves instead of Address, for a program that has to know the
+	// port before it starts an agent.
 	Listener net.Listener
-	// CertFile and KeyFile are the serving certificate and its key. They are read again when they change.
+	// CertFile and KeyFile are the serving certificate and its key. They are
+	// read again when they change.
 	CertFile, KeyFile string
 	// StreamsPerTenant is how many streams a tenant may have at a time.
 	StreamsPerTenant int

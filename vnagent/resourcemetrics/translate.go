@@ -23,7 +23,8 @@ type owned struct {
 // copies are the tenant's pods by the keys of their copies.
 type copies map[types.NamespacedName]owned
 
-// add adds a pod of the super cluster, if it is a copy made for the tenant in the copy of one of its namespaces.
+// add adds a pod of the super cluster, if it is a copy made for the tenant in
+// the copy of one of its namespaces.
 func (c copies) add(of Tenant, namespaces map[string]string, pod metav1.Object, node string) {
 	said := pod.GetAnnotations()
 	namespace, ok := namespaces[pod.GetNamespace()]
@@ -34,8 +35,8 @@ func (c copies) add(of Tenant, namespaces map[string]string, pod metav1.Object, 
 	c[key] = owned{namespace: namespace, node: node, labels: tenantLabels(pod)}
 }
 
-// tenantLabels are those labels of a copy that came from the tenant, under the tenant's keys. A label whose key is not known is
-// left out.
+// tenantLabels are those labels of a copy that came from the tenant, under the
+// tenant's keys. A label whose key is not known is left out.
 func tenantLabels(pod metav1.Object) map[string]string {
 	came := strings.Split(pod.GetAnnotations()[names.Labels], ",")
 	labels := map[string]string{}
@@ -47,7 +48,8 @@ func tenantLabels(pod metav1.Object) map[string]string {
 	return labels
 }
 
-// podMetrics are the figures of the tenant's pods that are selected, under the tenant's names.
+// podMetrics are the figures of the tenant's pods that are selected, under the
+// tenant's names.
 func podMetrics(c copies, s selection, measured []metricsv1beta1.PodMetrics) []metricsv1beta1.PodMetrics {
 	shown := []metricsv1beta1.PodMetrics{}
 	for _, m := range measured {
@@ -68,7 +70,8 @@ func podMetrics(c copies, s selection, measured []metricsv1beta1.PodMetrics) []m
 	return shown
 }
 
-// nodeMetrics are what the tenant's pods use of each node that is selected. A node on which nothing of the tenant's was measured has none.
+// nodeMetrics are what the tenant's pods use of each node that is selected. A
+// node on which nothing of the tenant's was measured has none.
 func nodeMetrics(c copies, s selection, measured []metricsv1beta1.PodMetrics) []metricsv1beta1.NodeMetrics {
 	sums := map[string]*metricsv1beta1.NodeMetrics{}
 	for i := range measured {

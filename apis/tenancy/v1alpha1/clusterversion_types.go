@@ -19,7 +19,8 @@ type ClusterVersionSpec struct {
 	ControllerManager *StatefulSetSvcBundle `json:"controllerManager,omitempty"`
 }
 
-// StatefulSetSvcBundle is one part of a control plane: a StatefulSet and the Service in front of it.
+// StatefulSetSvcBundle is one part of a control plane: a StatefulSet and the
+// Service in front of it.
 type StatefulSetSvcBundle struct {
 	// metadata names the part.
 	// +optional

@@ -2,18 +2,24 @@ package v1alpha1
 
 // Types of the conditions of a VirtualCluster.
 const (
-	// ConditionControlPlaneReady reports whether the tenant's apiserver serves. Written by the manager.
+	// ConditionControlPlaneReady reports whether the tenant's apiserver serves.
+	// Written by the manager.
 	ConditionControlPlaneReady = "ControlPlaneReady"
-	// ConditionSyncing reports whether the syncer syncs the tenant's objects. Written by the syncer.
+	// ConditionSyncing reports whether the syncer syncs the tenant's objects.
+	// Written by the syncer.
 	ConditionSyncing = "Syncing"
-	// ConditionSynced reports whether no object of the tenant has been pending for more than ten seconds; its message counts the
-	// pending objects and describes the oldest. Written by the syncer.
+	// ConditionSynced reports whether no object of the tenant has been pending
+	// for more than ten seconds; its message counts the pending objects and
+	// describes the oldest. Written by the syncer.
 	ConditionSynced = "Synced"
-	// ConditionRulesValid reports whether spec.quota.rules can be evaluated; there is none where there are no rules. Written by the syncer.
+	// ConditionRulesValid reports whether spec.quota.rules can be evaluated;
+	// there is none where there are no rules. Written by the syncer.
 	ConditionRulesValid = "RulesValid"
-	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota; there is none without a quota. Written by the syncer.
+	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota;
+	// there is none without a quota. Written by the syncer.
 	ConditionQuotaEnforced = "QuotaEnforced"
-	// ConditionReady is true when the tenant can work: the control plane is ready and its objects are synced.
+	// ConditionReady is true when the tenant can work: the control plane is
+	// ready and its objects are synced.
 	ConditionReady = "Ready"
 )
 
@@ -29,28 +35,36 @@ const (
 	ReasonNameTooLong = "NameTooLong"
 	// ReasonNamespaceConflict: the root namespace exists and belongs to something else.
 	ReasonNamespaceConflict = "NamespaceConflict"
-	// ReasonProvisionerUnavailable: this manager does not have the provisioner that the spec names.
+	// ReasonProvisionerUnavailable: this manager does not have the provisioner
+	// that the spec names.
 	ReasonProvisionerUnavailable = "ProvisionerUnavailable"
-	// ReasonUnsupportedVersion: the provisioner cannot run the Kubernetes version that the spec names.
+	// ReasonUnsupportedVersion: the provisioner cannot run the Kubernetes
+	// version that the spec names.
 	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonInvalidSpec: a field of the spec cannot be used as it is.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonServiceCIDRTaken: another tenant has Service addresses of spec.serviceCidr, or none are left.
+	// ReasonServiceCIDRTaken: another tenant has Service addresses of
+	// spec.serviceCidr, or none are left.
 	ReasonServiceCIDRTaken = "ServiceCIDRTaken"
-	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does not exist.
+	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does
+	// not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"
-	// ReasonKubeconfigInvalid: the kubeconfig cannot be parsed, or asks for what is not allowed.
+	// ReasonKubeconfigInvalid: the kubeconfig cannot be parsed, or asks for
+	// what is not allowed.
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
-	// ReasonUnauthorized: the tenant's apiserver refuses the credentials of the kubeconfig.
+	// ReasonUnauthorized: the tenant's apiserver refuses the credentials of the
+	// kubeconfig.
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable: the tenant's apiserver does not answer.
 	ReasonUnreachable = "Unreachable"
-	// ReasonAnswerRefused: an answer of the tenant's apiserver was refused: it is too large, a redirect, or in another format.
+	// ReasonAnswerRefused: an answer of the tenant's apiserver was refused: it
+	// is too large, a redirect, or in another format.
 	ReasonAnswerRefused = "AnswerRefused"
-	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than the one whose objects run here.
+	// ReasonIdentityChanged: the tenant's apiserver serves another cluster than
+	// the one whose objects run here.
 	ReasonIdentityChanged = "IdentityChanged"
-	// ReasonRemovalUnconfirmed: the tenant's pods are gone, and no deletion was observed; an admin has to confirm that their
-	// copies are deleted.
+	// ReasonRemovalUnconfirmed: the tenant's pods are gone, and no deletion was
+	// observed; an admin has to confirm that their copies are deleted.
 	ReasonRemovalUnconfirmed = "RemovalUnconfirmed"
 	// ReasonNothingPending: no object has been pending for long.
 	ReasonNothingPending = "NothingPending"
@@ -62,7 +76,8 @@ const (
 	ReasonInvalidExpression = "InvalidExpression"
 	// ReasonEnforced: the syncer enforces all parts of the quota.
 	ReasonEnforced = "Enforced"
-	// ReasonValidationDisabled: the syncer does not ask the validators that would enforce the quota.
+	// ReasonValidationDisabled: the syncer does not ask the validators that
+	// would enforce the quota.
 	ReasonValidationDisabled = "ValidationDisabled"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"

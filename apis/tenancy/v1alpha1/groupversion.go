@@ -1,5 +1,7 @@
-// Package v1alpha1 is the API of the platform admin: VirtualCluster, a tenant's control plane, and ClusterVersion, the
-// manifests from which the Native provisioner builds one. Native is not implemented yet, and nothing reads ClusterVersions.
+// Package v1alpha1 is the API of the platform admin: VirtualCluster, a tenant's
+// control plane, and ClusterVersion, the manifests from which the Native
+// provisioner builds one. Native is not implemented yet, and nothing reads
+// ClusterVersions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=tenancy.x-k8s.io

@@ -14,7 +14,8 @@ const (
 	PodSecurityRestricted PodSecurityLevel = "restricted"
 )
 
-// VolumeType is the source of a volume that mounts what the nodes or the super cluster's network reach, by its field in a pod.
+// VolumeType is the source of a volume that mounts what the nodes or the super
+// cluster's network reach, by its field in a pod.
 //
 // +kubebuilder:validation:Enum=nfs;iscsi;fc;flexVolume;gcePersistentDisk;awsElasticBlockStore;azureDisk;azureFile;cinder;cephfs;rbd;glusterfs;vsphereVolume;portworxVolume;quobyte;flocker;photonPersistentDisk;scaleIO;storageos
 type VolumeType string
@@ -30,16 +31,18 @@ type ReclaimPolicy string
 // +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="must be a network in CIDR notation with no host bits set, such as 192.0.2.0/24"
 type CIDR string
 
-// TenantPolicy is what a tenant's pods may ask of the super cluster. The empty policy is the safe one.
+// TenantPolicy is what a tenant's pods may ask of the super cluster. The empty
+// policy is the safe one.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.podSecurity) && self.podSecurity == 'privileged') || !((has(self.allowHostNamespaces) && self.allowHostNamespaces) || (has(self.allowHostPath) && self.allowHostPath) || has(self.hostPorts))",message="allowHostNamespaces, allowHostPath and hostPorts need podSecurity privileged, since the other levels refuse such pods"
 type TenantPolicy struct {
-	// podSecurity is the level of the Pod Security Standards that the super cluster enforces on the tenant's pods.
-	// Default: baseline.
+	// podSecurity is the level of the Pod Security Standards that the super
+	// cluster enforces on the tenant's pods. Default: baseline.
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
 
-	// allowHostNamespaces lets pods use their node's network, process and IPC namespaces.
+	// allowHostNamespaces lets pods use their node's network, process and IPC
+	// namespaces.
 	// +optional
 	AllowHostNamespaces bool `json:"allowHostNamespaces,omitempty"`
 
@@ -47,8 +50,8 @@ type TenantPolicy struct {
 	// +optional
 	AllowHostPath bool `json:"allowHostPath,omitempty"`
 
-	// hostPorts are the ports of their node that containers may take. Default: none. A pod in the network of its node can take
-	// any.
+	// hostPorts are the ports of their node that containers may take. Default:
+	// none. A pod in the network of its node can take any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -59,19 +62,23 @@ type TenantPolicy struct {
 	// +optional
 	AllowNodeName bool `json:"allowNodeName,omitempty"`
 
-	// allowSystemPriority lets pods have the priority classes system-cluster-critical and system-node-critical. Without it,
-	// they run without a priority.
+	// allowSystemPriority lets pods have the priority classes
+	// system-cluster-critical and system-node-critical. Without it, they run
+	// without a priority.
 	// +optional
 	AllowSystemPriority bool `json:"allowSystemPriority,omitempty"`
 
-	// allowSystemTolerations lets pods tolerate all taints, and those by which the super cluster keeps nodes for itself
-	// (node-role.kubernetes.io and the like). Without it, they run without such tolerations.
+	// allowSystemTolerations lets pods tolerate all taints, and those by which
+	// the super cluster keeps nodes for itself (node-role.kubernetes.io and the
+	// like). Without it, they run without such tolerations.
 	// +optional
 	AllowSystemTolerations bool `json:"allowSystemTolerations,omitempty"`
 
-	// allowTolerations are further taints that pods may tolerate: a key, a key with a value such as dedicated=red, or the beginning
-	// of keys with an asterisk such as example.com/*. Taints of the super cluster's own are covered only by their exact key. Default:
-	// pods tolerate what tells the condition of a node, and run without other tolerations.
+	// allowTolerations are further taints that pods may tolerate: a key, a key
+	// with a value such as dedicated=red, or the beginning of keys with an
+	// asterisk such as example.com/*. Taints of the super cluster's own are
+	// covered only by their exact key. Default: pods tolerate what tells the
+	// condition of a node, and run without other tolerations.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -79,7 +86,8 @@ type TenantPolicy struct {
 	// +kubebuilder:validation:items:Pattern=`^([*]|[A-Za-z0-9][-A-Za-z0-9_./]*([*]|=[-A-Za-z0-9_.]*)?)$`
 	AllowTolerations []string `json:"allowTolerations,omitempty"`
 
-	// allowSchedulers are the schedulers that pods may name beside default-scheduler. Default: none.
+	// allowSchedulers are the schedulers that pods may name beside
+	// default-scheduler. Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -87,30 +95,37 @@ type TenantPolicy struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	AllowSchedulers []string `json:"allowSchedulers,omitempty"`
 
-	// allowVolumeTypes are further types of volumes that pods may mount inline. Default: emptyDir, configMap, secret, projected,
-	// downwardAPI, persistentVolumeClaim, ephemeral, image, and csi with a driver that the tenant is offered.
+	// allowVolumeTypes are further types of volumes that pods may mount inline.
+	// Default: emptyDir, configMap, secret, projected, downwardAPI,
+	// persistentVolumeClaim, ephemeral, image, and csi with a driver that the
+	// tenant is offered.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AllowVolumeTypes []VolumeType `json:"allowVolumeTypes,omitempty"`
 
-	// allowProbeHosts lets probes and lifecycle hooks name a host, to which the kubelet connects from its node. Default: they
-	// reach the pod itself.
+	// allowProbeHosts lets probes and lifecycle hooks name a host, to which the
+	// kubelet connects from its node. Default: they reach the pod itself.
 	// +optional
 	AllowProbeHosts bool `json:"allowProbeHosts,omitempty"`
 
-	// allowNodeProfiles lets pods choose seccomp and AppArmor profiles that are installed on the nodes (type Localhost), and
-	// credential specs of group managed service accounts. The level privileged allows them too.
+	// allowNodeProfiles lets pods choose seccomp and AppArmor profiles that are
+	// installed on the nodes (type Localhost), and credential specs of group
+	// managed service accounts. The level privileged allows them too.
 	// +optional
 	AllowNodeProfiles bool `json:"allowNodeProfiles,omitempty"`
 
-	// allowExternalNames syncs down Services of type ExternalName and EndpointSlices of names, which an Ingress controller or a
-	// gateway of the super cluster resolves in its own network. Default: they stay in the tenant, whose DNS serves them.
+	// allowExternalNames syncs down Services of type ExternalName and
+	// EndpointSlices of names, which an Ingress controller or a gateway of the
+	// super cluster resolves in its own network. Default: they stay in the
+	// tenant, whose DNS serves them.
 	// +optional
 	AllowExternalNames bool `json:"allowExternalNames,omitempty"`
 
-	// ingressHosts are the only hosts that Ingresses may serve: a name, all names below one such as *.red.example.com, or * for all
-	// hosts and for rules without a host. Default: every name that no Ingress of the platform or of another tenant serves.
+	// ingressHosts are the only hosts that Ingresses may serve: a name, all
+	// names below one such as *.red.example.com, or * for all hosts and for
+	// rules without a host. Default: every name that no Ingress of the platform
+	// or of another tenant serves.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -119,34 +134,37 @@ type TenantPolicy struct {
 	// +kubebuilder:validation:items:Pattern=`^([*]|([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$`
 	IngressHosts []string `json:"ingressHosts,omitempty"`
 
-	// allowReclaimPolicies are the reclaim policies that a tenant may give to its volumes. Default: none, so that volumes keep what
-	// their class says.
+	// allowReclaimPolicies are the reclaim policies that a tenant may give to
+	// its volumes. Default: none, so that volumes keep what their class says.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
 	AllowReclaimPolicies []ReclaimPolicy `json:"allowReclaimPolicies,omitempty"`
 
-	// allowTrafficFromTenants lets the pods of all tenants connect to this tenant's, where its own NetworkPolicies do not forbid it.
+	// allowTrafficFromTenants lets the pods of all tenants connect to this
+	// tenant's, where its own NetworkPolicies do not forbid it.
 	// +optional
 	AllowTrafficFromTenants bool `json:"allowTrafficFromTenants,omitempty"`
 
-	// endpointCIDRs are the networks that Endpoints and EndpointSlices which the tenant writes may lead to, beside the tenant's own
-	// pods and its own apiserver. Default: none.
+	// endpointCIDRs are the networks that Endpoints and EndpointSlices which
+	// the tenant writes may lead to, beside the tenant's own pods and its own
+	// apiserver. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	EndpointCIDRs []CIDR `json:"endpointCIDRs,omitempty"`
 
-	// loadBalancerCIDRs are the networks of the addresses that Services may ask of load balancers by spec.loadBalancerIP. Default: none.
+	// loadBalancerCIDRs are the networks of the addresses that Services may ask
+	// of load balancers by spec.loadBalancerIP. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	LoadBalancerCIDRs []CIDR `json:"loadBalancerCIDRs,omitempty"`
 
-	// loadBalancerClasses are the classes of load balancers that Services may name. Default: none, so that the super cluster's default
-	// serves them.
+	// loadBalancerClasses are the classes of load balancers that Services may
+	// name. Default: none, so that the super cluster's default serves them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -155,16 +173,17 @@ type TenantPolicy struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	LoadBalancerClasses []string `json:"loadBalancerClasses,omitempty"`
 
-	// maxGracePeriodSeconds is the longest grace period of a pod. A longer one is shortened to this.
-	// Default: 3600.
+	// maxGracePeriodSeconds is the longest grace period of a pod. A longer one
+	// is shortened to this. Default: 3600.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	MaxGracePeriodSeconds *int64 `json:"maxGracePeriodSeconds,omitempty"`
 
-	// limits are how many objects the tenant may have in the super cluster, by resource, such as pods, services.nodeports or
-	// gears.example.com. "*" is every resource that is not named, and a negative number no limit. Default: the limits of vc-syncer
-	// (--default-limits).
+	// limits are how many objects the tenant may have in the super cluster, by
+	// resource, such as pods, services.nodeports or gears.example.com. "*" is
+	// every resource that is not named, and a negative number no limit.
+	// Default: the limits of vc-syncer (--default-limits).
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=64

@@ -22,7 +22,8 @@ func (l *Limit) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Quantity is the limit as a quantity. A limit that the API server has accepted always is one.
+// Quantity is the limit as a quantity. A limit that the API server has accepted
+// always is one.
 func (l Limit) Quantity() (resource.Quantity, error) {
 	q, err := resource.ParseQuantity(string(l))
 	if err == nil && q.Sign() < 0 {

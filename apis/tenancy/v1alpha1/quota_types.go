@@ -12,8 +12,8 @@ import (
 // +kubebuilder:validation:Pattern=`^[+]?([0-9]+|[0-9]+[.][0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,2})?$`
 type Limit string
 
-// PodLimits are the most that the pods of a priority class may have of each resource: pods, count/pods, and what pods request and
-// limit.
+// PodLimits are the most that the pods of a priority class may have of each
+// resource: pods, count/pods, and what pods request and limit.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=16
@@ -21,8 +21,10 @@ type Limit string
 // +kubebuilder:validation:XValidation:rule="self.all(name, name in ['pods', 'count/pods', 'cpu', 'memory', 'ephemeral-storage', 'requests.cpu', 'requests.memory', 'requests.ephemeral-storage', 'limits.cpu', 'limits.memory', 'limits.ephemeral-storage'] || name.matches('^(requests[.])?hugepages-[0-9]+[KMG]i$') || name.matches('^requests[.][a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'))",message="a resource is not one of pods"
 type PodLimits map[corev1.ResourceName]Limit
 
-// QuotaSpec limits what a tenant has in the super cluster, over all its namespaces. It is enforced by a syncer that runs with
-// --enable-quota-validation; the condition QuotaEnforced reports whether it is. Lowering a limit deletes nothing.
+// QuotaSpec limits what a tenant has in the super cluster, over all its
+// namespaces. It is enforced by a syncer that runs with
+// --enable-quota-validation; the condition QuotaEnforced reports whether it is.
+// Lowering a limit deletes nothing.
 type QuotaSpec struct {
 	// hard are the limits over all.
 	// +optional
@@ -35,7 +37,8 @@ type QuotaSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	PriorityClasses []PriorityClassQuota `json:"priorityClasses,omitempty"`
 
-	// rules are conditions that copies of the tenant's objects have to meet when they are made or changed.
+	// rules are conditions that copies of the tenant's objects have to meet
+	// when they are made or changed.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -59,9 +62,11 @@ type QuotaRule struct {
 	// +kubebuilder:validation:MaxItems=32
 	Kinds []QuotaKind `json:"kinds"`
 
-	// expression is a CEL expression that is true for a copy that may be written. It can read object, the copy as it would be
-	// written; oldObject, the copy as it is, or null; tenant, with the fields name, namespace, key and labels; used, what the tenant
-	// has beside this copy, and hard, what it may have, both quantities by the names of resources.
+	// expression is a CEL expression that is true for a copy that may be
+	// written. It can read object, the copy as it would be written; oldObject,
+	// the copy as it is, or null; tenant, with the fields name, namespace, key
+	// and labels; used, what the tenant has beside this copy, and hard, what it
+	// may have, both quantities by the names of resources.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

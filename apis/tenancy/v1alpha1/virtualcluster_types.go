@@ -13,13 +13,15 @@ const (
 	// ProvisionerNative runs the control plane as pods of the super cluster,
 	// from a ClusterVersion. It is not implemented yet.
 	ProvisionerNative ProvisionerType = "Native"
-	// ProvisionerHosted runs the control plane inside a process that hosts many of them.
+	// ProvisionerHosted runs the control plane inside a process that hosts many
+	// of them.
 	ProvisionerHosted ProvisionerType = "Hosted"
 	// ProvisionerExternal uses a control plane that runs elsewhere, by a kubeconfig.
 	ProvisionerExternal ProvisionerType = "External"
 )
 
-// Phase is the coarse state of a VirtualCluster, for people; programs read the conditions.
+// Phase is the coarse state of a VirtualCluster, for people; programs read the
+// conditions.
 //
 // +kubebuilder:validation:Enum=Pending;Running;Error;Terminating
 type Phase string
@@ -31,11 +33,13 @@ const (
 	PhaseRunning Phase = "Running"
 	// PhaseError means that an admin has to act; the conditions say what to do.
 	PhaseError Phase = "Error"
-	// PhaseTerminating means that the tenant and all that belongs to it is being removed.
+	// PhaseTerminating means that the tenant and all that belongs to it is
+	// being removed.
 	PhaseTerminating Phase = "Terminating"
 )
 
-// VirtualClusterSpec is what a platform admin wants of a tenant. The empty spec is a good one.
+// VirtualClusterSpec is what a platform admin wants of a tenant. The empty spec
+// is a good one.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) == (has(self.provisioner) && self.provisioner == 'External')",message="external must be set when provisioner is External, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
@@ -58,14 +62,15 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	ClusterVersionName string `json:"clusterVersionName,omitempty"`
 
-	// pkiExpireDays is how long the tenant's certificates live. They are renewed before they expire. Default: 365.
+	// pkiExpireDays is how long the tenant's certificates live. They are
+	// renewed before they expire. Default: 365.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3650
 	PKIExpireDays int64 `json:"pkiExpireDays,omitempty"`
 
-	// transparentMetaPrefixes are prefixes of label and annotation keys that are copied from the super cluster's
-	// objects up to the tenant's.
+	// transparentMetaPrefixes are prefixes of label and annotation keys that
+	// are copied from the super cluster's objects up to the tenant's.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -73,7 +78,8 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	TransparentMetaPrefixes []string `json:"transparentMetaPrefixes,omitempty"`
 
-	// opaqueMetaPrefixes are prefixes of label and annotation keys of the tenant's objects that stay in the tenant.
+	// opaqueMetaPrefixes are prefixes of label and annotation keys of the
+	// tenant's objects that stay in the tenant.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -81,8 +87,10 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	OpaqueMetaPrefixes []string `json:"opaqueMetaPrefixes,omitempty"`
 
-	// serviceCidr is the range of the tenant's Service addresses: 8 to 1048576 of them, which is what an apiserver
-	// takes. Default: a part of vc-manager's --service-cidr-pool that no other tenant has or, without one, the provisioner's.
+	// serviceCidr is the range of the tenant's Service addresses: 8 to 1048576
+	// of them, which is what an apiserver takes. Default: a part of
+	// vc-manager's --service-cidr-pool that no other tenant has or, without
+	// one, the provisioner's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="serviceCidr must be a network in CIDR notation with no host bits set, such as 10.96.0.0/16"
@@ -90,19 +98,21 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCidr is immutable"
 	ServiceCIDR string `json:"serviceCidr,omitempty"`
 
-	// weight is the tenant's share of the syncer while several tenants have work. Default: 1.
+	// weight is the tenant's share of the syncer while several tenants have
+	// work. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
 
-	// provisioner is the way in which the control plane runs. Default: by the manager's --default-provisioner.
+	// provisioner is the way in which the control plane runs. Default: by the
+	// manager's --default-provisioner.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisioner is immutable"
 	Provisioner ProvisionerType `json:"provisioner,omitempty"`
 
-	// kubernetesVersion is the version of the tenant's control plane, such as v1.36.3 or 1.36. Default: the
-	// newest that the provisioner has.
+	// kubernetesVersion is the version of the tenant's control plane, such as
+	// v1.36.3 or 1.36. Default: the newest that the provisioner has.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`
@@ -116,7 +126,8 @@ type VirtualClusterSpec struct {
 	// +optional
 	Sync *SyncSpec `json:"sync,omitempty"`
 
-	// policy is what the tenant's pods may ask of the super cluster. Default: nothing that reaches beyond the tenant.
+	// policy is what the tenant's pods may ask of the super cluster. Default:
+	// nothing that reaches beyond the tenant.
 	// +optional
 	Policy *TenantPolicy `json:"policy,omitempty"`
 
@@ -127,8 +138,9 @@ type VirtualClusterSpec struct {
 
 // ExternalControlPlane is a control plane that runs elsewhere.
 type ExternalControlPlane struct {
-	// kubeconfigSecretName names a Secret in the VirtualCluster's namespace whose key kubeconfig holds an admin
-	// kubeconfig of the control plane. A changed Secret is followed.
+	// kubeconfigSecretName names a Secret in the VirtualCluster's namespace
+	// whose key kubeconfig holds an admin kubeconfig of the control plane. A
+	// changed Secret is followed.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -136,8 +148,9 @@ type ExternalControlPlane struct {
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 }
 
-// VirtualClusterStatus is what stands. The manager writes it, except for the quota and the conditions Syncing, RulesValid
-// and QuotaEnforced, which are the syncer's.
+// VirtualClusterStatus is what stands. The manager writes it, except for the
+// quota and the conditions Syncing, RulesValid and QuotaEnforced, which are the
+// syncer's.
 type VirtualClusterStatus struct {
 	// phase is the coarse state, for people.
 	// +optional
@@ -157,8 +170,9 @@ type VirtualClusterStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// clusterNamespace is the tenant's root namespace in the super cluster. It is also the cluster key with which
-	// the names of all its other namespaces begin.
+	// clusterNamespace is the tenant's root namespace in the super cluster. It
+	// is also the cluster key with which the names of all its other namespaces
+	// begin.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ClusterNamespace string `json:"clusterNamespace,omitempty"`
@@ -168,13 +182,16 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// podEndpoint is the URL at which pods reach the tenant's apiserver, where that is another one than endpoint.
+	// podEndpoint is the URL at which pods reach the tenant's apiserver, where
+	// that is another one than endpoint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	PodEndpoint string `json:"podEndpoint,omitempty"`
 
-	// serviceCidr is the tenant's own part of the Service addresses of the super cluster: a Service has the same address in both.
-	// Empty if the tenant has none; the super cluster then gives the copies addresses of its own.
+	// serviceCidr is the tenant's own part of the Service addresses of the
+	// super cluster: a Service has the same address in both. Empty if the
+	// tenant has none; the super cluster then gives the copies addresses of its
+	// own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43
 	ServiceCIDR string `json:"serviceCidr,omitempty"`
@@ -188,7 +205,8 @@ type VirtualClusterStatus struct {
 	// +optional
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
-	// conditions are ControlPlaneReady, Syncing and Ready, QuotaEnforced where there is a quota, and RulesValid where there are rules.
+	// conditions are ControlPlaneReady, Syncing and Ready, QuotaEnforced where
+	// there is a quota, and RulesValid where there are rules.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -196,9 +214,11 @@ type VirtualClusterStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// VirtualCluster is a tenant: a Kubernetes control plane of its own, on a super cluster shared with others.
+// VirtualCluster is a tenant: a Kubernetes control plane of its own, on a super
+// cluster shared with others.
 //
-// The name is part of the names of all the tenant's namespaces in the super cluster, so it is a short DNS label.
+// The name is part of the names of all the tenant's namespaces in the super
+// cluster, so it is a short DNS label.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -219,9 +239,9 @@ type VirtualCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the platform admin wants.
-	// ---
-	// The default closes a gap: fields are immutable by comparison with the old spec, so there has to be one.
+	// spec is what the platform admin wants. --- The default closes a gap:
+	// fields are immutable by comparison with the old spec, so there has to be
+	// one.
 	//
 	// +optional
 	// +kubebuilder:default:={}

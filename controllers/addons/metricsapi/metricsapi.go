@@ -21,7 +21,8 @@ import (
 // service names vn-agent in a tenant. An apiserver finds by it where the API is served.
 const service = "vn-agent"
 
-// ServerName is the name in vn-agent's serving certificate that tenants' apiservers verify.
+// ServerName is the name in vn-agent's serving certificate that tenants'
+// apiservers verify.
 const ServerName = service + "." + metav1.NamespaceSystem + ".svc"
 
 //go:embed manifests.yaml
@@ -35,7 +36,8 @@ type settings struct {
 	Port     int32
 }
 
-// Addon is the API of tenants, which vn-agent serves at an address, with a certificate of the authorities in a file.
+// Addon is the API of tenants, which vn-agent serves at an address, with a
+// certificate of the authorities in a file.
 func Addon(address, caFile string) (addons.Addon, error) {
 	host, port, err := addresses.SplitHostPort(address)
 	if err != nil {
@@ -53,7 +55,8 @@ func Addon(address, caFile string) (addons.Addon, error) {
 	}), nil
 }
 
-// Retired is the API of tenants that nothing serves any more. Left alone, it would not answer, and so keep namespaces from being deleted.
+// Retired is the API of tenants that nothing serves any more. Left alone, it
+// would not answer, and so keep namespaces from being deleted.
 func Retired() addons.Addon {
 	retired := addon(settings{Service: service, Namespace: metav1.NamespaceSystem})
 	retired.Retired = true
@@ -70,7 +73,8 @@ func addon(s settings) addons.Addon {
 	}
 }
 
-// readAuthorities reads certificates. A key beside them, which tenants would be shown, is left out.
+// readAuthorities reads certificates. A key beside them, which tenants would be
+// shown, is left out.
 func readAuthorities(file string) ([]byte, error) {
 	if file == "" {
 		return nil, errors.New("no file is given")

@@ -57,7 +57,8 @@ func TestAddon(t *testing.T) {
 	}
 }
 
-// TestRetired: the deleted objects have the names of the created ones, and the APIService is the last.
+// TestRetired: the deleted objects have the names of the created ones, and the
+// APIService is the last.
 func TestRetired(t *testing.T) {
 	_, file := authority(t)
 	made, err := Addon("agent.example:10550", file)

@@ -143,7 +143,8 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestExplain holds what a local server cannot show, and that no message contains local ports or times.
+// TestExplain holds what a local server cannot show, and that no message
+// contains local ports or times.
 func TestExplain(t *testing.T) {
 	dial := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://red/version", Err: &net.OpError{

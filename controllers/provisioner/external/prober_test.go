@@ -103,7 +103,8 @@ func TestProber(t *testing.T) {
 	})
 }
 
-// TestHungApiserversHoldUpNobody: looks return at once, and the number of questions on their way is bounded.
+// TestHungApiserversHoldUpNobody: looks return at once, and the number of
+// questions on their way is bounded.
 func TestHungApiserversHoldUpNobody(t *testing.T) {
 	var asking, most atomic.Int32
 	hang := func(ctx context.Context, q question) *answer {

@@ -1,4 +1,5 @@
-// Command vc-standalone runs VirtualCluster on one machine: super cluster, tenants, manager and syncer in one process.
+// Command vc-standalone runs VirtualCluster on one machine: super cluster,
+// tenants, manager and syncer in one process.
 package main
 
 import (
@@ -14,7 +15,8 @@ func main() {
 	os.Exit(app.Main(untilSignal()))
 }
 
-// untilSignal is a context that ends with the first signal to stop. The second ends the process as it is.
+// untilSignal is a context that ends with the first signal to stop. The second
+// ends the process as it is.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

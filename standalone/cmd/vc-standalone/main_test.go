@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLife starts vc-standalone twice in the same directory, and tries what must not work meanwhile.
+// TestLife starts vc-standalone twice in the same directory, and tries what
+// must not work meanwhile.
 func TestLife(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()

@@ -14,7 +14,8 @@ const (
 	kibi = 1024
 )
 
-// ledgerWith returns a ledger in which control plane a stores some records of a kibibyte, keys included.
+// ledgerWith returns a ledger in which control plane a stores some records of a
+// kibibyte, keys included.
 func ledgerWith(limits Limits, records ...string) *Ledger {
 	ledger := NewLedger(root, 0)
 	ledger.SetLimits("a", limits)

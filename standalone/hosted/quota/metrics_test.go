@@ -12,7 +12,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestMetricsAreDocumented: the document is made by the root module, which cannot ask for these metrics.
+// TestMetricsAreDocumented: the document is made by the root module, which
+// cannot ask for these metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(ledgerWith(Limits{Bytes: 1})))

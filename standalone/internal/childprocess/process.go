@@ -1,5 +1,6 @@
-// Package childprocess runs vc-standalone as a child process, for tests and benchmarks. The child is the running test binary, whose
-// TestMain hands over to RunIfChild.
+// Package childprocess runs vc-standalone as a child process, for tests and
+// benchmarks. The child is the running test binary, whose TestMain hands over
+// to RunIfChild.
 package childprocess
 
 import (
@@ -18,7 +19,8 @@ import (
 // childVariable tells a test binary that it is to be vc-standalone.
 const childVariable = "VC_STANDALONE_TEST_CHILD"
 
-// RunIfChild runs main, which does not return, if this process was started by this package.
+// RunIfChild runs main, which does not return, if this process was started by
+// this package.
 func RunIfChild(main func()) {
 	if os.Getenv(childVariable) != "" {
 		main()

@@ -1,4 +1,5 @@
-// Command example is a syncer of a platform's own: the project's, with one more validator.
+// Command example is a syncer of a platform's own: the project's, with one more
+// validator.
 package main
 
 import (

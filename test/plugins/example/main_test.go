@@ -10,7 +10,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/plugintest"
 )
 
-// TestContract: the validator does what a syncer relies on, and is built outside of the project (QV-3, QV-15).
+// TestContract: the validator does what a syncer relies on, and is built
+// outside of the project (QV-3, QV-15).
 func TestContract(t *testing.T) {
 	plugintest.Run(t, plugintest.Case{
 		Registration: registration(),

@@ -1,5 +1,6 @@
-// Command coredns is CoreDNS with the plugins that a cluster's DNS is configured with. The stock main has those of all clouds too,
-// and takes five times as long to build.
+// Command coredns is CoreDNS with the plugins that a cluster's DNS is
+// configured with. The stock main has those of all clouds too, and takes five
+// times as long to build.
 package main
 
 import (

@@ -18,12 +18,14 @@ const (
 	shared   = 0o1777
 	// e2e is where the images of Kubernetes' own tests come from.
 	e2e = "registry.k8s.io/e2e-test-images/"
-	// Images from which several others are built, by their names in Kubernetes 1.36 and its tests.
+	// Images from which several others are built, by their names in Kubernetes
+	// 1.36 and its tests.
 	agnhostImage = e2e + "agnhost:2.63.0"
 	busyboxImage = e2e + "busybox:1.37.0-1"
 )
 
-// catalog is every image that a node has by itself. The versions are those that Kubernetes 1.36 and its tests name.
+// catalog is every image that a node has by itself. The versions are those that
+// Kubernetes 1.36 and its tests name.
 func catalog(ctx context.Context, programs string) ([]image, error) {
 	tools, err := busybox(ctx, "bin")
 	if err != nil {
@@ -82,7 +84,8 @@ func accounts() []entry {
 	}
 }
 
-// busybox is the machine's static busybox in a directory, with a link for each of its tools.
+// busybox is the machine's static busybox in a directory, with a link for each
+// of its tools.
 func busybox(ctx context.Context, dir string) ([]entry, error) {
 	source, err := exec.LookPath("busybox")
 	if err != nil {

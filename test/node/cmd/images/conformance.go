@@ -10,8 +10,8 @@ import (
 // setUID has a program run as who owns it.
 const setUID = 0o4755
 
-// conformance is what Kubernetes' conformance suite runs. Its images are of other distributions; these have the same programs from
-// Debian's packages.
+// conformance is what Kubernetes' conformance suite runs. Its images are of
+// other distributions; these have the same programs from Debian's packages.
 func conformance(ctx context.Context, programs, kubernetes string) ([]image, error) {
 	base, err := distribution(ctx)
 	if err != nil {
@@ -47,7 +47,8 @@ func conformance(ctx context.Context, programs, kubernetes string) ([]image, err
 	}, nil
 }
 
-// distribution has the tools that specs call in containers: those of Debian's packages, and of busybox where there is none.
+// distribution has the tools that specs call in containers: those of Debian's
+// packages, and of busybox where there is none.
 func distribution(ctx context.Context) ([]v1.Layer, error) {
 	tools, err := busybox(ctx, "usr/bin")
 	if err != nil {
@@ -61,8 +62,8 @@ func distribution(ctx context.Context) ([]v1.Layer, error) {
 	return []v1.Layer{below, above}, err
 }
 
-// shell is what the packages' own scripts would have set up. The shell is bash: it hands on variables with any name, as the one in
-// the original images does.
+// shell is what the packages' own scripts would have set up. The shell is bash:
+// it hands on variables with any name, as the one in the original images does.
 func shell() []entry {
 	return []entry{
 		{path: "bin/sh", link: "/bin/bash"},
@@ -93,7 +94,8 @@ func pictures(tests, name string) []entry {
 
 func nginx() v1.Config { return v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}} }
 
-// nginxFiles are a configuration as in the original image: logs go to the container's, and pages come from where specs put them.
+// nginxFiles are a configuration as in the original image: logs go to the
+// container's, and pages come from where specs put them.
 func nginxFiles() []entry {
 	const configuration = `user nobody nobody;
 error_log /dev/stderr;

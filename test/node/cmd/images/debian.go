@@ -14,8 +14,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// debian makes a layer of packages and all that they need, as if they were unpacked into an empty directory. Nothing is
-// installed on this machine.
+// debian makes a layer of packages and all that they need, as if they were
+// unpacked into an empty directory. Nothing is installed on this machine.
 func debian(ctx context.Context, packages ...string) (v1.Layer, error) {
 	dir, err := os.MkdirTemp("", "packages-")
 	if err != nil {
@@ -58,7 +58,8 @@ func download(ctx context.Context, dir string, packages []string) error {
 	return nil
 }
 
-// unpack copies the files of a package. Directories are those of the packages before it.
+// unpack copies the files of a package. Directories are those of the packages
+// before it.
 func unpack(ctx context.Context, writer *tar.Writer, directories map[string]bool, file string) error {
 	command := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file)
 	out, err := command.StdoutPipe()

@@ -25,7 +25,8 @@ type image struct {
 // file is the name of the image's archive.
 func (i image) file() string { return strings.ReplaceAll(path.Base(i.reference), ":", "-") + ".tar" }
 
-// writeArchive writes images into one archive, in which a layer of several images is once.
+// writeArchive writes images into one archive, in which a layer of several
+// images is once.
 func writeArchive(file string, images ...image) error {
 	archive := map[name.Tag]v1.Image{}
 	for _, i := range images {

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// entry is a file of a layer: one of this machine (source), one with a given content, a link, or, with none of them, a directory.
+// entry is a file of a layer: one of this machine (source), one with a given
+// content, a link, or, with none of them, a directory.
 type entry struct {
 	path    string
 	source  string
@@ -20,7 +21,8 @@ type entry struct {
 	mode    int64
 }
 
-// newLayer packs entries. Times are left out, so that the same files make the same image.
+// newLayer packs entries. Times are left out, so that the same files make the
+// same image.
 func newLayer(entries []entry) (v1.Layer, error) {
 	return packLayer(func(writer *tar.Writer) error {
 		for _, e := range entries {

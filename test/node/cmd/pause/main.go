@@ -1,4 +1,5 @@
-// Command pause holds a pod's namespaces and collects the pod's orphans, which come to it as process 1.
+// Command pause holds a pod's namespaces and collects the pod's orphans, which
+// come to it as process 1.
 package main
 
 import (
@@ -19,7 +20,8 @@ func main() {
 	}
 }
 
-// collect takes note of every child that has ended. Signals that came at the same time may have become one.
+// collect takes note of every child that has ended. Signals that came at the
+// same time may have become one.
 func collect() {
 	for {
 		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 && !errors.Is(err, syscall.EINTR) {
