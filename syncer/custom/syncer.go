@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -74,10 +75,7 @@ func (s *Syncer) Run(ctx context.Context) {
 			s.cluster.Problem(s.name(), "")
 			delay = backoff.DelayFunc()
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(next):
-		}
+		pause.For(ctx, next)
 	}
 }
 

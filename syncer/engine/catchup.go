@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
@@ -35,7 +36,7 @@ func catchUp(s *session.Session, timeout time.Duration) error {
 			if err != nil {
 				log.FromContext(s.Ctx).Error(err, "Cannot list the tenant's copies; it is retried", "tenant", s.Lane(), "kind", k.Name)
 			}
-			if !pause(s.Ctx, catchUpEvery) {
+			if !pause.For(s.Ctx, catchUpEvery) {
 				return s.Ctx.Err()
 			}
 		}

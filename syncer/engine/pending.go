@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
@@ -30,7 +31,7 @@ type pendingObjects struct {
 // summarize reports the pending objects of each tenant at an interval, until ctx
 // ends.
 func (e *pendingObjects) summarize(ctx context.Context) {
-	for pause(ctx, summarizeEvery) {
+	for pause.For(ctx, summarizeEvery) {
 		e.tenants.each(func(s *engagement) {
 			if s.Begun.Load() {
 				s.Cluster.Pending(s.Pending.Summary(time.Now()))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 )
 
 // settling is how long a difference has to last before it is enqueued: an
@@ -37,7 +39,7 @@ func New(all tenants, interval time.Duration, metrics *Metrics) *Patrol {
 // Run patrols until ctx ends.
 func (p *Patrol) Run(ctx context.Context) {
 	// The rounds of several syncers come at different times.
-	for sleep(ctx, wait.Jitter(p.interval, 0.2)) {
+	for pause.For(ctx, wait.Jitter(p.interval, 0.2)) {
 		began, suspects := time.Now(), map[*Tenant]Differences{}
 		budget := budgetOf(p.interval, p.tenants.Count())
 		p.tenants.EachPatrolled(func(t *Tenant) {
@@ -49,21 +51,11 @@ func (p *Patrol) Run(ctx context.Context) {
 		if len(suspects) == 0 {
 			continue
 		}
-		if !sleep(ctx, settling) {
+		if !pause.For(ctx, settling) {
 			return
 		}
 		for t, found := range suspects {
 			t.enqueue(ctx, found)
 		}
-	}
-}
-
-// sleep waits, and reports whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }

@@ -172,6 +172,14 @@ type Object struct {
 // Oldest returns the objects that became pending at a time or before, the
 // oldest first.
 func (o *Objects) Oldest(before time.Time) []Object {
+	objects := o.since(before)
+	slices.SortFunc(objects, Object.compare)
+	return objects
+}
+
+// since returns the objects that became pending at a time or before, in any
+// order.
+func (o *Objects) since(before time.Time) []Object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var objects []Object
@@ -180,16 +188,21 @@ func (o *Objects) Oldest(before time.Time) []Object {
 			objects = append(objects, Object{k, e})
 		}
 	}
-	slices.SortFunc(objects, func(a, b Object) int {
-		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Key.String(), b.Key.String()))
-	})
 	return objects
+}
+
+// compare orders objects by age, and those of the same age by kind and name.
+func (a Object) compare(b Object) int {
+	return cmp.Or(
+		a.Since.Compare(b.Since), strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name),
+	)
 }
 
 // Summary describes the objects that are pending for TellAfter or longer in one
 // line; empty if there are none.
 func (o *Objects) Summary(now time.Time) string {
-	objects := o.Oldest(now.Add(-TellAfter))
+	objects := o.since(now.Add(-TellAfter))
 	if len(objects) == 0 {
 		return ""
 	}
@@ -197,7 +210,7 @@ func (o *Objects) Summary(now time.Time) string {
 	if len(objects) == 1 {
 		noun = "object"
 	}
-	oldest := objects[0]
+	oldest := slices.MinFunc(objects, Object.compare)
 	return cut(fmt.Sprintf("%d %s pending, oldest %s %s: %s", len(objects), noun, oldest.Kind, nameOf(oldest.Key), oldest.Entry), maxMessage)
 }
 

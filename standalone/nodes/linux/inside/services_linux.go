@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 )
 
 const (
@@ -68,16 +70,9 @@ func (s *services) keep(ctx context.Context, name string, args ...string) {
 				return
 			}
 			s.log.Info("A program of the node exited, restarting it", "program", name, "reason", fmt.Sprint(err))
-			pause(ctx, restartPause)
+			pause.For(ctx, restartPause)
 		}
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // once runs a program until it exits, which is soon after the end of ctx.
