@@ -5,7 +5,10 @@ package vcstatus
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,9 +17,25 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
+// Merge returns the conditions of an owner, by type, with the times of their
+// last transitions, and reports whether the status has others. A nil condition
+// should not exist.
+func Merge(vc *tenancyv1alpha1.VirtualCluster, wanted map[string]*metav1.Condition) (merged []*metav1.Condition, differ bool) {
+	all := slices.Clone(vc.Status.Conditions)
+	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
+		if want := wanted[kind]; want == nil {
+			differ = meta.RemoveStatusCondition(&all, kind) || differ
+		} else {
+			differ = meta.SetStatusCondition(&all, *want) || differ
+			merged = append(merged, meta.FindStatusCondition(all, kind))
+		}
+	}
+	return merged, differ
+}
+
 // ApplyConditions applies the conditions that an owner has by server-side apply,
-// and deletes those that it had and that are not among them. A nil condition is
-// none. A VirtualCluster that is gone is no error.
+// and deletes those that it had and that are not among them. A VirtualCluster
+// that is gone is no error.
 func ApplyConditions(
 	ctx context.Context, c client.Client, vc *tenancyv1alpha1.VirtualCluster, owner client.FieldOwner, all ...*metav1.Condition,
 ) error {
@@ -76,9 +95,6 @@ func partOf(vc *tenancyv1alpha1.VirtualCluster, status map[string]any) *unstruct
 func conditions(vc *tenancyv1alpha1.VirtualCluster, all []*metav1.Condition) (map[string]any, error) {
 	var contents []any
 	for _, condition := range all {
-		if condition == nil {
-			continue
-		}
 		content, err := encode(vc, condition)
 		if err != nil {
 			return nil, err

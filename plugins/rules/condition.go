@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,17 +24,16 @@ func (r *Rules) updateCondition(ctx context.Context, key client.ObjectKey) (agai
 	if err := r.env.Client.Get(ctx, key, vc); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	want := conditionOf(vc, r.ownOf(vc))
+	want, differs := vcstatus.Merge(vc, map[string]*metav1.Condition{
+		tenancyv1alpha1.ConditionRulesValid: conditionOf(vc, r.ownOf(vc)),
+	})
 	switch {
-	case want == nil && !meta.RemoveStatusCondition(&vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid):
-		return false, nil
-	case want != nil && !meta.SetStatusCondition(&vc.Status.Conditions, *want):
+	case !differs:
 		return false, nil
 	case !r.env.Serves(vc.Status.ClusterNamespace):
 		return true, nil
 	}
-	is := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionRulesValid)
-	return false, vcstatus.ApplyConditions(ctx, r.env.Client, vc, fieldOwner, is)
+	return false, vcstatus.ApplyConditions(ctx, r.env.Client, vc, fieldOwner, want...)
 }
 
 // conditionOf returns the condition RulesValid; nil if there are no rules.

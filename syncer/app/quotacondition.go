@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -76,15 +75,13 @@ func (r *quotaReporter) Reconcile(ctx context.Context, req reconcile.Request) (r
 
 // report applies the condition, or removes it.
 func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
-	conditions, want := vc.DeepCopy().Status.Conditions, quotaEnforced(vc, r.validators)
-	switch {
-	case want == nil && !meta.RemoveStatusCondition(&conditions, tenancyv1alpha1.ConditionQuotaEnforced):
-		return nil
-	case want != nil && !meta.SetStatusCondition(&conditions, *want):
+	want, differs := vcstatus.Merge(vc, map[string]*metav1.Condition{
+		tenancyv1alpha1.ConditionQuotaEnforced: quotaEnforced(vc, r.validators),
+	})
+	if !differs {
 		return nil
 	}
-	is := meta.FindStatusCondition(conditions, tenancyv1alpha1.ConditionQuotaEnforced)
-	return vcstatus.ApplyConditions(ctx, r.client, vc, quotaOwner, is)
+	return vcstatus.ApplyConditions(ctx, r.client, vc, quotaOwner, want...)
 }
 
 // quotaEnforced returns the condition of a VirtualCluster; nil without a quota.

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,20 +56,15 @@ func syncedCondition(summary string) metav1.Condition {
 }
 
 // apply applies conditions if one of them differs.
-func (p *Provider) apply(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, want []metav1.Condition) error {
-	conditions, differ := vc.DeepCopy().Status.Conditions, false
-	var all []*metav1.Condition
-	for _, condition := range want {
-		condition.ObservedGeneration = vc.Generation
-		if meta.SetStatusCondition(&conditions, condition) {
-			differ = true
-		}
+func (p *Provider) apply(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, conditions []metav1.Condition) error {
+	wanted := map[string]*metav1.Condition{}
+	for i := range conditions {
+		conditions[i].ObservedGeneration = vc.Generation
+		wanted[conditions[i].Type] = &conditions[i]
 	}
+	merged, differ := vcstatus.Merge(vc, wanted)
 	if !differ {
 		return nil
 	}
-	for _, condition := range want {
-		all = append(all, meta.FindStatusCondition(conditions, condition.Type))
-	}
-	return vcstatus.ApplyConditions(ctx, p.super, vc, fieldOwner, all...)
+	return vcstatus.ApplyConditions(ctx, p.super, vc, fieldOwner, merged...)
 }
