@@ -16,6 +16,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
 const (
@@ -220,7 +222,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	setFrontProxyOptions(o, creds)
 	o.Features.EnableProfiling = spec.Diagnostics
 	setEconomyOptions(o)
-	o.Etcd.StorageConfig.Prefix = prefixOf(spec.Name)
+	o.Etcd.StorageConfig.Prefix = keyspace.Prefix(spec.Name)
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
 	return o, nil
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -25,8 +26,6 @@ const (
 	etcdStartTimeout = 30 * time.Second
 	lockTimeout      = 2 * time.Second
 	dataDir          = "data"
-	// prefixRoot is the prefix of all control planes in etcd.
-	prefixRoot = "/controlplanes/"
 	// defaultStoreBytes is the maximum size of etcd's file. Objects may use
 	// capacityPercent of it, since pages and old revisions take space too.
 	defaultStoreBytes = 8 << 30
@@ -63,7 +62,7 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err := checkUnused(filepath.Join(dir, dataDir)); err != nil {
 		return nil, err
 	}
-	s := &store{ledger: quota.NewLedger(prefixRoot, opts.StoreBytes/percent*capacityPercent)}
+	s := &store{ledger: quota.NewLedger(keyspace.Root, opts.StoreBytes/percent*capacityPercent)}
 	socket, err := s.socketPath(dir)
 	if err != nil {
 		return nil, err
@@ -179,13 +178,9 @@ func (s *store) run(ctx context.Context) error {
 	}
 }
 
-// prefixOf returns the etcd prefix of a control plane. Its keys begin with the
-// prefix and a slash.
-func prefixOf(name string) string { return prefixRoot + name }
-
 // wipe deletes all keys of a control plane.
 func (s *store) wipe(ctx context.Context, name string) error {
-	if _, err := s.client.Delete(ctx, prefixOf(name)+"/", clientv3.WithPrefix()); err != nil {
+	if _, err := s.client.Delete(ctx, keyspace.Prefix(name)+"/", clientv3.WithPrefix()); err != nil {
 		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)
 	}
 	s.ledger.Forget(name)

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
 const (
@@ -93,12 +95,12 @@ func (s *stores) finishSplit(ctx context.Context, mark string) error {
 	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	own := prefixOf(s.superName) + "/"
+	own := keyspace.Prefix(s.superName) + "/"
 	if _, err := s.tenants.client.Delete(ctx, own, clientv3.WithPrefix()); err != nil {
 		return fmt.Errorf("delete the super cluster's records from the tenants' store: %w", err)
 	}
 	for begin, end := range map[string]string{
-		prefixRoot: own, clientv3.GetPrefixRangeEnd(own): clientv3.GetPrefixRangeEnd(prefixRoot),
+		keyspace.Root: own, clientv3.GetPrefixRangeEnd(own): clientv3.GetPrefixRangeEnd(keyspace.Root),
 	} {
 		if _, err := s.super.client.Delete(ctx, begin, clientv3.WithRange(end)); err != nil {
 			return fmt.Errorf("delete the tenants' records from the super cluster's store: %w", err)
