@@ -42,6 +42,7 @@ const (
 // is a good one.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) == (has(self.provisioner) && self.provisioner == 'External')",message="external must be set when provisioner is External, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.external)",message="controlPlane is for provisioner Hosted: an external control plane is configured where it runs"
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="clusterDomain cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.provisioner) == has(oldSelf.provisioner)",message="provisioner cannot be added or removed after creation"
@@ -121,6 +122,10 @@ type VirtualClusterSpec struct {
 	// external says where a control plane of provisioner External is.
 	// +optional
 	External *ExternalControlPlane `json:"external,omitempty"`
+
+	// controlPlane configures a control plane of provisioner Hosted.
+	// +optional
+	ControlPlane *ControlPlaneSpec `json:"controlPlane,omitempty"`
 
 	// sync is what the syncer syncs for the tenant, where it differs from the default.
 	// +optional

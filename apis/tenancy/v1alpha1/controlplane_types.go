@@ -1,0 +1,73 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// ControlPlaneSpec configures the control plane of provisioner Hosted.
+type ControlPlaneSpec struct {
+	// limits are what the control plane may take of the process that hosts it,
+	// and of the store that it shares with others. They can be changed while it
+	// runs. A limit below what is used deletes nothing: the tenant cannot grow
+	// until it has deleted enough.
+	// +optional
+	Limits *ControlPlaneLimits `json:"limits,omitempty"`
+}
+
+// ControlPlaneLimits limit what the tenant stores and how many requests it has
+// in flight. The platform's own controllers of the tenant are exempt from the
+// limits of requests.
+type ControlPlaneLimits struct {
+	// storage is the size of all objects together, as they are stored.
+	// Deletions and updates that do not grow an object are always possible.
+	// Default: by the host's --tenant-storage.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0",message="storage must be 1Mi to 1Ti"
+	Storage *resource.Quantity `json:"storage,omitempty"`
+
+	// objects is the number of objects of all kinds, custom resources, Events
+	// and Leases included. Default: by the host's --tenant-objects.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=100000000
+	Objects *int64 `json:"objects,omitempty"`
+
+	// writesPerSecond is the rate of writes. A burst may have as many as ten
+	// seconds. Default: by the host's --tenant-writes-per-second.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	WritesPerSecond *int32 `json:"writesPerSecond,omitempty"`
+
+	// writeBytesPerSecond is the rate of the bytes written, since the store
+	// keeps what is overwritten for a while. A burst may have as many as ten
+	// seconds. Default: by the host's --tenant-writes.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('256Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0",message="writeBytesPerSecond must be 256Ki to 1Ti: an object of the largest size has to fit into a burst"
+	WriteBytesPerSecond *resource.Quantity `json:"writeBytesPerSecond,omitempty"`
+
+	// concurrentReads is the number of gets and lists that are served at a
+	// time. More of them wait for a moment, and are then rejected with the
+	// status 429. Default: by the host's --tenant-concurrent-reads.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=10000
+	ConcurrentReads *int32 `json:"concurrentReads,omitempty"`
+
+	// concurrentWrites is the number of requests that write and are served at a
+	// time. More of them wait for a moment, and are then rejected with the
+	// status 429. Default: by the host's --tenant-concurrent-writes.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=10000
+	ConcurrentWrites *int32 `json:"concurrentWrites,omitempty"`
+
+	// concurrentWatches is the number of watches and other long-running
+	// requests, such as logs, exec and proxies. The syncer has about twenty
+	// watches in a tenant. More are rejected with the status 429. Default: by
+	// the host's --tenant-concurrent-watches.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=100000
+	ConcurrentWatches *int32 `json:"concurrentWatches,omitempty"`
+}
