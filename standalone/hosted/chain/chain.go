@@ -1,0 +1,182 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+)
+
+// Chain is an apiserver for many tenants.
+type Chain struct {
+	opts   Options
+	config *app.Config
+	stores *stores
+	// apis serves the APIs, and generic is its configuration. Only the filters
+	// of a tenant call it.
+	apis    http.Handler
+	generic *genericapiserver.Config
+
+	mu      sync.RWMutex // guards tenants
+	tenants map[string]*Tenant
+}
+
+// New builds the apiserver. It serves requests of tenants that are added, until
+// ctx ends.
+func New(ctx context.Context, opts Options) (*Chain, error) {
+	c := &Chain{opts: opts, tenants: map[string]*Tenant{}}
+	var err error
+	if c.config, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {
+		return nil, err
+	}
+	controlPlane := &c.config.KubeAPIs.ControlPlane
+	c.generic = controlPlane.Generic
+	c.stores = newStores(c.generic.RESTOptionsGetter, opts.Store, opts.Decorate)
+	c.generic.RESTOptionsGetter = c.stores
+	c.generic.Authorization.Authorizer, c.generic.RuleResolver = authorizers{c}, authorizers{c}
+	c.generic.AdmissionControl = admissions{c}
+	c.generic.LoopbackClientConfig = inProcess(http.HandlerFunc(c.serveTenant), "")
+	c.generic.DisabledPostStartHooks.Insert(clusterHooks()...)
+	c.generic.BuildHandlerChainFunc = c.captureAPIs
+	controlPlane.ServiceAccountIssuerURL = "" // each tenant is an issuer
+	return c, c.build(ctx)
+}
+
+// captureAPIs takes the place of upstream's filters: each tenant has its own.
+func (c *Chain) captureAPIs(apis http.Handler, config *genericapiserver.Config) http.Handler {
+	c.apis, c.generic = apis, config
+	return http.HandlerFunc(c.serveTenant)
+}
+
+// build builds the server. It repeats controlplane.CompletedConfig.New without
+// the controllers of one cluster.
+func (c *Chain) build(ctx context.Context) error {
+	completed := c.config.KubeAPIs.Complete()
+	rest := http.HandlerFunc(c.serveRest)
+	server, err := completed.ControlPlane.New("kube-apiserver", genericapiserver.NewEmptyDelegateWithCustomHandler(rest))
+	if err != nil {
+		return fmt.Errorf("build the apiserver: %w", err)
+	}
+	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return fmt.Errorf("create a client of the apiserver: %w", err)
+	}
+	providers, err := completed.StorageProviders(client)
+	if err != nil {
+		return fmt.Errorf("find the APIs: %w", err)
+	}
+	if err := server.InstallAPIs(providers...); err != nil {
+		return fmt.Errorf("install the APIs: %w", err)
+	}
+	server.GenericAPIServer.SecureServingInfo = nil // it does not listen
+	prepared := server.GenericAPIServer.PrepareRun()
+	go prepared.RunWithContext(ctx) //nolint:errcheck // returns when ctx ends
+	return nil
+}
+
+// clusterHooks returns upstream's hooks that run after the start of an
+// apiserver. They work on one cluster. What tenants need of them, a tenant's
+// bootstrap and its controllers do.
+func clusterHooks() []string {
+	return []string{
+		"bootstrap-controller",
+		"generic-apiserver-start-informers",
+		"max-in-flight-filter",
+		"peer-endpoint-reconciler-controller",
+		"priority-and-fairness-config-producer",
+		"priority-and-fairness-filter",
+		"rbac/bootstrap-roles",
+		"scheduling/bootstrap-system-priority-classes",
+		"start-apiserver-admission-initializer",
+		"start-cluster-authentication-info-controller",
+		"start-kube-apiserver-identity-lease-controller",
+		"start-kube-apiserver-identity-lease-garbage-collector",
+		"start-kubernetes-service-cidr-controller",
+		"start-legacy-token-tracking-controller",
+		"start-service-ip-repair-controllers",
+		"start-system-namespaces-controller",
+		"storage-object-count-tracker-hook",
+		"storage-readiness",
+	}
+}
+
+// Add adds a tenant, whose requests are served from then on.
+func (c *Chain) Add(spec Spec) (*Tenant, error) {
+	if _, err := keyspace.Tenant(keyspace.NewContext(context.Background(), spec.Name)); err != nil {
+		return nil, err
+	}
+	t, err := c.newTenant(spec)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tenants[spec.Name] != nil {
+		return nil, fmt.Errorf("tenant %q exists already", spec.Name)
+	}
+	c.tenants[spec.Name] = t
+	return t, nil
+}
+
+// Remove removes a tenant. Its requests fail from then on.
+func (c *Chain) Remove(t *Tenant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.tenants, func(_ string, each *Tenant) bool { return each == t })
+}
+
+var errUnknown = errors.New("the tenant is not served here")
+
+// tenant returns the tenant of a context.
+func (c *Chain) tenant(ctx context.Context) (*Tenant, error) {
+	name, err := keyspace.Tenant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if t := c.tenants[name]; t != nil {
+		return t, nil
+	}
+	return nil, errUnknown
+}
+
+// serveTenant serves a request through the filters of its tenant.
+func (c *Chain) serveTenant(w http.ResponseWriter, r *http.Request) {
+	filters, err := c.filtersOf(r.Context())
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	filters.ServeHTTP(w, r)
+}
+
+func (c *Chain) filtersOf(ctx context.Context) (http.Handler, error) {
+	t, err := c.tenant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.filters.get()
+}
+
+// serveRest serves what the built-in APIs do not.
+func (c *Chain) serveRest(w http.ResponseWriter, r *http.Request) {
+	http.NotFound(w, r)
+}
+
+// fail answers a request that cannot be served.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	responsewriters.ErrorNegotiated(apierrors.NewInternalError(err), legacyscheme.Codecs, schema.GroupVersion{Version: "v1"}, w, r)
+}

@@ -1,0 +1,25 @@
+package chain
+
+import (
+	"net/http"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// newFilters returns upstream's filters before the APIs. They authenticate and
+// authorize requests. Each tenant has its own, because they keep state: that of
+// impersonation, for example, remembers which user may act as which other one.
+func (c *Chain) newFilters(t *Tenant) http.Handler {
+	config := *c.generic
+	config.Authentication.Authenticator = authenticator.RequestFunc(t.authenticate)
+	return genericapiserver.DefaultBuildHandlerChain(c.apis, &config)
+}
+
+// authenticate returns the user of a request.
+func (t *Tenant) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
+	if found, ok := identityOf(r.Context()); ok {
+		return &authenticator.Response{User: found}, true, nil
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,84 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
+	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
+)
+
+// Options configures a Chain.
+type Options struct {
+	// Store is a client of the tenants' etcd, confined to the tenant of each
+	// call.
+	Store *kubernetes.Client
+	// Informers returns the informers of a tenant, whose listers can be read at
+	// once: they need no start.
+	Informers func(tenant string, client clientset.Interface) informers.SharedInformerFactory
+	// Decorate wraps the storage of every resource; nil for none.
+	Decorate Decorator
+}
+
+// placeholder is where upstream requires a value that each tenant has of its
+// own.
+const placeholder = "https://placeholder.internal"
+
+// newConfig returns upstream's configuration of a kube-apiserver. It has no
+// credentials, admission, authentication and authorization of its own.
+func newConfig(ctx context.Context, endpoints []string) (*app.Config, error) {
+	o := options.NewServerRunOptions()
+	o.AllowPrivileged = true         // pods are restricted where they run
+	o.EnableAggregatorRouting = true // this process does not reach Service addresses
+	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
+	o.EndpointReconcilerType = string(reconcilers.NoneEndpointReconcilerType)
+	o.SecureServing.BindPort, o.SecureServing.Required = 0, false
+	o.Authentication.ServiceAccounts.Issuers = []string{placeholder}
+	o.Authorization.Modes = []string{modes.ModeAlwaysDeny}
+	o.Admission.GenericAdmission.DisablePlugins = o.Admission.GenericAdmission.Plugins.Registered()
+	o.Features.EnableProfiling = false
+	o.Features.EnablePriorityAndFairness = false
+	// These limits are of all tenants together. A tenant has limits of its own.
+	o.GenericServerRunOptions.MaxRequestsInFlight = 0
+	o.GenericServerRunOptions.MaxMutatingRequestsInFlight = 0
+	o.Etcd.SkipHealthEndpoints = true
+	o.Etcd.EnableWatchCache = false
+	o.Etcd.StorageConfig.Prefix = "/" // the confined client adds the tenant's
+	o.Etcd.StorageConfig.CompactionInterval = 0
+	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
+	o.Etcd.StorageConfig.DBMetricPollInterval = 0
+	o.Etcd.StorageConfig.Transport.ServerList = endpoints
+	completed, err := o.Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("complete the options of the apiserver: %w", err)
+	}
+	// Not earlier: completing would create a self-signed certificate.
+	completed.SecureServing.Listener = noListener{}
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("configure the apiserver: %w", err)
+	}
+	return config, nil
+}
+
+// noListener is the listener of an apiserver that does not listen. Upstream
+// requires an address.
+type noListener struct{}
+
+var errNoListener = errors.New("the apiserver does not listen")
+
+// Accept implements net.Listener.
+func (noListener) Accept() (net.Conn, error) { return nil, errNoListener }
+
+// Close implements net.Listener.
+func (noListener) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (noListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }

@@ -1,0 +1,86 @@
+package chain
+
+import (
+	"fmt"
+	"sync"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Decorator wraps the storage of a resource.
+type Decorator func(storage.Interface, schema.GroupResource) storage.Interface
+
+// stores creates the storage of built-in resources on one confined client of
+// etcd. The same resource has the same storage wherever it is asked for, so
+// that a part of a tenant adds no storage of its own.
+type stores struct {
+	generic.RESTOptionsGetter
+
+	client   *kubernetes.Client
+	decorate Decorator
+
+	mu       sync.Mutex // guards all below
+	existing map[schema.GroupResource]storage.Interface
+}
+
+func newStores(inner generic.RESTOptionsGetter, client *kubernetes.Client, decorate Decorator) *stores {
+	return &stores{
+		RESTOptionsGetter: inner, client: client, decorate: decorate,
+		existing: map[schema.GroupResource]storage.Interface{},
+	}
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (s *stores) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := s.RESTOptionsGetter.GetRESTOptions(resource, example)
+	options.CountMetricPollPeriod = 0 // counts the objects of no tenant
+	options.Decorator = func(
+		config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		store, err := s.of(config, resource, prefix, newFunc, newListFunc)
+		return store, func() {}, err
+	}
+	return options, err
+}
+
+// of returns the storage of a resource.
+func (s *stores) of(
+	config *storagebackend.ConfigForResource, resource schema.GroupResource, prefix string, newFunc, newListFunc func() runtime.Object,
+) (storage.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if store, ok := s.existing[resource]; ok {
+		return store, nil
+	}
+	store, err := s.create(config, resource, prefix, newFunc, newListFunc)
+	if err != nil {
+		return nil, err
+	}
+	s.existing[resource] = store
+	return store, nil
+}
+
+func (s *stores) create(
+	config *storagebackend.ConfigForResource, resource schema.GroupResource, prefix string, newFunc, newListFunc func() runtime.Object,
+) (storage.Interface, error) {
+	versioner := storage.APIObjectVersioner{}
+	store, err := etcd3.New(s.client, nil, config.Codec, newFunc, newListFunc, config.Prefix, prefix, resource,
+		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	if err != nil {
+		return nil, fmt.Errorf("create the storage of %s: %w", resource, err)
+	}
+	if s.decorate == nil {
+		return store, nil
+	}
+	return s.decorate(store, resource), nil
+}
