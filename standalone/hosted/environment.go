@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/controller-manager/pkg/informerfactory"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // resync is the resync period of informers.
@@ -47,18 +49,10 @@ func newEnvironment(spec Spec, creds *credentials, server *apiServer) (*environm
 		return nil, fmt.Errorf("create a metadata client: %w", err)
 	}
 	env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
-		metadatainformer.WithTransform(dropManagedFields))
+		metadatainformer.WithTransform(views.DropManagedFields))
 	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
 	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
 	return env, nil
-}
-
-// dropManagedFields saves memory: no controller reads them.
-func dropManagedFields(obj any) (any, error) {
-	if accessor, err := apimeta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }
 
 func (e *environment) startInformers(ctx context.Context) {

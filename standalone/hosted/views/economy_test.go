@@ -1,4 +1,4 @@
-package hosted
+package views
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestDropContent(t *testing.T) {
+func TestEconomize(t *testing.T) {
 	g := NewWithT(t)
 	configMap := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
@@ -19,7 +19,7 @@ func TestDropContent(t *testing.T) {
 		return &corev1.Secret{Type: kind, Data: map[string][]byte{"a": {1}}}
 	}
 	drop := func(obj any) any {
-		dropped, err := dropContent(obj)
+		dropped, err := Economize(obj)
 		g.Expect(err).NotTo(HaveOccurred())
 		return dropped
 	}

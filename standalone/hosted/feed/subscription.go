@@ -1,0 +1,178 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// pageSize limits how many records a list has in memory before their receiver
+// decodes them.
+const pageSize = 200
+
+// Change is the latest state of a record that has changed.
+type Change struct {
+	// Name is the name of the object, with its namespace before it if it has
+	// one: team/web.
+	Name string
+	// Value is what the apiserver stored; nil if the record was deleted. It is
+	// shared and must not be changed.
+	Value []byte
+	// Revision is the one of the change. The revision of a deletion that was
+	// missed is that of the list.
+	Revision int64
+}
+
+// Receiver receives the changes of a subscription, one call at a time. It must
+// not panic: changes would be lost.
+type Receiver interface {
+	// Receive receives a change. The changes between two lists are ordered by
+	// revision.
+	Receive(change Change)
+	// Names returns the records that the receiver has, so that a list can find
+	// deletions that were missed.
+	Names() []string
+	// Listed is called when everything up to a revision has been received.
+	Listed(revision int64)
+}
+
+// Subscription has the changes of a resource of a tenant that its owner has not
+// received yet.
+type Subscription struct {
+	feed                     *Feed
+	tenant, resource, prefix string
+	wake                     func()
+
+	// receiving is held by Receive.
+	receiving sync.Mutex
+	listed    int64 // the revision of the last list
+
+	mu      sync.Mutex
+	pending map[string]Change // by name
+	// lost means that only a list can tell the state.
+	lost   bool
+	closed bool
+}
+
+// put adds a change and wakes the owner if it was the first. A change that is
+// superseded before it is received is dropped.
+func (s *Subscription) put(change Change) {
+	s.mu.Lock()
+	if s.lost || s.closed {
+		s.mu.Unlock()
+		return
+	}
+	first := len(s.pending) == 0
+	s.pending[change.Name] = change
+	s.mu.Unlock()
+	if first {
+		s.wake()
+	}
+}
+
+// lose drops pending changes: a list will replace them.
+func (s *Subscription) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = true
+	clear(s.pending)
+}
+
+// take returns the pending changes, in the order of their revisions.
+func (s *Subscription) take() (changes []Change, lost bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false, ErrClosed
+	}
+	lost, s.lost = s.lost, false
+	if len(s.pending) == 0 {
+		return nil, lost, nil
+	}
+	changes = slices.SortedFunc(maps.Values(s.pending), func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
+	s.pending = map[string]Change{} // a cleared map keeps its size
+	return changes, lost, nil
+}
+
+// Receive passes everything pending to a receiver, which is always the same.
+// The first call lists all records, and so does a call after changes were
+// missed. If it fails, the next call lists again.
+func (s *Subscription) Receive(ctx context.Context, to Receiver) error {
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	for {
+		changes, lost, err := s.take()
+		if err != nil {
+			return err
+		}
+		if lost {
+			if err := s.list(ctx, to); err != nil {
+				s.lose()
+				return fmt.Errorf("list %s: %w", s.resource, err)
+			}
+			continue
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		for _, change := range changes {
+			if change.Revision > s.listed { // the watch may lag behind the list
+				to.Receive(change)
+			}
+		}
+	}
+}
+
+// list passes all records to the receiver, and the deletions of those that it
+// still has.
+func (s *Subscription) list(ctx context.Context, to Receiver) error {
+	missing := map[string]struct{}{}
+	for _, name := range to.Names() {
+		missing[name] = struct{}{}
+	}
+	begin, end := keyRange(s.prefix)
+	var revision int64
+	for {
+		page, err := s.feed.read(ctx, begin, end, mvcc.RangeOptions{Limit: pageSize, Rev: revision})
+		if errors.Is(err, mvcc.ErrCompacted) {
+			return s.list(ctx, to) // compactions are rarer than lists are long
+		}
+		if err != nil {
+			return err
+		}
+		if revision == 0 {
+			revision = page.Rev
+		}
+		for i := range page.KVs {
+			kv := &page.KVs[i]
+			name := string(kv.Key[len(s.prefix):])
+			delete(missing, name)
+			to.Receive(recordOf(kv, name))
+		}
+		if len(page.KVs) < pageSize {
+			break
+		}
+		begin = slices.Concat(page.KVs[len(page.KVs)-1].Key, []byte{0}) // the next key
+	}
+	for name := range missing {
+		to.Receive(Change{Name: name, Revision: revision})
+	}
+	s.listed = revision
+	to.Listed(revision)
+	return nil
+}
+
+// Close ends the subscription. It does not wait for a Receive in progress.
+func (s *Subscription) Close() {
+	s.feed.unsubscribe(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	clear(s.pending)
+}

@@ -1,0 +1,45 @@
+// Package etcdtest starts etcds for tests.
+package etcdtest
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.uber.org/zap"
+)
+
+// Start starts an etcd until the test has ended, and returns what it stores
+// with a client.
+func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	config := embed.NewConfig()
+	config.Dir, config.LogLevel, config.ZapLoggerBuilder = dir, "error", embed.NewZapLoggerBuilder(zap.NewNop())
+	config.UnsafeNoFsync = true
+	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
+	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{socket}, nil
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(server.Close)
+	<-server.Server.ReadyNotify()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{socket.String()}, DialTimeout: time.Minute, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return server.Server.KV(), client
+}

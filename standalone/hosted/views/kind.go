@@ -1,0 +1,100 @@
+package views
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/controlplane" // installs all built-in API groups
+	"k8s.io/kubernetes/pkg/kubeapiserver"
+)
+
+// kind is what the objects of a view are.
+type kind struct {
+	name string
+	// resource is the prefix of the records in etcd.
+	resource string
+	decode   func(value []byte) (runtime.Object, error)
+	// err means that there are no such objects.
+	err error
+}
+
+// prefixOf returns the prefix at which apiservers store a resource: those of
+// Kubernetes' own APIs without the group, all others with it.
+func prefixOf(resource schema.GroupResource) string {
+	if prefix, special := kubeapiserver.SpecialDefaultResourcePrefixes[resource]; special {
+		return prefix
+	}
+	if legacyscheme.Scheme.IsGroupRegistered(resource.Group) {
+		return resource.Resource
+	}
+	return resource.Group + "/" + resource.Resource
+}
+
+// typedKind returns the kind of a Go type of Kubernetes' own APIs, and its
+// resource.
+func typedKind(example runtime.Object) (kind, schema.GroupVersionResource) {
+	kinds, _, err := legacyscheme.Scheme.ObjectKinds(example)
+	if err != nil {
+		name := reflect.TypeOf(example).String()
+		return kind{name: name, err: fmt.Errorf("find the storage of %s: %w", name, err)}, schema.GroupVersionResource{Resource: name}
+	}
+	gvk := kinds[0]
+	resource, _ := meta.UnsafeGuessKindToResource(gvk)
+	decoder := legacyscheme.Codecs.UniversalDecoder(gvk.GroupVersion())
+	decode := func(value []byte) (runtime.Object, error) {
+		object, _, err := decoder.Decode(value, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as a typed client returns it
+		return object, nil
+	}
+	return kind{name: gvk.Kind, resource: prefixOf(resource.GroupResource()), decode: decode}, resource
+}
+
+// exampleOf returns an object of a resource of Kubernetes' own APIs.
+func exampleOf(resource schema.GroupVersionResource) (runtime.Object, error) {
+	for name := range legacyscheme.Scheme.KnownTypes(resource.GroupVersion()) {
+		gvk := resource.GroupVersion().WithKind(name)
+		if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural == resource && !strings.HasSuffix(name, "List") {
+			return legacyscheme.Scheme.New(gvk)
+		}
+	}
+	return nil, fmt.Errorf("no kind of resource %s is known", resource)
+}
+
+// metadataKind returns the kind of the metadata of any resource.
+func metadataKind(resource schema.GroupVersionResource) kind {
+	return kind{name: resource.GroupResource().String(), resource: prefixOf(resource.GroupResource()), decode: decodeMetadata}
+}
+
+// protobufMagic is the beginning of an object that is stored as protobuf.
+var protobufMagic = []byte("k8s\x00")
+
+// decodeMetadata decodes the metadata of an object of any version, in either of
+// the formats in which apiservers store objects.
+func decodeMetadata(value []byte) (runtime.Object, error) {
+	object := &metav1.PartialObjectMetadata{}
+	enveloped, isProtobuf := bytes.CutPrefix(value, protobufMagic)
+	if !isProtobuf {
+		if err := json.Unmarshal(value, object); err != nil {
+			return nil, err
+		}
+		object.TypeMeta = metav1.TypeMeta{}
+		return object, nil
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(enveloped); err != nil {
+		return nil, err
+	}
+	// Every kind has its metadata in the field in which this kind has them.
+	return object, object.Unmarshal(envelope.Raw)
+}
