@@ -6,11 +6,6 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// newAdmission returns upstream's admission plugins for a tenant.
-func (*Chain) newAdmission(_ *Tenant) (admission.Interface, error) {
-	return admission.NewChainHandler(), nil
-}
-
 // admissions send each request to the admission of its tenant.
 type admissions struct{ chain *Chain }
 

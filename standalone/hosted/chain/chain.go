@@ -51,6 +51,7 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	c.generic.DisabledPostStartHooks.Insert(clusterHooks()...)
 	c.generic.BuildHandlerChainFunc = c.captureAPIs
 	controlPlane.ServiceAccountIssuerURL = "" // each tenant is an issuer
+	context.AfterFunc(ctx, c.removeAll)
 	return c, c.build(ctx)
 }
 
@@ -123,6 +124,9 @@ func (c *Chain) Add(spec Spec) (*Tenant, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.tenants == nil {
+		return nil, errEnded
+	}
 	if c.tenants[spec.Name] != nil {
 		return nil, fmt.Errorf("tenant %q exists already", spec.Name)
 	}
@@ -133,11 +137,26 @@ func (c *Chain) Add(spec Spec) (*Tenant, error) {
 // Remove removes a tenant. Its requests fail from then on.
 func (c *Chain) Remove(t *Tenant) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	maps.DeleteFunc(c.tenants, func(_ string, each *Tenant) bool { return each == t })
+	c.mu.Unlock()
+	t.stop()
 }
 
-var errUnknown = errors.New("the tenant is not served here")
+// removeAll removes all tenants. None can be added any more.
+func (c *Chain) removeAll() {
+	c.mu.Lock()
+	removed := c.tenants
+	c.tenants = nil
+	c.mu.Unlock()
+	for _, t := range removed {
+		t.stop()
+	}
+}
+
+var (
+	errUnknown = errors.New("the tenant is not served here")
+	errEnded   = errors.New("the apiserver has stopped")
+)
 
 // tenant returns the tenant of a context.
 func (c *Chain) tenant(ctx context.Context) (*Tenant, error) {

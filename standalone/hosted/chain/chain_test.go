@@ -23,6 +23,8 @@ func TestEqualNames(t *testing.T) {
 	c, _ := newChain(t)
 	_, red := add(t, c, "red")
 	_, blue := add(t, c, "blue")
+	createNamespace(t, red, "team")
+	createNamespace(t, blue, "team")
 	configMaps := red.CoreV1().ConfigMaps("team")
 	others := blue.CoreV1().ConfigMaps("team")
 	watched, err := others.Watch(t.Context(), metav1.ListOptions{})

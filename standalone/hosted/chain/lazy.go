@@ -26,3 +26,10 @@ func (l *lazy[T]) get() (T, error) {
 	l.value, l.created = value, true
 	return value, nil
 }
+
+// isCreated reports whether the part exists.
+func (l *lazy[T]) isCreated() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.created
+}

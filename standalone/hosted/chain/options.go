@@ -7,12 +7,12 @@ import (
 	"net"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 )
 
 // Options configures a Chain.
@@ -20,9 +20,11 @@ type Options struct {
 	// Store is a client of the tenants' etcd, confined to the tenant of each
 	// call.
 	Store *kubernetes.Client
-	// Informers returns the informers of a tenant, whose listers can be read at
-	// once: they need no start.
-	Informers func(tenant string, client clientset.Interface) informers.SharedInformerFactory
+	// Feed has the changes in the tenants' etcd.
+	Feed *feed.Feed
+	// OnFailure is called when objects of a tenant cannot be read or a part of
+	// it fails, see [views.Options]; nil for none.
+	OnFailure func(tenant string, err error)
 	// Decorate wraps the storage of every resource; nil for none.
 	Decorate Decorator
 }

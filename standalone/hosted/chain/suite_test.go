@@ -2,22 +2,22 @@ package chain_test
 
 import (
 	"context"
-	"net/url"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
-	"k8s.io/client-go/informers"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -30,46 +30,36 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newChain starts an etcd and a chain on it.
+// newChain starts an etcd and a chain on it. The client is of the whole etcd.
 func newChain(t *testing.T) (*chain.Chain, *clientv3.Client) {
 	t.Helper()
 	g := NewWithT(t)
-	endpoint := startEtcd(t)
+	kv, all := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	g.Expect(err).NotTo(HaveOccurred())
+	run(t, source.Run)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	c, err := chain.New(ctx, chain.Options{Store: keyspace.Confine(clientOf(t, endpoint)), Informers: stockInformers(ctx)})
+	confined := keyspace.Confine(clientOf(t, all.Endpoints()[0]))
+	c, err := chain.New(ctx, chain.Options{Store: confined, Feed: source, OnFailure: func(tenant string, err error) {
+		t.Errorf("tenant %s: %v", tenant, err)
+	}})
 	g.Expect(err).NotTo(HaveOccurred())
-	return c, clientOf(t, endpoint)
+	return c, all
 }
 
-// stockInformers have a watch and goroutines for each kind of each tenant.
-func stockInformers(ctx context.Context) func(string, kubernetes.Interface) informers.SharedInformerFactory {
-	return func(_ string, client kubernetes.Interface) informers.SharedInformerFactory {
-		factory := informers.NewSharedInformerFactory(client, 0)
-		rbac := factory.Rbac().V1()
-		rbac.Roles().Informer()
-		rbac.RoleBindings().Informer()
-		rbac.ClusterRoles().Informer()
-		rbac.ClusterRoleBindings().Informer()
-		factory.Start(ctx.Done())
-		return factory
-	}
-}
-
-func startEtcd(t *testing.T) (endpoint string) {
+// run runs a function until the test has ended.
+func run(t *testing.T, function func(context.Context) error) {
 	t.Helper()
-	dir := t.TempDir()
-	cfg := embed.NewConfig()
-	cfg.Dir = filepath.Join(dir, "data")
-	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(dir, "c.sock")}}
-	cfg.ListenPeerUrls = nil
-	cfg.UnsafeNoFsync = true
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	server, err := embed.StartEtcd(cfg)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(server.Close)
-	NewWithT(t).Eventually(server.Server.ReadyNotify(), later).Should(BeClosed())
-	return "unix://" + cfg.ListenClientUrls[0].Path
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- function(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func clientOf(t *testing.T, endpoint string) *clientv3.Client {
@@ -89,4 +79,15 @@ func add(t *testing.T, c *chain.Chain, name string) (*chain.Tenant, kubernetes.I
 	client, err := kubernetes.NewForConfig(tenant.Config())
 	g.Expect(err).NotTo(HaveOccurred())
 	return tenant, client
+}
+
+// createNamespace creates a namespace with labels, in pairs of key and value.
+func createNamespace(t *testing.T, client kubernetes.Interface, name string, labels ...string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for i := 0; i < len(labels); i += 2 {
+		namespace.Labels[labels[i]] = labels[i+1]
+	}
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }

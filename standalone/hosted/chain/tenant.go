@@ -1,9 +1,11 @@
 package chain
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // Spec describes a tenant of a chain.
@@ -38,7 +41,8 @@ type Spec struct {
 	// authority, which is published, and the client certificate.
 	FrontProxyCA     []byte
 	FrontProxyClient func() (cert, key []byte)
-	// Network dials the connections that users of the apiserver cause.
+	// Network dials the connections that users of the apiserver cause; nil for
+	// one that connects to nothing.
 	Network egress.Network
 }
 
@@ -50,7 +54,14 @@ type Tenant struct {
 	client *kubernetes.Clientset
 	config *rest.Config
 
-	// informers are those of the tenant's parts. Reading one starts it.
+	// stop ends all that works for the tenant.
+	stop func()
+	// done is closed when the tenant is removed.
+	done chan struct{}
+
+	// views are the informers of all parts, each of which has a factory.
+	views *views.Views
+	// informers is the factory of the parts that serve requests.
 	informers informers.SharedInformerFactory
 
 	filters   lazy[http.Handler]
@@ -59,12 +70,22 @@ type Tenant struct {
 }
 
 func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
-	t := &Tenant{spec: spec, config: inProcess(http.HandlerFunc(c.serveTenant), spec.Name)}
+	network := newNetwork(spec.Network)
+	spec.Network = network
+	t := &Tenant{spec: spec, done: make(chan struct{}), config: inProcess(http.HandlerFunc(c.serveTenant), spec.Name)}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.views = views.New(ctx, c.opts.Feed, spec.Name, views.Options{OnFailure: c.opts.OnFailure})
+	t.stop = sync.OnceFunc(func() {
+		close(t.done)
+		network.close()
+		cancel()
+		_ = t.views.Close(ctx) // does not wait for handlers
+	})
 	var err error
 	if t.client, err = kubernetes.NewForConfig(t.config); err != nil {
 		return nil, fmt.Errorf("create a client of tenant %q: %w", spec.Name, err)
 	}
-	t.informers = c.opts.Informers(spec.Name, t.client)
+	t.informers = t.views.NewFactory()
 	t.filters.create = func() (http.Handler, error) { return c.newFilters(t), nil }
 	t.policy.create = func() (*rbac.RBACAuthorizer, error) { return newPolicy(t.informers), nil }
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
