@@ -68,12 +68,24 @@ type ControlPlane struct {
 	// beside it, that of the certificate for aggregated APIs. It may be empty;
 	// nothing answers in the kubelets' place then.
 	KubeletClientCA []byte
+	// Limits reports whether the control plane is within the limits that its
+	// provisioner enforces; nil if it enforces none.
+	Limits *Limits
 	// Message says what is being waited for while Ready is false.
 	Message string
 	// RecheckAfter is when to reconcile again without an event; zero leaves
 	// that to the manager. It is for provisioners that cannot report every
 	// change by Events.
 	RecheckAfter time.Duration
+}
+
+// Limits reports whether a control plane is within its limits.
+type Limits struct {
+	// Reached is the reason of the condition WithinLimits while a limit is
+	// reached, and empty otherwise.
+	Reached string
+	// Message describes the limits that are reached.
+	Message string
 }
 
 // Failure is an error that an admin has to correct: its reason and message go

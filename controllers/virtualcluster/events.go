@@ -34,6 +34,9 @@ func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil {
 		all = append(all, controlPlaneNews(after, c))
 	}
+	if c := turned(before, after, tenancyv1alpha1.ConditionWithinLimits); c != nil {
+		all = append(all, limitNews(before, c)...)
+	}
 	if c := turned(before, after, tenancyv1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, news{corev1.EventTypeNormal, eventReady, actionProvision, c.Message})
 	}
@@ -55,6 +58,19 @@ func controlPlaneNews(status tenancyv1alpha1.VirtualClusterStatus, c *metav1.Con
 		return news{corev1.EventTypeNormal, eventTerminating, action, "Removing everything that belongs to the tenant"}
 	default:
 		return news{corev1.EventTypeWarning, c.Reason, action, c.Message}
+	}
+}
+
+// limitNews are the events of the condition WithinLimits. That a new control
+// plane is within its limits is not worth one.
+func limitNews(before tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) []news {
+	switch {
+	case c.Status == metav1.ConditionFalse:
+		return []news{{corev1.EventTypeWarning, c.Reason, actionProvision, c.Message}}
+	case meta.IsStatusConditionFalse(before.Conditions, tenancyv1alpha1.ConditionWithinLimits):
+		return []news{{corev1.EventTypeNormal, c.Reason, actionProvision, c.Message}}
+	default:
+		return nil
 	}
 }
 

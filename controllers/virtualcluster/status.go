@@ -64,6 +64,9 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 		status.PodEndpoint = o.controlPlane.PodEndpoint
 		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
 	}
+	if limits := o.controlPlane.Limits; limits != nil {
+		withinLimits(limits).set(&status.Conditions, tenancyv1alpha1.ConditionWithinLimits, vc.Generation)
+	}
 	status.ObservedGeneration = vc.Generation
 	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
 	control.set(&status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady, vc.Generation)
@@ -137,6 +140,14 @@ func readiness(syncing *metav1.Condition) verdict {
 	default:
 		return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonReady, "The tenant can work"}
 	}
+}
+
+// withinLimits describes whether the control plane is within its limits.
+func withinLimits(limits *provisioner.Limits) verdict {
+	if limits.Reached != "" {
+		return verdict{"", metav1.ConditionFalse, limits.Reached, clip(limits.Message)}
+	}
+	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonWithinLimits, "The control plane is within its limits"}
 }
 
 // clip makes one line of a message, of bounded length.

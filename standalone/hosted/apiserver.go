@@ -60,7 +60,8 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		return nil, err
 	}
 	resolveServices(config)
-	explainStorage(config, c.budget)
+	explainStorage(config)
+	limitRequests(config, c.requests)
 	if err := dropContents(config.KubeAPIs.ControlPlane.VersionedInformers); err != nil {
 		return nil, fmt.Errorf("strip objects in informers: %w", err)
 	}

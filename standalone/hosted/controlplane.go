@@ -17,6 +17,8 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const startTimeout = 2 * time.Minute
@@ -35,7 +37,9 @@ type ControlPlane struct {
 	turns *turns
 	// attempts counts the starts that have failed.
 	attempts attempts
-	budget   *budget
+	// requests has the requests in flight.
+	requests *inflight.Tenant
+	ledger   *quota.Ledger
 
 	cancel context.CancelFunc
 	ready  chan struct{}

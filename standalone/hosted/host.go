@@ -13,10 +13,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -65,9 +65,8 @@ type Host struct {
 	stores *stores
 	router *router
 	turns  *turns
-	// budget is shared by the requests of all control planes.
-	budget     *semaphore.Weighted
-	budgetSize int64
+	// requests has the requests in flight of all control planes.
+	requests *inflight.Host
 
 	// newContext returns a context for a control plane, which ends with the
 	// host.
@@ -113,9 +112,8 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 
 // newHost returns a host without its port and its etcds.
 func newHost(opts Options) *Host {
-	size := hostBudget()
 	return &Host{
-		budget: semaphore.NewWeighted(size), budgetSize: size,
+		requests: inflight.NewHost(),
 		opts:     opts,
 		turns:    newTurns(max(2, runtime.GOMAXPROCS(0))),
 		done:     make(chan struct{}),
@@ -129,20 +127,34 @@ func (h *Host) serve(ctx context.Context) {
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	h.router.start(ctx)
+	h.running.Go(func() { h.requests.Watch(ctx, inflight.ReadMemory, h.opts.Log) })
 	go h.supervise(ctx) // stops with the host, which closes Done
 }
 
-// registerMetrics registers the metrics of the tenants' store.
+// collectors returns the metrics of the tenants' store and of all requests.
+func (h *Host) collectors() []prometheus.Collector {
+	return []prometheus.Collector{quota.NewCollector(h.stores.tenants.ledger), inflight.NewCollector(h.requests)}
+}
+
 func (h *Host) registerMetrics() error {
 	if h.opts.Metrics == nil {
 		return nil
 	}
-	return wrapf(h.opts.Metrics.Register(quota.NewCollector(h.stores.tenants.ledger)), "register metrics")
+	for _, collector := range h.collectors() {
+		if err := h.opts.Metrics.Register(collector); err != nil {
+			h.unregisterMetrics()
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 func (h *Host) unregisterMetrics() {
-	if h.opts.Metrics != nil {
-		h.opts.Metrics.Unregister(quota.NewCollector(h.stores.tenants.ledger))
+	if h.opts.Metrics == nil {
+		return
+	}
+	for _, collector := range h.collectors() {
+		h.opts.Metrics.Unregister(collector)
 	}
 }
 
@@ -242,10 +254,12 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
 		address: h.Address(), etcd: own.endpoint, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
-		budget: &budget{
-			plane: semaphore.NewWeighted(planeBudget), host: h.budget, hostSize: h.budgetSize,
-			used: func() int64 { return own.ledger.Usage(spec.Name).Bytes },
-		},
+		ledger: own.ledger,
+		requests: h.requests.Add(spec.Name, inflight.Config{
+			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
+				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
+			},
+		}),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}, nil
 }
@@ -260,6 +274,7 @@ func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 	if c.err != nil {
 		h.opts.Log.Error(c.err, "A control plane exited by itself", "controlPlane", c.Name())
 	}
+	h.requests.Remove(c.requests)
 	h.forget(c) // before done, since the waiter may run it again
 	close(c.done)
 }

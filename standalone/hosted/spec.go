@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -52,8 +53,10 @@ type Spec struct {
 	// to authorized users. They expose the whole process, with all its control
 	// planes.
 	Diagnostics bool
-	// Limits limits what the control plane stores; the zero value does not.
-	Limits quota.Limits
+	// Limits limits what the control plane stores, and Requests what it has in
+	// flight; the zero values do not. SetLimits changes both.
+	Limits   quota.Limits
+	Requests inflight.Limits
 	// CertificateValidity is the validity of certificates, a year by default.
 	// They are renewed before they expire; the authority is valid for ten
 	// years.

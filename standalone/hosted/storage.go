@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -31,18 +32,26 @@ import (
 const retryAfter = 1
 
 // explainStorage wraps every storage of an apiserver: it passes the purpose of
-// a write to etcd and explains etcd's rejections to clients. Requests wait for
-// their budget.
-func explainStorage(config *app.Config, requests *budget) {
+// a write to etcd and explains etcd's rejections to clients.
+func explainStorage(config *app.Config) {
 	extensions := &config.ApiExtensions.ExtraConfig
 	extensions.CRDRESTOptionsGetter = storageGetter{extensions.CRDRESTOptionsGetter}
 	for _, generic := range servers(config) {
 		generic.RESTOptionsGetter = storageGetter{generic.RESTOptionsGetter}
 	}
+}
+
+// limitRequests limits the requests of an apiserver to what its tenant may have
+// in flight.
+func limitRequests(config *app.Config, tenant *inflight.Tenant) {
 	outer := &config.Aggregator.GenericConfig.Config
 	build, token := outer.BuildHandlerChainFunc, outer.LoopbackClientConfig.BearerToken
 	outer.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return withOrigin(requests.limitRequests(build(handler, c), c), token)
+		filter := inflight.Filter{
+			Tenant:   func(context.Context) (*inflight.Tenant, error) { return tenant, nil },
+			Resolver: c.RequestInfoResolver, IsLongRunning: c.LongRunningFunc, IsInternal: isInternal, Cached: true,
+		}
+		return withOrigin(filter.Wrap(build(handler, c)), token)
 	}
 }
 

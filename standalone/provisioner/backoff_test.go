@@ -15,7 +15,6 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 // TestControlPlaneThatEndsByItself tests that the error of an apiserver that
@@ -29,7 +28,7 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clock := testingclock.NewFakeClock(time.Now())
-	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, quota.Limits{})
+	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, hosted.Limits{})
 	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
 	defer func() {
 		cancel()

@@ -18,7 +18,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const (
@@ -45,8 +44,9 @@ type Hosted struct {
 	// network returns where the apiserver of a tenant connects, by its cluster
 	// key.
 	network func(key string) egress.Network
-	limits  quota.Limits
-	events  chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+	// limits are those of tenants that have no others.
+	limits hosted.Limits
+	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	ctx  context.Context // of all goroutines
 	work sync.WaitGroup
@@ -62,6 +62,12 @@ type plane struct {
 	*hosted.ControlPlane
 	// restartedAt is the annotation's value with which it was started.
 	restartedAt string
+	// limits are those that it has now.
+	limits hosted.Limits
+	// of leads to its VirtualCluster, and reached tells which limits it has
+	// reached.
+	of      *tenancyv1alpha1.VirtualCluster
+	reached *reachedLimits
 }
 
 var (
@@ -71,10 +77,10 @@ var (
 
 // New makes a provisioner on the host. Its apiservers verify by kubeletCA, in
 // PEM, what answers in the kubelets' place, connect to what their users name by
-// their network, and store no more than the limits allow. Its goroutines end
-// with ctx; Wait waits for them.
-func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits quota.Limits) *Hosted {
-	return &Hosted{
+// their network, and have these limits unless their VirtualClusters have others.
+// Its goroutines end with ctx; Wait waits for them.
+func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits hosted.Limits) *Hosted {
+	h := &Hosted{
 		host:      host,
 		kubeletCA: kubeletCA,
 		network:   network,
@@ -85,6 +91,8 @@ func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(
 		deletions: map[string]*deletion{},
 		backoff:   flowcontrol.NewBackOff(firstBackoff, lastBackoff),
 	}
+	h.work.Go(h.watchLimits)
+	return h
 }
 
 // Wait waits for the work in the background. The host stops the control planes.
@@ -113,6 +121,9 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		return waiting("The control plane is being deleted"), nil
 	}
 	found := h.planes[key]
+	if found != nil {
+		found.apply(limitsOf(vc.Spec.ControlPlane, h.limits))
+	}
 	switch {
 	case found == nil:
 		return h.start(vc)
@@ -133,6 +144,7 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),
+		Limits:          found.reached.report(),
 	}, nil
 }
 
@@ -142,7 +154,7 @@ func waiting(message string) provisioner.ControlPlane {
 
 // start starts the control plane. The caller holds the lock.
 func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
-	key := vc.Status.ClusterNamespace
+	key, limits := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.limits)
 	started, err := h.host.Run(hosted.Spec{
 		Name:          key,
 		ServiceCIDR:   cmp.Or(vc.Status.ServiceCIDR, vc.Spec.ServiceCIDR),
@@ -152,14 +164,18 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		// vn-agent serves many tenants, and each tenant's own authority signs
 		// for the tenant's users.
 		SeparateKubeletClientCA: true,
-		Limits:                  h.limits,
+		Limits:                  limits.Stored,
+		Requests:                limits.Requests,
 		KubeletCA:               h.kubeletCA,
 		Network:                 h.network(key),
 	})
 	if err != nil {
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
 	}
-	h.planes[key] = &plane{ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt]}
+	h.planes[key] = &plane{
+		ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt],
+		limits: limits, of: reference(vc), reached: &reachedLimits{last: started.Consumption()},
+	}
 	h.work.Go(func() { h.follow(started, reference(vc)) })
 	return waiting("The control plane is starting"), nil
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
 )
 
@@ -104,7 +103,7 @@ func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	host, err := hosted.Start(context.Background(), hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	ways := provisioner.New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, quota.Limits{})
+	ways := provisioner.New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, hosted.Limits{})
 	t.Cleanup(func() {
 		cancel()
 		ways.Wait()

@@ -18,6 +18,10 @@ const (
 	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota;
 	// there is none without a quota. Written by the syncer.
 	ConditionQuotaEnforced = "QuotaEnforced"
+	// ConditionWithinLimits reports whether a hosted control plane is within its
+	// limits; false while requests are rejected, and for a minute after. Written
+	// by the manager.
+	ConditionWithinLimits = "WithinLimits"
 	// ConditionReady is true when the tenant can work: the control plane is
 	// ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -79,6 +83,20 @@ const (
 	// ReasonValidationDisabled: the syncer does not ask the validators that
 	// would enforce the quota.
 	ReasonValidationDisabled = "ValidationDisabled"
+	// ReasonWithinLimits: no limit of the control plane is reached.
+	ReasonWithinLimits = "WithinLimits"
+	// ReasonStorageLimitReached: the control plane stores as many bytes or
+	// objects as it may.
+	ReasonStorageLimitReached = "StorageLimitReached"
+	// ReasonRequestsThrottled: requests were rejected since the control plane
+	// had as many in flight as it may.
+	ReasonRequestsThrottled = "RequestsThrottled"
+	// ReasonWritesThrottled: writes were rejected since the control plane wrote
+	// faster than it may.
+	ReasonWritesThrottled = "WritesThrottled"
+	// ReasonMemoryPressure: requests were rejected since the process that hosts
+	// the control plane was short of memory.
+	ReasonMemoryPressure = "MemoryPressure"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.

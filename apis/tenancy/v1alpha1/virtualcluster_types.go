@@ -210,8 +210,9 @@ type VirtualClusterStatus struct {
 	// +optional
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
-	// conditions are ControlPlaneReady, Syncing and Ready, QuotaEnforced where
-	// there is a quota, and RulesValid where there are rules.
+	// conditions are ControlPlaneReady, Syncing, Synced and Ready, WithinLimits
+	// of a hosted control plane, QuotaEnforced where there is a quota, and
+	// RulesValid where there are rules.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/maphash"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -33,9 +34,13 @@ type Ledger struct {
 
 // account has the records of one control plane.
 type account struct {
-	limits   Limits
+	limits Limits
+	// pace and bytePace limit the writes and their bytes; nil without a limit.
 	pace     *rate.Limiter
+	bytePace *rate.Limiter
 	used     Usage
+	// largest is the size of the largest record since the ledger was created.
+	largest  int64
 	reserved Usage
 	rejected map[Reason]int64
 	// sizes has the sizes of records by the hash of their keys.
@@ -67,16 +72,23 @@ func NewLedger(root string, capacity int64) *Ledger {
 	return &Ledger{root: root, seed: maphash.MakeSeed(), accounts: map[string]*account{}, capacity: capacity}
 }
 
-// SetLimits sets the limits of a control plane.
+// SetLimits sets the limits of a control plane, which may be below what it
+// stores.
 func (l *Ledger) SetLimits(name string, limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.lockedAccount(name)
-	a.limits, a.pace = limits, nil
-	if limits.WriteBytesPerSecond > 0 {
-		burst := min(limits.WriteBytesPerSecond, math.MaxInt64/WriteBurst) * WriteBurst
-		a.pace = rate.NewLimiter(rate.Limit(limits.WriteBytesPerSecond), int(burst))
+	a.limits = limits
+	a.pace, a.bytePace = limiterOf(limits.WritesPerSecond), limiterOf(limits.WriteBytesPerSecond)
+}
+
+// limiterOf returns a limiter of a rate per second; nil if there is no limit.
+func limiterOf(limit int64) *rate.Limiter {
+	if limit <= 0 {
+		return nil
 	}
+	burst := min(limit, math.MaxInt64/WriteBurst) * WriteBurst
+	return rate.NewLimiter(rate.Limit(limit), int(burst))
 }
 
 // Forget deletes the account of a control plane whose records have been
@@ -99,6 +111,28 @@ func (l *Ledger) Usage(name string) Usage {
 		return a.used
 	}
 	return Usage{}
+}
+
+// Largest returns the size of the largest record that a control plane has had
+// since the ledger was created.
+func (l *Ledger) Largest(name string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[name]; a != nil {
+		return a.largest
+	}
+	return 0
+}
+
+// Status returns the limits and the usage of a control plane, and how many of
+// its writes were rejected.
+func (l *Ledger) Status(name string) (limits Limits, used Usage, rejected map[Reason]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.accounts[name]; a != nil {
+		return a.limits, a.used, maps.Clone(a.rejected)
+	}
+	return Limits{}, Usage{}, nil
 }
 
 // Superseded returns how many bytes have been overwritten or deleted since the
@@ -132,6 +166,7 @@ func (l *Ledger) put(key []byte, size int) {
 		a.used.Objects++
 	}
 	a.used.Bytes += int64(size) - int64(old)
+	a.largest = max(a.largest, int64(size))
 	l.total += int64(size) - int64(old)
 	a.sizes[hash] = uint32(size) //nolint:gosec // etcd accepts no records of 4 GiB
 	l.superseded += int64(old)

@@ -118,6 +118,58 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceOfWrites: small writes are limited by their number.
+func TestPaceOfWrites(t *testing.T) {
+	ledger := ledgerWith(Limits{WritesPerSecond: 2, WriteBytesPerSecond: mebi}, "1")
+	now := time.Now()
+	reserve := func(purpose Purpose, at time.Time) error {
+		_, reason, err := ledger.reserve([]write{{key: []byte(root + "a/1"), size: 1}}, purpose, at)
+		if err != nil && reason != ReasonPace {
+			t.Errorf("rejected because of %q", reason)
+		}
+		return err
+	}
+	for range 2 * WriteBurst {
+		if err := reserve(Ordinary, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := reserve(Ordinary, now); err == nil || !strings.Contains(err.Error(), "more than 2 times a second") {
+		t.Errorf("got %v", err)
+	}
+	if reserve(Upkeep, now) != nil || reserve(Vital, now) != nil {
+		t.Error("the control plane's own writes are rejected")
+	}
+	if err := reserve(Ordinary, now.Add(time.Second)); err != nil {
+		t.Errorf("rejected a second later: %v", err)
+	}
+	_, _, rejected := ledger.Status("a")
+	if rejected[ReasonPace] != 1 {
+		t.Errorf("%d writes were rejected, want 1", rejected[ReasonPace])
+	}
+}
+
+// TestStatus: a copy of what is known of a control plane.
+func TestStatus(t *testing.T) {
+	ledger := ledgerWith(Limits{Objects: 2}, "1", "2")
+	ledger.put([]byte(root+"a/1"), 3*kibi)
+	ledger.put([]byte(root+"a/1"), 1)
+	limits, used, rejected := ledger.Status("a")
+	if limits != (Limits{Objects: 2}) || used != (Usage{Bytes: kibi + 1, Objects: 2}) || len(rejected) != 0 {
+		t.Errorf("got %+v, %+v, %v", limits, used, rejected)
+	}
+	rejected[ReasonPace] = 1
+	if _, _, again := ledger.Status("a"); len(again) != 0 {
+		t.Error("the caller changes the ledger")
+	}
+	if largest := ledger.Largest("a"); largest != 3*kibi {
+		t.Errorf("the largest record had %d bytes, want %d", largest, 3*kibi)
+	}
+	if limits, used, _ := ledger.Status("b"); limits != (Limits{}) || used != (Usage{}) || ledger.Largest("b") != 0 {
+		t.Error("a control plane without an account has something")
+	}
+}
+
 // TestHugeLimits: a limit near the largest number is none in effect, and
 // overflows nowhere.
 func TestHugeLimits(t *testing.T) {

@@ -14,9 +14,10 @@ type Limits struct {
 	Bytes int64
 	// Objects limits the number of records.
 	Objects int64
-	// WriteBytesPerSecond limits the pace of writes; a burst may have
-	// WriteBurst times as much. etcd keeps overwritten records until they are
-	// compacted.
+	// WritesPerSecond and WriteBytesPerSecond limit the pace of writes; a burst
+	// may have WriteBurst times as much. Each write takes a place in etcd's
+	// log, and etcd keeps overwritten records until they are compacted.
+	WritesPerSecond     int64
 	WriteBytesPerSecond int64
 }
 
@@ -93,6 +94,9 @@ func (l Limits) check(used, change Usage, purpose Purpose) error {
 	}
 	return nil
 }
+
+// FormatBytes formats a number of bytes for people, rounded down.
+func FormatBytes(bytes int64) string { return size(bytes) }
 
 // size formats a number of bytes for people.
 func size(bytes int64) string {

@@ -9,8 +9,16 @@ import (
 // exceeds the pace. The control plane's own writes are charged, but never
 // rejected.
 func (a *account) checkPace(bytes int64, purpose Purpose, now time.Time) error {
-	if a.pace == nil || a.pace.AllowN(now, int(min(bytes, int64(a.pace.Burst())))) || purpose != Ordinary {
+	fits := a.pace == nil || a.pace.AllowN(now, 1)
+	bytesFit := a.bytePace == nil || a.bytePace.AllowN(now, int(min(bytes, int64(a.bytePace.Burst()))))
+	switch {
+	case purpose != Ordinary:
+		return nil
+	case !fits:
+		return fmt.Errorf("this cluster writes more than %d times a second: try again later", a.limits.WritesPerSecond)
+	case !bytesFit:
+		return fmt.Errorf("this cluster writes more than %s a second: try again later", size(a.limits.WriteBytesPerSecond))
+	default:
 		return nil
 	}
-	return fmt.Errorf("this cluster writes more than %s a second: try again later", size(a.limits.WriteBytesPerSecond))
 }

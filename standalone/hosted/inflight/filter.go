@@ -1,0 +1,153 @@
+package inflight
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const (
+	// retryAfter is the time, in seconds, after which a rejected client may
+	// retry.
+	retryAfter = 1
+	// readPatience is how long a client may take to read a large response,
+	// which is upstream's timeout of a request.
+	readPatience = time.Minute
+	// initialPatience is how long the beginning of a watch counts, however slow
+	// its client is.
+	initialPatience = 30 * time.Second
+)
+
+// Filter limits the requests of a handler chain, of one tenant or of many. It
+// is the outermost part, except for one that sets the tenant.
+type Filter struct {
+	// Tenant returns the tenant of a request's context.
+	Tenant func(context.Context) (*Tenant, error)
+	// Resolver and IsLongRunning are the chain's.
+	Resolver      apirequest.RequestInfoResolver
+	IsLongRunning apirequest.LongRunningRequestCheck
+	// IsInternal reports whether one of the tenant's own controllers sent a
+	// request. Those are not limited.
+	IsInternal func(context.Context) bool
+	// Cached means that lists are served from caches of decoded objects.
+	Cached bool
+}
+
+// Wrap returns a handler that limits the requests of another.
+func (f Filter) Wrap(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, err := f.Resolver.NewRequestInfo(r)
+		if err != nil || f.IsInternal(r.Context()) {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		tenant, err := f.Tenant(r.Context())
+		if err != nil {
+			respond(apierrors.NewInternalError(err), w, r)
+			return
+		}
+		longRunning := f.IsLongRunning(r, info)
+		d := demand{kind: kindOf(info, longRunning)}
+		if longRunning {
+			d.cost = watchCost(r, info, tenant.stored())
+		} else {
+			d.cost = cost(r, info, tenant.stored(), f.Cached)
+		}
+		g, err := tenant.acquire(r.Context(), d)
+		if err != nil {
+			respond(explain(err), w, r)
+			return
+		}
+		defer g.release()
+		if longRunning {
+			serveWatch(handler, w, r, g)
+			return
+		}
+		serve(handler, w, r, g)
+	})
+}
+
+// serve serves a request that is not long-running. A client that does not read
+// a large response must not keep its memory.
+func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
+	if g.large {
+		controller := http.NewResponseController(w)
+		if controller.SetWriteDeadline(time.Now().Add(readPatience)) == nil {
+			defer func() { _ = controller.SetWriteDeadline(time.Time{}) }() // a connection has other requests
+		}
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &body{ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), grow: g.grow}
+	}
+	handler.ServeHTTP(w, r)
+}
+
+// serveWatch serves a long-running request, which needs memory only until it
+// has sent the objects that exist.
+func serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
+	if g.held > 0 {
+		timer := time.AfterFunc(initialPatience, g.releaseMemory)
+		defer timer.Stop()
+		r = r.WithContext(flowcontrol.WithInitializationSignal(r.Context(), initialized(g.releaseMemory)))
+	}
+	handler.ServeHTTP(w, r)
+}
+
+// initialized is called when a watch has sent the objects that exist.
+type initialized func()
+
+// Signal implements flowcontrol.InitializationSignal.
+func (i initialized) Signal() { i() }
+
+// Wait implements flowcontrol.InitializationSignal. Nothing waits.
+func (initialized) Wait() {}
+
+func respond(err error, w http.ResponseWriter, r *http.Request) {
+	responsewriters.ErrorNegotiated(err, scheme.Codecs, schema.GroupVersion{}, w, r)
+}
+
+// explain converts a rejection to a status that says what to do. The same is
+// sent to a client that has gone.
+func explain(err error) error {
+	text := "too many requests: try again later"
+	if r, ok := errors.AsType[rejection](err); ok {
+		text = Reason(r).advice()
+	}
+	return apierrors.NewTooManyRequests(text, retryAfter)
+}
+
+// advice tells a client what exceeds a limit, and what to do.
+func (r Reason) advice() string {
+	const higher = ", or ask the platform's administrator for a higher limit"
+	switch r {
+	case ReasonReads:
+		return "this cluster has as many reads in flight as it may have: send fewer at a time" + higher
+	case ReasonWrites:
+		return "this cluster has as many writes in flight as it may have: send fewer at a time" + higher
+	case ReasonWatches:
+		return "this cluster has as many watches, logs and other long-running requests as it may have: end some" + higher
+	case ReasonHost:
+		return "other clusters use all the memory that this platform has for large requests: try again later, or list in pages"
+	case ReasonPressure:
+		return "this platform is short of memory, and the requests of this cluster use the most: send fewer at a time, or list in pages"
+	case ReasonMemory:
+		return "other requests of this cluster use all the memory that it may have for them: send fewer at a time, or list in pages"
+	default:
+		return "too many requests: try again later"
+	}
+}
+
+func (t *Tenant) stored() Stored {
+	if t.config.Stored == nil {
+		return Stored{}
+	}
+	return t.config.Stored()
+}
