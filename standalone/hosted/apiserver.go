@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -37,6 +38,8 @@ const (
 type apiServer struct {
 	loopback  *rest.Config
 	informers informers.SharedInformerFactory
+	// metadatas are informers of metadata that exist already; nil for none.
+	metadatas metadatainformer.SharedInformerFactory
 	bootstrap *bootstrap
 	client    kubernetes.Interface
 

@@ -38,6 +38,13 @@ func takeOverHooks(config *genericapiserver.Config) (*bootstrap, error) {
 	return b, nil
 }
 
+// newBootstrap returns a bootstrap with one hook.
+func newBootstrap(name string, hook func(context.Context) error) *bootstrap {
+	return &bootstrap{done: make(chan struct{}), hooks: map[string]genericapiserver.PostStartHookFunc{
+		name: func(ctx genericapiserver.PostStartHookContext) error { return hook(ctx) },
+	}}
+}
+
 // start runs the hooks in the background and closes done when all have
 // returned.
 func (b *bootstrap) start(ctx context.Context, loopback *rest.Config) {

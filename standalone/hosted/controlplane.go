@@ -17,6 +17,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -35,6 +36,8 @@ type ControlPlane struct {
 	podAddress net.IP
 	// turns limits how many control planes of the host start at a time.
 	turns *turns
+	// chain returns the host's handler chain for control planes that share it.
+	chain func() (*chain.Chain, error)
 	// attempts counts the starts that have failed.
 	attempts attempts
 	// requests has the requests in flight.
@@ -192,7 +195,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 
-	server, err := startAPIServer(ctx, c)
+	server, err := c.startServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,6 +221,13 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	}
 	close(c.ready)
 	return c.watch(ctx, server, controllers)
+}
+
+func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
+	if c.spec.Shared {
+		return startShared(ctx, c)
+	}
+	return startAPIServer(ctx, c)
 }
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed

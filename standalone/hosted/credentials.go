@@ -179,6 +179,20 @@ func (c *credentials) adminPair() pki.KeyPair {
 	return c.admin
 }
 
+// kubeletCertKey returns the certificate and key for kubelets.
+func (c *credentials) kubeletCertKey() (cert, key []byte) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.kubelet.CertPEM, c.kubelet.KeyPEM
+}
+
+// frontProxyCertKey returns the certificate and key for aggregated APIs.
+func (c *credentials) frontProxyCertKey() (cert, key []byte) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.proxy.CertPEM, c.proxy.KeyPEM
+}
+
 // credentials is also the provider of the apiserver's serving certificate.
 var _ dynamiccertificates.CertKeyContentProvider = (*credentials)(nil)
 

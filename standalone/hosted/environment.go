@@ -48,8 +48,10 @@ func newEnvironment(spec Spec, creds *credentials, server *apiServer) (*environm
 	if env.metadata, err = metadata.NewForConfig(server.loopback); err != nil {
 		return nil, fmt.Errorf("create a metadata client: %w", err)
 	}
-	env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
-		metadatainformer.WithTransform(views.DropManagedFields))
+	if env.metadatas = server.metadatas; env.metadatas == nil {
+		env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
+			metadatainformer.WithTransform(views.DropManagedFields))
+	}
 	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
 	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
 	return env, nil

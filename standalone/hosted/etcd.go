@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -34,6 +35,7 @@ const (
 	// maxSupersededPercent of it may be old revisions.
 	maxSupersededPercent = 5
 	snapshotEntries      = 100
+	maxTxnOps            = 1024
 	percent              = 100
 	// maxSocketPath is below the limit of every system.
 	maxSocketPath = 100
@@ -45,7 +47,8 @@ type store struct {
 	client   *clientv3.Client
 	endpoint string
 	ledger   *quota.Ledger
-	// follow and keeper run beside etcd.
+	// feed, follow and keeper run beside etcd.
+	feed   *feed.Feed
 	follow func(context.Context) error
 	keeper *quota.Keeper
 	// sockets is a temporary directory to delete at the end, if one was
@@ -84,6 +87,9 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	}
 	if s.follow, err = quota.Follow(s.ledger, s.server.Server.KV(), s.server.Server.Backend()); err != nil {
 		return nil, errors.Join(fmt.Errorf("read etcd's records in %s: %w", dir, err), s.stop())
+	}
+	if s.feed, err = feed.New(s.server.Server.KV()); err != nil {
+		return nil, errors.Join(fmt.Errorf("follow etcd's records in %s: %w", dir, err), s.stop())
 	}
 	s.keeper = &quota.Keeper{
 		Ledger: s.ledger, Client: s.client, Endpoint: s.endpoint, Log: opts.Log,
@@ -133,6 +139,8 @@ func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg.AutoCompactionRetention = "5m"
 	cfg.QuotaBackendBytes = opts.StoreBytes
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
+	// The objects of a new cluster are written in one transaction.
+	cfg.MaxTxnOps = maxTxnOps
 	cfg.EnableGRPCGateway = false
 	// All entries since the last snapshot are kept in memory, and are as large
 	// as objects. No other member needs older ones.
@@ -165,8 +173,9 @@ func (s *store) run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	lost := make(chan error, 1)
+	lost := make(chan error, 2) // one for each that ends with an error
 	beside.Go(func() { lost <- s.follow(ctx) })
+	beside.Go(func() { lost <- s.feed.Run(ctx) })
 	beside.Go(func() { s.keeper.Run(ctx) })
 	select {
 	case err := <-s.server.Err():

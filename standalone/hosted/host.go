@@ -63,6 +63,7 @@ type Options struct {
 type Host struct {
 	opts   Options
 	stores *stores
+	shared *sharedChain
 	router *router
 	turns  *turns
 	// requests has the requests in flight of all control planes.
@@ -102,6 +103,9 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		h.router.stop()
 		return nil, err
 	}
+	h.shared = &sharedChain{store: h.stores.tenants, log: opts.Log, newContext: func() (context.Context, context.CancelFunc) {
+		return context.WithCancel(context.WithoutCancel(ctx))
+	}}
 	if err := h.registerMetrics(); err != nil {
 		h.router.stop()
 		return nil, errors.Join(err, h.stores.stop())
@@ -253,7 +257,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoint, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+		address: h.Address(), etcd: own.endpoint, chain: h.shared.get, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
 		ledger: own.ledger,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
@@ -372,6 +376,7 @@ func (h *Host) supervise(ctx context.Context) {
 	}
 	h.refuse()
 	h.running.Wait()
+	h.shared.stop()
 	h.router.stop()
 	endStores()
 	<-stores

@@ -27,6 +27,9 @@ type Spec struct {
 	ServiceCIDR string
 	// ClusterDomain is the DNS domain of the cluster; cluster.local by default.
 	ClusterDomain string
+	// Shared serves the control plane with the handler chain that the host has
+	// for all of these. Its data is the same either way.
+	Shared bool
 	// Controllers run beside the apiserver; TenantControllers() when nil.
 	Controllers []Controller
 	// NodeAuthorization enables the Node authorizer and the NodeRestriction
@@ -91,6 +94,9 @@ func (s Spec) validate() error {
 	}
 	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
+	}
+	if s.Shared && s.NodeAuthorization {
+		return fmt.Errorf("control plane %q: one with kubelets of its own cannot be shared", s.Name)
 	}
 	if s.CertificateValidity < shortestValidity {
 		return fmt.Errorf("control plane %q: certificates cannot live for %s: it has to be %s at least",

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -81,7 +82,7 @@ func withOrigin(handler http.Handler, token string) http.Handler {
 // request.
 func isInternal(ctx context.Context) bool {
 	internal, _ := ctx.Value(originKey{}).(bool)
-	return internal
+	return internal || chain.IsInternal(ctx)
 }
 
 // purposeOf returns the purpose of a request's writes.

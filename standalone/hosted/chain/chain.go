@@ -29,6 +29,8 @@ type Chain struct {
 	apis    http.Handler
 	generic *genericapiserver.Config
 
+	template lazy[*template]
+
 	mu      sync.RWMutex // guards tenants
 	tenants map[string]*Tenant
 }
@@ -52,6 +54,7 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	c.generic.BuildHandlerChainFunc = c.captureAPIs
 	controlPlane.ServiceAccountIssuerURL = "" // each tenant is an issuer
 	context.AfterFunc(ctx, c.removeAll)
+	c.template.create = func() (*template, error) { return newTemplate(ctx, c) }
 	return c, c.build(ctx)
 }
 
@@ -134,7 +137,7 @@ func (c *Chain) Add(spec Spec) (*Tenant, error) {
 	return t, nil
 }
 
-// Remove removes a tenant. Its requests fail from then on.
+// Remove removes a tenant and ends its parts. Its requests fail from then on.
 func (c *Chain) Remove(t *Tenant) {
 	c.mu.Lock()
 	maps.DeleteFunc(c.tenants, func(_ string, each *Tenant) bool { return each == t })

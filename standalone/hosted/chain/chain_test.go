@@ -65,10 +65,11 @@ func TestEqualNames(t *testing.T) {
 // TestFailsClosed: a request without a tenant, or of one that is not served,
 // reads and writes nothing.
 func TestFailsClosed(t *testing.T) {
+	g := NewWithT(t)
 	c, _ := newChain(t)
 	gone, client := add(t, c, "red")
 	_, err := client.CoreV1().ConfigMaps("team").List(t.Context(), metav1.ListOptions{})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(HaveOccurred())
 	handler := c.Handler(gone)
 	c.Remove(gone)
 	for name, ctx := range map[string]context.Context{

@@ -13,7 +13,11 @@ import (
 func (c *Chain) newFilters(t *Tenant) http.Handler {
 	config := *c.generic
 	config.Authentication.Authenticator = authenticator.RequestFunc(t.authenticate)
-	return genericapiserver.DefaultBuildHandlerChain(c.apis, &config)
+	handler := genericapiserver.DefaultBuildHandlerChain(c.apis, &config)
+	if t.spec.Filter == nil {
+		return handler
+	}
+	return t.spec.Filter(handler, &config)
 }
 
 // authenticate returns the user of a request.

@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
@@ -74,7 +76,7 @@ func clientOf(t *testing.T, endpoint string) *clientv3.Client {
 func add(t *testing.T, c *chain.Chain, name string) (*chain.Tenant, kubernetes.Interface) {
 	t.Helper()
 	g := NewWithT(t)
-	tenant, err := c.Add(chain.Spec{Name: name})
+	tenant, err := c.Add(specOf(t, name))
 	g.Expect(err).NotTo(HaveOccurred())
 	client, err := kubernetes.NewForConfig(tenant.Config())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -90,4 +92,12 @@ func createNamespace(t *testing.T, client kubernetes.Interface, name string, lab
 	}
 	_, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+// specOf returns a tenant that has the same addresses as all others.
+func specOf(t *testing.T, name string) chain.Spec {
+	t.Helper()
+	_, services, err := net.ParseCIDR("10.96.0.0/16")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return chain.Spec{Name: name, ClusterDomain: "cluster.local", ServiceCIDR: *services, Network: egress.Closed{}}
 }

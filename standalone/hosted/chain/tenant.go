@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -28,6 +29,8 @@ type Spec struct {
 	ClusterDomain string
 	// ServiceCIDR is the range of ClusterIPs.
 	ServiceCIDR net.IPNet
+	// Endpoint is where pods reach the apiserver; nil if they cannot.
+	Endpoint *net.TCPAddr
 	// ClientCA verifies client certificates, in PEM.
 	ClientCA []byte
 	// SigningKey signs service account tokens, in PEM.
@@ -44,6 +47,8 @@ type Spec struct {
 	// Network dials the connections that users of the apiserver cause; nil for
 	// one that connects to nothing.
 	Network egress.Network
+	// Filter wraps all that serves a request; nil for nothing.
+	Filter func(http.Handler, *genericapiserver.Config) http.Handler
 }
 
 // Tenant is one control plane of a chain: what upstream keeps in memory about a
@@ -94,6 +99,12 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 
 // Name returns the name of the tenant.
 func (t *Tenant) Name() string { return t.spec.Name }
+
+// Views returns the informers of the tenant.
+func (t *Tenant) Views() *views.Views { return t.views }
+
+// Client returns a client with Config.
+func (t *Tenant) Client() kubernetes.Interface { return t.client }
 
 // Config returns a client configuration of the control plane itself. Its
 // requests stay in the process.

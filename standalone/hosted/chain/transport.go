@@ -44,6 +44,13 @@ func identityOf(ctx context.Context) (user.Info, bool) {
 	return found, ok
 }
 
+// IsInternal reports whether the control plane itself sent a request, in this
+// process.
+func IsInternal(ctx context.Context) bool {
+	_, internal := identityOf(ctx)
+	return internal
+}
+
 // itself is the user as which a control plane sends requests to itself.
 func itself() user.Info {
 	return &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}}

@@ -25,7 +25,7 @@ func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	config := embed.NewConfig()
 	config.Dir, config.LogLevel, config.ZapLoggerBuilder = dir, "error", embed.NewZapLoggerBuilder(zap.NewNop())
-	config.UnsafeNoFsync = true
+	config.UnsafeNoFsync, config.MaxTxnOps = true, 1024 // as the host's
 	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
 	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{socket}, nil
 	server, err := embed.StartEtcd(config)

@@ -1,0 +1,12 @@
+package chain
+
+import (
+	"context"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+)
+
+// CreateObjects creates the objects that are equal in all clusters.
+func (c *Chain) CreateObjects(ctx context.Context, t *Tenant) error {
+	return c.createObjects(keyspace.NewContext(ctx, t.Name()), t)
+}

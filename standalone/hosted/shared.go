@@ -1,0 +1,135 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+)
+
+// sharedChain is the handler chain of a host for all control planes that share
+// one. It exists from the first of them on.
+type sharedChain struct {
+	store *store
+	log   logr.Logger
+	// newContext returns a context that does not end with the host, but with
+	// stop: the chain is used until the last control plane has stopped.
+	newContext func() (context.Context, context.CancelFunc)
+
+	mu     sync.Mutex // guards all below
+	client *clientv3.Client
+	chain  *chain.Chain
+	cancel context.CancelFunc
+}
+
+// get returns the chain. A failed start is repeated at the next call.
+func (s *sharedChain) get() (*chain.Chain, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chain != nil {
+		return s.chain, nil
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{s.store.endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	ctx, cancel := s.newContext()
+	started, err := chain.New(ctx, chain.Options{
+		Store: keyspace.Confine(client), Feed: s.store.feed, OnFailure: s.report,
+		Decorate: func(inner storage.Interface, resource schema.GroupResource) storage.Interface {
+			return explainedStorage{Interface: inner, resource: resource}
+		},
+	})
+	if err != nil {
+		cancel()
+		_ = client.Close()
+		return nil, fmt.Errorf("build the shared handler chain: %w", err)
+	}
+	s.chain, s.client, s.cancel = started, client, cancel
+	return started, nil
+}
+
+// report logs the failure of a part of a control plane.
+func (s *sharedChain) report(tenant string, err error) {
+	s.log.Error(err, "A part of a control plane failed", "controlPlane", tenant)
+}
+
+// stop stops the chain. No control plane uses it any more.
+func (s *sharedChain) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chain == nil {
+		return
+	}
+	s.cancel()
+	_ = s.client.Close()
+	s.chain = nil
+}
+
+// startShared serves the apiserver of a control plane with the host's chain.
+func startShared(ctx context.Context, c *ControlPlane) (*apiServer, error) {
+	shared, err := c.chain()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := c.chainSpec()
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := shared.Add(spec)
+	if err != nil {
+		return nil, err
+	}
+	factory := tenant.Views().NewFactory()
+	s := &apiServer{
+		loopback: unlimited(tenant.Config()), informers: factory, metadatas: factory.Metadata(), client: tenant.Client(),
+		bootstrap: newBootstrap("bootstrap", func(ctx context.Context) error { return shared.Bootstrap(ctx, tenant) }),
+		done:      make(chan struct{}),
+	}
+	s.start(ctx, func(ctx context.Context) error {
+		defer shared.Remove(tenant)
+		return shared.Serve(ctx, tenant, c.inlet, c.creds.CurrentCertKeyContent)
+	})
+	return s, nil
+}
+
+// chainSpec returns the control plane as a tenant of the chain.
+func (c *ControlPlane) chainSpec() (chain.Spec, error) {
+	_, services, err := net.ParseCIDR(c.spec.ServiceCIDR)
+	if err != nil {
+		return chain.Spec{}, fmt.Errorf("parse the service CIDR: %w", err)
+	}
+	spec := chain.Spec{
+		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, ServiceCIDR: *services,
+		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
+		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey,
+		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
+		Network: c.spec.Network, Filter: c.limitShared,
+	}
+	if c.podAddress != nil {
+		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)
+	}
+	return spec, nil
+}
+
+// limitShared limits the requests that the tenant has in flight.
+func (c *ControlPlane) limitShared(handler http.Handler, config *genericapiserver.Config) http.Handler {
+	return inflight.Filter{
+		Tenant:   func(context.Context) (*inflight.Tenant, error) { return c.requests, nil },
+		Resolver: config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
+	}.Wrap(handler)
+}
