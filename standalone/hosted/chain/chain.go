@@ -28,6 +28,8 @@ type Chain struct {
 	// of a tenant call it.
 	apis    http.Handler
 	generic *genericapiserver.Config
+	// builtIn is what all tenants have.
+	builtIn builtIn
 
 	template lazy[*template]
 
@@ -60,7 +62,8 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 
 // captureAPIs takes the place of upstream's filters: each tenant has its own.
 func (c *Chain) captureAPIs(apis http.Handler, config *genericapiserver.Config) http.Handler {
-	c.apis, c.generic = apis, config
+	c.builtIn.apis = apis
+	c.apis, c.generic = http.HandlerFunc(c.serveAPIs), config
 	return http.HandlerFunc(c.serveTenant)
 }
 
@@ -84,10 +87,13 @@ func (c *Chain) build(ctx context.Context) error {
 	if err := server.InstallAPIs(providers...); err != nil {
 		return fmt.Errorf("install the APIs: %w", err)
 	}
+	if err := c.installExtensions(server.GenericAPIServer); err != nil {
+		return err
+	}
 	server.GenericAPIServer.SecureServingInfo = nil // it does not listen
 	prepared := server.GenericAPIServer.PrepareRun()
 	go prepared.RunWithContext(ctx) //nolint:errcheck // returns when ctx ends
-	return nil
+	return c.builtIn.describe(ctx, server.GenericAPIServer)
 }
 
 // clusterHooks returns upstream's hooks that run after the start of an
@@ -191,11 +197,6 @@ func (c *Chain) filtersOf(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	return t.filters.get()
-}
-
-// serveRest serves what the built-in APIs do not.
-func (c *Chain) serveRest(w http.ResponseWriter, r *http.Request) {
-	http.NotFound(w, r)
 }
 
 // fail answers a request that cannot be served.

@@ -42,12 +42,18 @@ func newChain(t *testing.T) (*chain.Chain, *clientv3.Client) {
 	run(t, source.Run)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
+	return chainOn(ctx, t, source, all), all
+}
+
+// chainOn returns a chain on an etcd.
+func chainOn(ctx context.Context, t *testing.T, source *feed.Feed, all *clientv3.Client) *chain.Chain {
+	t.Helper()
 	confined := keyspace.Confine(clientOf(t, all.Endpoints()[0]))
 	c, err := chain.New(ctx, chain.Options{Store: confined, Feed: source, OnFailure: func(tenant string, err error) {
 		t.Errorf("tenant %s: %v", tenant, err)
 	}})
-	g.Expect(err).NotTo(HaveOccurred())
-	return c, all
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
 }
 
 // run runs a function until the test has ended.

@@ -59,7 +59,8 @@ type Tenant struct {
 	client *kubernetes.Clientset
 	config *rest.Config
 
-	// stop ends all that works for the tenant.
+	// life ends with stop, which ends all that works for the tenant.
+	life context.Context
 	stop func()
 	// done is closed when the tenant is removed.
 	done chan struct{}
@@ -72,6 +73,8 @@ type Tenant struct {
 	filters   lazy[http.Handler]
 	policy    lazy[*rbac.RBACAuthorizer]
 	admission lazy[admission.Interface]
+
+	extensions extensions
 }
 
 func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
@@ -79,11 +82,13 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	spec.Network = network
 	t := &Tenant{spec: spec, done: make(chan struct{}), config: inProcess(http.HandlerFunc(c.serveTenant), spec.Name)}
 	ctx, cancel := context.WithCancel(context.Background())
+	t.life = ctx
 	t.views = views.New(ctx, c.opts.Feed, spec.Name, views.Options{OnFailure: c.opts.OnFailure})
 	t.stop = sync.OnceFunc(func() {
 		close(t.done)
 		network.close()
 		cancel()
+		t.extensions.end()
 		_ = t.views.Close(ctx) // does not wait for handlers
 	})
 	var err error
@@ -94,6 +99,8 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.filters.create = func() (http.Handler, error) { return c.newFilters(t), nil }
 	t.policy.create = func() (*rbac.RBACAuthorizer, error) { return newPolicy(t.informers), nil }
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
+	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
+	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
 	return t, nil
 }
 

@@ -1,0 +1,89 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+)
+
+// definitions is the resource of which each object defines a custom resource.
+const definitions = "customresourcedefinitions"
+
+// definitionsKey is the prefix of the keys of definitions, below that of a
+// tenant.
+const definitionsKey = "/" + apiextensions.GroupName + "/" + definitions + "/"
+
+// installDefinitions adds the API of definitions to the shared server, so that
+// a tenant without definitions needs nothing. It repeats the first part of New
+// of upstream's apiserver of custom resources.
+func (c *Chain) installDefinitions(server *genericapiserver.GenericAPIServer) error {
+	getter := newStores(c.config.ApiExtensions.GenericConfig.RESTOptionsGetter, c.opts.Store, c.decorateDefinitions)
+	objects, err := customresourcedefinition.NewREST(apiextensionsserver.Scheme, getter)
+	if err != nil {
+		return fmt.Errorf("create the registry of %s: %w", definitions, err)
+	}
+	group := genericapiserver.NewDefaultAPIGroupInfo(
+		apiextensions.GroupName, apiextensionsserver.Scheme, metav1.ParameterCodec, apiextensionsserver.Codecs)
+	group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		definitions:             objects,
+		definitions + "/status": customresourcedefinition.NewStatusREST(apiextensionsserver.Scheme, objects),
+	}
+	if err := server.InstallAPIGroup(&group); err != nil {
+		return fmt.Errorf("install the API of %s: %w", definitions, err)
+	}
+	c.builtIn.schemas = group.StaticOpenAPISpec
+	return nil
+}
+
+// decorateDefinitions wraps the storage of definitions.
+func (c *Chain) decorateDefinitions(store storage.Interface, resource schema.GroupResource) storage.Interface {
+	if c.opts.Decorate != nil {
+		store = c.opts.Decorate(store, resource)
+	}
+	return definitionStorage{Interface: store, chain: c}
+}
+
+// definitionStorage starts a tenant's server of custom resources with the first
+// definition.
+type definitionStorage struct {
+	storage.Interface
+
+	chain *Chain
+}
+
+// Create implements storage.Interface.
+func (s definitionStorage) Create(ctx context.Context, key string, object, out runtime.Object, ttl uint64) error {
+	if err := s.Interface.Create(ctx, key, object, out, ttl); err != nil {
+		return err
+	}
+	t, err := s.chain.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	t.extensions.defined()
+	return nil
+}
+
+// countDefinitions returns the number of a tenant's definitions. They need not
+// be readable.
+func (c *Chain) countDefinitions(ctx context.Context, t *Tenant) (int64, error) {
+	ctx = keyspace.NewContext(ctx, t.spec.Name)
+	response, err := c.opts.Store.KV.Get(ctx, definitionsKey, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("count the %s of tenant %q: %w", definitions, t.spec.Name, err)
+	}
+	return response.Count, nil
+}

@@ -1,0 +1,221 @@
+package chain
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	apidiscoveryv2beta1 "k8s.io/api/apidiscovery/v2beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	conversions "k8s.io/apiserver/pkg/apis/apidiscovery/v2"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	clientdiscovery "k8s.io/client-go/discovery"
+)
+
+// aggregatedMediaType is that of a discovery document with all groups.
+const aggregatedMediaType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// builtInDiscovery are the built-in groups. They never change.
+type builtInDiscovery struct {
+	codecs serializer.CodecFactory
+	groups []apidiscovery.APIGroupDiscovery
+	tag    string
+}
+
+// describe reads the discovery document of the built-in APIs, which have all
+// been installed.
+func (b *builtIn) describe(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("register the types of discovery: %w", err)
+		}
+	}
+	var list apidiscovery.APIGroupDiscoveryList
+	tag, err := readDocument(ctx, server.AggregatedDiscoveryGroupManager, "/apis", aggregatedMediaType, &list)
+	if err != nil {
+		return err
+	}
+	b.openAPI = newBuiltInOpenAPI(ctx, b.apis, server)
+	b.discovery = builtInDiscovery{codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag}
+	return nil
+}
+
+// readDocument reads a JSON document from a handler in this process, and returns
+// its ETag.
+func readDocument(ctx context.Context, served http.Handler, path, mediaType string, into any) (tag string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+inProcessHost+path, nil)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	request.Header.Set("Accept", mediaType)
+	response, err := (&transport{handler: served}).RoundTrip(request)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // of this process
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("read %s: %s", path, response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return response.Header.Get("ETag"), nil
+}
+
+// groups are the groups of a tenant with custom resources.
+type groups struct {
+	changes int64
+	// all have the built-in ones, too. Both share what is equal.
+	all    []apidiscovery.APIGroupDiscovery
+	custom map[string]bool // the groups of custom resources
+	tag    string
+	// Earlier forms of the same:
+	list      *metav1.APIGroupList
+	resources map[schema.GroupVersion]*metav1.APIResourceList
+}
+
+// groupsOf returns the groups of a tenant.
+func (c *Chain) groupsOf(s *customResources) (*groups, error) {
+	changes := s.changes.Load()
+	if known := s.groups.Load(); known != nil && known.changes == changes {
+		return known, nil
+	}
+	objects, err := s.definitions.Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list the %s: %w", definitions, err)
+	}
+	custom := customGroups(objects)
+	content, err := json.Marshal(custom)
+	if err != nil {
+		return nil, fmt.Errorf("encode the groups of custom resources: %w", err)
+	}
+	sum := sha256.Sum256(append(content, c.builtIn.discovery.tag...))
+	found := &groups{changes: changes, all: mergeGroups(c.builtIn.discovery.groups, custom), custom: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
+	for _, each := range custom {
+		found.custom[each.Name] = true
+	}
+	found.list, found.resources, _ = clientdiscovery.SplitGroupsAndResources(apidiscovery.APIGroupDiscoveryList{Items: found.all})
+	maps.DeleteFunc(found.resources, func(version schema.GroupVersion, _ *metav1.APIResourceList) bool { return !found.custom[version.Group] })
+	tidy(found.resources, objects)
+	s.groups.Store(found)
+	return found, nil
+}
+
+// mergeGroups adds groups of custom resources to the built-in ones. They follow
+// the built-in groups; in a group of both, their versions come first. Of a
+// version of both, only the built-in one is served.
+func mergeGroups(builtIn, custom []apidiscovery.APIGroupDiscovery) []apidiscovery.APIGroupDiscovery {
+	merged := slices.Clone(builtIn)
+	for _, added := range custom {
+		at := slices.IndexFunc(merged, func(g apidiscovery.APIGroupDiscovery) bool { return g.Name == added.Name })
+		if at < 0 {
+			merged = append(merged, added)
+			continue
+		}
+		own := merged[at].Versions
+		merged[at].Versions = append(slices.DeleteFunc(added.Versions, func(v apidiscovery.APIVersionDiscovery) bool {
+			return slices.ContainsFunc(own, func(o apidiscovery.APIVersionDiscovery) bool { return o.Version == v.Version })
+		}), own...)
+	}
+	return merged
+}
+
+// tidy makes the lists of resources equal to those of upstream: a resource of
+// the list's own version does not repeat it, and has a hash of the version in
+// which it is stored.
+func tidy(lists map[schema.GroupVersion]*metav1.APIResourceList, objects []*apiextensionsv1.CustomResourceDefinition) {
+	stored := map[schema.GroupResource]string{}
+	for _, object := range objects {
+		for _, v := range object.Spec.Versions {
+			if v.Storage {
+				names := object.Spec.Names
+				stored[schema.GroupResource{Group: object.Spec.Group, Resource: names.Plural}] = discovery.StorageVersionHash(object.Spec.Group, v.Name, names.Kind)
+			}
+		}
+	}
+	for version, list := range lists {
+		for i := range list.APIResources {
+			resource := &list.APIResources[i]
+			if resource.Group == version.Group && resource.Version == version.Version {
+				resource.Group, resource.Version = "", ""
+			}
+			resource.StorageVersionHash = stored[schema.GroupResource{Group: version.Group, Resource: resource.Name}]
+		}
+		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return cmp.Compare(a.Name, b.Name) })
+	}
+}
+
+// serveGroups serves the list of groups in all its forms, and single groups.
+func (c *Chain) serveGroups(s *customResources, w http.ResponseWriter, r *http.Request) {
+	found, err := c.groupsOf(s)
+	parts := splitPath(r.URL.Path)
+	switch {
+	case err != nil:
+		unavailable(w, r, err)
+	case len(parts) == 1:
+		aggregated.WrapAggregatedDiscoveryToHandler(c.groupList(found), c.aggregatedGroups(found), nil).ServeHTTP(w, r)
+	case found.custom[parts[1]]:
+		at := slices.IndexFunc(found.list.Groups, func(g metav1.APIGroup) bool { return g.Name == parts[1] })
+		discovery.NewAPIGroupHandler(apiextensionsserver.Codecs, found.list.Groups[at]).ServeHTTP(w, r)
+	default:
+		c.builtIn.apis.ServeHTTP(w, r)
+	}
+}
+
+// groupList serves the groups without their resources.
+func (c *Chain) groupList(found *groups) http.Handler {
+	root := discovery.NewRootAPIsHandler(c.generic.DiscoveryAddresses, apiextensionsserver.Codecs)
+	for _, group := range found.list.Groups {
+		root.AddGroup(group)
+	}
+	return root
+}
+
+// aggregatedGroups serves the groups with their resources.
+func (c *Chain) aggregatedGroups(found *groups) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		codecs := c.builtIn.discovery.codecs
+		mediaType, _, err := negotiation.NegotiateOutputMediaType(r, codecs, aggregated.DiscoveryEndpointRestrictions)
+		if err != nil || mediaType.Convert == nil {
+			http.Error(w, "no such form of discovery", http.StatusNotAcceptable)
+			return
+		}
+		aggregated.ServeHTTPWithETag(&apidiscovery.APIGroupDiscoveryList{Items: found.all}, found.tag,
+			mediaType.Convert.GroupVersion(), codecs, w, r)
+	})
+}
+
+// serveVersion serves the resources of a version that has only custom ones.
+func (c *Chain) serveVersion(s *customResources, w http.ResponseWriter, r *http.Request) {
+	found, err := c.groupsOf(s)
+	if err != nil {
+		unavailable(w, r, err)
+		return
+	}
+	parts := splitPath(r.URL.Path)
+	version := schema.GroupVersion{Group: parts[1], Version: parts[2]}
+	list := found.resources[version]
+	if list == nil {
+		http.NotFound(w, r)
+		return
+	}
+	lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return list.APIResources })
+	discovery.NewAPIVersionHandler(apiextensionsserver.Codecs, version, lister).ServeHTTP(w, r)
+}
