@@ -1,12 +1,10 @@
 package chain
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
@@ -16,20 +14,16 @@ import (
 	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
 	basecompatibility "k8s.io/component-base/compatibility"
 	controlplaneadmission "k8s.io/kubernetes/pkg/controlplane/apiserver/admission"
 	kubeadmission "k8s.io/kubernetes/pkg/kubeapiserver/admission"
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
-
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
 // neededBy returns the resource without whose objects a plugin admits
@@ -56,21 +50,13 @@ func (c *Chain) newAdmission(t *Tenant) (admission.Interface, error) {
 		chain: c, tenant: t, options: kubeoptions.NewAdmissionOptions().GenericAdmission,
 		common: admission.PluginInitializers{
 			initializer.NewAPIServerIDInitializer(c.generic.APIServerID),
-			initializer.New(t.client, dynamicClient, t.informers, c.authorizerOf(t), utilfeature.DefaultFeatureGate,
+			initializer.New(t.client, dynamicClient, t.informers, t.authorizer(), utilfeature.DefaultFeatureGate,
 				compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent),
 				t.done, newRESTMapper(t.client.Discovery())),
 			kubeadmission.NewPluginInitializer(),
 		},
 	}
 	return p.build()
-}
-
-// authorizerOf returns the authorizer of a tenant for callers that have no
-// context of a request, such as the library of CEL.
-func (c *Chain) authorizerOf(t *Tenant) authorizer.Authorizer {
-	return authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		return c.generic.Authorization.Authorizer.Authorize(keyspace.NewContext(ctx, t.spec.Name), a)
-	})
 }
 
 // plugins create the admission plugins of a tenant.
@@ -123,8 +109,8 @@ func (p *plugins) create(name string) (admission.Interface, error) {
 	return p.options.Plugins.InitPlugin(name, nil, slices.Concat(p.common, own))
 }
 
-// initializers returns the initializers of some plugins that those of all do not
-// have.
+// initializers returns the initializers of some plugins, which use informers of
+// their own.
 func (p *plugins) initializers(name string) (admission.PluginInitializers, error) {
 	switch name {
 	case resourcequota.PluginName:
@@ -143,34 +129,7 @@ func (p *plugins) initializers(name string) (admission.PluginInitializers, error
 			webhookinit.NewPluginInitializer(p.tenant.webhookClients(p.chain.generic.TracerProvider), resolver),
 		}, nil
 	}
-	return admission.PluginInitializers{
-		controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded()),
-		wholeParameters{p.tenant.informers},
-	}, nil
-}
-
-// wholeParameters makes policies read their parameters from informers of their
-// own: those of the tenant do not have the contents of ConfigMaps and Secrets.
-type wholeParameters struct {
-	informers.SharedInformerFactory
-}
-
-// Initialize implements admission.PluginInitializer.
-func (w wholeParameters) Initialize(plugin admission.Interface) {
-	policy, ok := plugin.(interface {
-		initializer.WantsExcludedAdmissionResources
-		initializer.WantsExternalKubeInformerFactory
-	})
-	if ok {
-		policy.SetExternalKubeInformerFactory(w)
-	}
-}
-
-// ForResource implements informers.SharedInformerFactory. Policies call it for
-// their parameters only, and without an informer create a dynamic one, which
-// ends with the use of the parameter.
-func (wholeParameters) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
-	return nil, fmt.Errorf("parameters of policies have no shared informer of %s", resource.GroupResource())
+	return admission.PluginInitializers{controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded())}, nil
 }
 
 // noConfiguration is upstream's default configuration of all plugins.

@@ -15,6 +15,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	authentication "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
@@ -28,7 +29,9 @@ type Chain struct {
 	// of a tenant call it.
 	apis    http.Handler
 	generic *genericapiserver.Config
-	core    core
+	// authentication is upstream's configuration of authentication, without
+	// what each tenant has of its own.
+	authentication authentication.Config
 	// builtIn is what all tenants have.
 	builtIn builtIn
 
@@ -43,7 +46,7 @@ type Chain struct {
 func New(ctx context.Context, opts Options) (*Chain, error) {
 	c := &Chain{opts: opts, tenants: map[string]*Tenant{}}
 	var err error
-	if c.config, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {
+	if c.config, c.authentication, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {
 		return nil, err
 	}
 	controlPlane := &c.config.KubeAPIs.ControlPlane
@@ -56,6 +59,7 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	c.generic.DisabledPostStartHooks.Insert(clusterHooks()...)
 	c.generic.BuildHandlerChainFunc = c.captureAPIs
 	controlPlane.ServiceAccountIssuerURL = "" // each tenant is an issuer
+	controlPlane.ServiceAccountIssuer = issuers{c}
 	context.AfterFunc(ctx, c.removeAll)
 	c.template.create = func() (*template, error) { return newTemplate(ctx, c) }
 	return c, c.build(ctx)
@@ -71,7 +75,6 @@ func (c *Chain) captureAPIs(apis http.Handler, config *genericapiserver.Config) 
 // build builds the server. It repeats controlplane.CompletedConfig.New without
 // the controllers of one cluster.
 func (c *Chain) build(ctx context.Context) error {
-	c.closeCore()
 	completed := c.config.KubeAPIs.Complete()
 	rest := http.HandlerFunc(c.serveRest)
 	server, err := completed.ControlPlane.New("kube-apiserver", genericapiserver.NewEmptyDelegateWithCustomHandler(rest))
@@ -86,17 +89,13 @@ func (c *Chain) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the APIs: %w", err)
 	}
-	for i, each := range providers {
-		if each.GroupName() == "" {
-			providers[i] = coreProvider{each, c}
-		}
-	}
-	if err := server.InstallAPIs(providers...); err != nil {
+	if err := server.InstallAPIs(c.withReplacements(providers)...); err != nil {
 		return fmt.Errorf("install the APIs: %w", err)
 	}
 	if err := c.installExtensions(server.GenericAPIServer); err != nil {
 		return err
 	}
+	c.installOpenID(server.GenericAPIServer.Handler.GoRestfulContainer)
 	server.GenericAPIServer.SecureServingInfo = nil // it does not listen
 	prepared := server.GenericAPIServer.PrepareRun()
 	go prepared.RunWithContext(ctx) //nolint:errcheck // returns when ctx ends

@@ -13,17 +13,11 @@ import (
 func (c *Chain) newFilters(t *Tenant) http.Handler {
 	config := *c.generic
 	config.Authentication.Authenticator = authenticator.RequestFunc(t.authenticate)
+	config.Authentication.APIAudiences = t.spec.audiences()
+	config.Authorization.Authorizer = t.authorizer()
 	handler := genericapiserver.DefaultBuildHandlerChain(c.apis, &config)
 	if t.spec.Filter == nil {
 		return handler
 	}
 	return t.spec.Filter(handler, &config)
-}
-
-// authenticate returns the user of a request.
-func (t *Tenant) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
-	if found, ok := identityOf(r.Context()); ok {
-		return &authenticator.Response{User: found}, true, nil
-	}
-	return nil, false, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
+	authentication "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
@@ -33,9 +34,10 @@ type Options struct {
 // own.
 const placeholder = "https://placeholder.internal"
 
-// newConfig returns upstream's configuration of a kube-apiserver. It has no
-// credentials, admission, authentication and authorization of its own.
-func newConfig(ctx context.Context, endpoints []string) (*app.Config, error) {
+// newConfig returns upstream's configuration of a kube-apiserver, and that of its
+// authentication. They have no credentials, admission and authorization of
+// their own.
+func newConfig(ctx context.Context, endpoints []string) (*app.Config, authentication.Config, error) {
 	o := options.NewServerRunOptions()
 	o.AllowPrivileged = true         // pods are restricted where they run
 	o.EnableAggregatorRouting = true // this process does not reach Service addresses
@@ -59,15 +61,19 @@ func newConfig(ctx context.Context, endpoints []string) (*app.Config, error) {
 	o.Etcd.StorageConfig.Transport.ServerList = endpoints
 	completed, err := o.Complete(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("complete the options of the apiserver: %w", err)
+		return nil, authentication.Config{}, fmt.Errorf("complete the options of the apiserver: %w", err)
 	}
 	// Not earlier: completing would create a self-signed certificate.
 	completed.SecureServing.Listener = noListener{}
 	config, err := app.NewConfig(completed)
 	if err != nil {
-		return nil, fmt.Errorf("configure the apiserver: %w", err)
+		return nil, authentication.Config{}, fmt.Errorf("configure the apiserver: %w", err)
 	}
-	return config, nil
+	users, err := completed.Authentication.ToAuthenticationConfig()
+	if err != nil {
+		return nil, users, fmt.Errorf("configure authentication: %w", err)
+	}
+	return config, users, nil
 }
 
 // noListener is the listener of an apiserver that does not listen. Upstream

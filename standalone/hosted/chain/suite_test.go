@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // newChain starts an etcd and a chain on it. The client is of the whole etcd.
-func newChain(t *testing.T) (*chain.Chain, *clientv3.Client) {
+func newChain(t testing.TB) (*chain.Chain, *clientv3.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)
@@ -46,7 +46,7 @@ func newChain(t *testing.T) (*chain.Chain, *clientv3.Client) {
 }
 
 // chainOn returns a chain on an etcd.
-func chainOn(ctx context.Context, t *testing.T, source *feed.Feed, all *clientv3.Client) *chain.Chain {
+func chainOn(ctx context.Context, t testing.TB, source *feed.Feed, all *clientv3.Client) *chain.Chain {
 	t.Helper()
 	confined := keyspace.Confine(clientOf(t, all.Endpoints()[0]))
 	c, err := chain.New(ctx, chain.Options{Store: confined, Feed: source, OnFailure: func(tenant string, err error) {
@@ -57,7 +57,7 @@ func chainOn(ctx context.Context, t *testing.T, source *feed.Feed, all *clientv3
 }
 
 // run runs a function until the test has ended.
-func run(t *testing.T, function func(context.Context) error) {
+func run(t testing.TB, function func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -70,7 +70,7 @@ func run(t *testing.T, function func(context.Context) error) {
 	})
 }
 
-func clientOf(t *testing.T, endpoint string) *clientv3.Client {
+func clientOf(t testing.TB, endpoint string) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: later, Logger: zap.NewNop()})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -79,7 +79,7 @@ func clientOf(t *testing.T, endpoint string) *clientv3.Client {
 }
 
 // add adds a tenant and returns a client of its control plane.
-func add(t *testing.T, c *chain.Chain, name string) (*chain.Tenant, kubernetes.Interface) {
+func add(t testing.TB, c *chain.Chain, name string) (*chain.Tenant, kubernetes.Interface) {
 	t.Helper()
 	g := NewWithT(t)
 	tenant, err := c.Add(specOf(t, name))
@@ -90,7 +90,7 @@ func add(t *testing.T, c *chain.Chain, name string) (*chain.Tenant, kubernetes.I
 }
 
 // createNamespace creates a namespace with labels, in pairs of key and value.
-func createNamespace(t *testing.T, client kubernetes.Interface, name string, labels ...string) {
+func createNamespace(t testing.TB, client kubernetes.Interface, name string, labels ...string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for i := 0; i < len(labels); i += 2 {
@@ -101,7 +101,7 @@ func createNamespace(t *testing.T, client kubernetes.Interface, name string, lab
 }
 
 // specOf returns a tenant that has the same addresses as all others.
-func specOf(t *testing.T, name string) chain.Spec {
+func specOf(t testing.TB, name string) chain.Spec {
 	t.Helper()
 	_, services, err := net.ParseCIDR("10.96.0.0/16")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

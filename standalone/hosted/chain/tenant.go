@@ -8,11 +8,11 @@ import (
 	"sync"
 
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
@@ -41,9 +41,6 @@ type Spec struct {
 	// KubeletClient returns the certificate and its key, in PEM, with which the
 	// apiserver connects to kubelets. It is renewed from time to time.
 	KubeletClient func() (cert, key []byte)
-	// KubeletsByHostname connects to kubelets by the host names of their nodes,
-	// which a proxy in their place needs, rather than by their addresses.
-	KubeletsByHostname bool
 	// FrontProxyCA and FrontProxyClient are the same for aggregated APIs: the
 	// authority, which is published, and the client certificate.
 	FrontProxyCA     []byte
@@ -74,12 +71,12 @@ type Tenant struct {
 	// informers is the factory of the parts that serve requests.
 	informers informers.SharedInformerFactory
 
-	filters     lazy[http.Handler]
-	policy      lazy[*rbac.RBACAuthorizer]
-	admission   lazy[admission.Interface]
-	services    lazy[*services]
-	eviction    lazy[*podstore.EvictionREST]
-	connections lazy[*connections]
+	filters       lazy[http.Handler]
+	authenticator lazy[authenticator.Request]
+	issuer        lazy[*issuer]
+	openID        lazy[http.Handler]
+	policy        lazy[*rbac.RBACAuthorizer]
+	admission     lazy[admission.Interface]
 
 	extensions extensions
 }
@@ -88,7 +85,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	network := newNetwork(spec.Network)
 	spec.Network = network
 	t := &Tenant{spec: spec, done: make(chan struct{}), config: inProcess(http.HandlerFunc(c.serveTenant), spec.Name)}
-	ctx, cancel := context.WithCancel(keyspace.NewContext(context.Background(), spec.Name))
+	ctx, cancel := context.WithCancel(context.Background())
 	t.life = ctx
 	t.views = views.New(ctx, c.opts.Feed, spec.Name, views.Options{OnFailure: c.opts.OnFailure})
 	t.stop = sync.OnceFunc(func() {
@@ -96,7 +93,6 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		network.close()
 		cancel()
 		t.extensions.end()
-		t.services.close((*services).close)
 		_ = t.views.Close(ctx) // does not wait for handlers
 	})
 	var err error
@@ -105,13 +101,13 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	}
 	t.informers = t.views.NewFactory()
 	t.filters.create = func() (http.Handler, error) { return c.newFilters(t), nil }
+	t.authenticator.create = func() (authenticator.Request, error) { return c.newAuthenticator(t) }
+	t.issuer.create = func() (*issuer, error) { return newIssuer(spec) }
+	t.openID.create = func() (http.Handler, error) { return newOpenID(t) }
 	t.policy.create = func() (*rbac.RBACAuthorizer, error) { return newPolicy(t.informers), nil }
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
 	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
 	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
-	t.services.create = func() (*services, error) { return c.newServices(t) }
-	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
-	t.connections.create = func() (*connections, error) { return c.newConnections(t) }
 	return t, nil
 }
 

@@ -1,0 +1,114 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/registry/authentication/tokenreview"
+	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
+)
+
+// tokenRequests serves requests for tokens. Upstream's REST storage has fixed
+// audiences, so there is one for each issuer.
+type tokenRequests struct {
+	*serviceaccounts.TokenREST // serves what does not depend on the issuer
+
+	chain  *Chain
+	create func(Spec) (*serviceaccounts.TokenREST, error)
+
+	mu       sync.Mutex // guards byIssuer
+	byIssuer map[string]*serviceaccounts.TokenREST
+}
+
+// replaceTokenRequests replaces the requests for tokens of the core API.
+func (c *Chain) replaceTokenRequests(options generic.RESTOptionsGetter, core map[string]rest.Storage) error {
+	const requests = "serviceaccounts/token"
+	upstream, isToken := core[requests].(*serviceaccounts.TokenREST)
+	pods, havePods := core["pods"].(rest.Getter)
+	secrets, haveSecrets := core["secrets"].(rest.Getter)
+	nodes, haveNodes := core["nodes"].(rest.Getter)
+	if !isToken || !havePods || !haveSecrets || !haveNodes {
+		return fmt.Errorf("replace %s: upstream's storage is not what it was", requests)
+	}
+	extra := c.config.KubeAPIs.ControlPlane.Extra
+	core[requests] = &tokenRequests{
+		TokenREST: upstream, chain: c, byIssuer: map[string]*serviceaccounts.TokenREST{},
+		create: func(spec Spec) (*serviceaccounts.TokenREST, error) {
+			all, err := serviceaccounts.NewREST(options, issuers{c}, spec.audiences(), extra.ServiceAccountMaxExpiration,
+				pods, secrets, nodes, extra.ExtendExpiration, extra.ServiceAccountExtendedMaxExpiration)
+			if err != nil {
+				return nil, fmt.Errorf("create the token requests of %s: %w", spec.issuer(), err)
+			}
+			return all.Token, nil
+		},
+	}
+	return nil
+}
+
+// Create implements rest.NamedCreater.
+func (r *tokenRequests) Create(
+	ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	t, err := r.chain.tenant(ctx)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	of, err := r.of(t.spec)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return of.Create(ctx, name, object, validate, options)
+}
+
+func (r *tokenRequests) of(spec Spec) (*serviceaccounts.TokenREST, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if existing := r.byIssuer[spec.issuer()]; existing != nil {
+		return existing, nil
+	}
+	created, err := r.create(spec)
+	if err == nil {
+		r.byIssuer[spec.issuer()] = created
+	}
+	return created, err
+}
+
+// tokenReviews reviews each token as the tenant of its request authenticates
+// it. Upstream's REST storage authenticates without the context of the request.
+type tokenReviews struct {
+	*tokenreview.REST
+
+	chain *Chain
+}
+
+// replaceTokenReviews replaces the reviews of the authentication API.
+func (c *Chain) replaceTokenReviews(_ generic.RESTOptionsGetter, authentication map[string]rest.Storage) error {
+	const reviews = "tokenreviews"
+	upstream, ok := authentication[reviews].(*tokenreview.REST)
+	if !ok {
+		return fmt.Errorf("replace %s: upstream's storage is not what it was", reviews)
+	}
+	authentication[reviews] = &tokenReviews{REST: upstream, chain: c}
+	return nil
+}
+
+// Create authenticates the token.
+func (r *tokenReviews) Create(
+	ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	t, err := r.chain.tenant(ctx)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	outside, err := t.authenticator.get()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return tokenreview.NewREST(outside, t.spec.audiences()).Create(ctx, object, validate, options)
+}
