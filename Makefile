@@ -23,7 +23,8 @@ GO_BUILD    := go build -buildvcs=false
 # Empty: with the race detector the apiservers in standalone's tests are several times slower. STANDALONE_RACE=1 turns it on.
 STANDALONE_RACE ?=
 TEST_TIMEOUT    ?= 10m
-# More flags for the benchmark, such as --scenarios=throughput --throughput=5000/50; bin/vc-bench --help lists them.
+# More flags for a benchmark, such as --scenarios=throughput --throughput=5000/50; bin/vc-bench --help lists them, and
+# make bench-hosting BENCH_FLAGS=--help lists those of bench-hosting.
 BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=tenant, --failed.
 CONFORMANCE_FLAGS ?=
@@ -175,16 +176,20 @@ bench: build ## Measure throughput, latency, fairness and costs; a quarter of an
 	$(BIN)/vc-bench $(BENCH_FLAGS)
 
 .PHONY: bench-micro
-bench-micro: build ## Run the benchmarks of single parts: the syncer's hot paths, control planes' start and memory
+bench-micro: ## Run the benchmarks of the syncer's hot paths
 	go test -run '^$$' -bench . -benchmem ./syncer/...
-	cd standalone && go test -run '^$$' -bench Ready -benchtime 10x -timeout 30m ./bench
-	cd standalone && go test -run '^$$' -bench Memory -benchtime 1x -timeout 30m ./bench
+
+BENCH_HOSTING = cd standalone && go run -buildvcs=false ./bench/cmd/bench-hosting
+
+.PHONY: bench-hosting
+bench-hosting: ## Measure what hosted control planes cost, as a table in Markdown; half an hour
+	$(BENCH_HOSTING) $(BENCH_FLAGS)
 
 .PHONY: bench-smoke
 bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
 	$(BIN)/vc-bench --smoke $(BENCH_FLAGS)
 	go test -run '^$$' -bench . -benchtime 1x ./syncer/...
-	cd standalone && go test -run '^$$' -bench Ready -benchtime 1x -timeout 10m ./bench
+	$(BENCH_HOSTING) --smoke
 
 .PHONY: lint
 lint: lint-generated lint-format lint-modules lint-words lint-code ## Check the code: linters, formatting, words, go.mod and generated files up to date

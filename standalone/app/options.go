@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
@@ -48,6 +49,9 @@ type Options struct {
 	SyncerOptions syncer.Options
 	// TenantLimits bound what each tenant's control plane stores.
 	TenantLimits TenantLimits
+	// TenantIsolation is that of tenants' control planes whose VirtualClusters
+	// have no spec.controlPlane.isolation.
+	TenantIsolation string
 	// Verbosity is how much is logged.
 	Verbosity int
 	// UnsafeNoFsync spares the disk. A crash of the machine may cost data.
@@ -59,7 +63,7 @@ func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
-		TenantLimits: defaultTenantLimits(),
+		TenantLimits: defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationDedicated),
 	}
 }
 
@@ -78,6 +82,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
+	flags.StringVar(&o.TenantIsolation, "tenant-isolation", o.TenantIsolation,
+		"what tenants' apiservers share unless spec.controlPlane.isolation says it: Shared is one handler chain for all, Dedicated one each")
 	o.TenantLimits.addFlags(flags)
 	o.addSyncerFlags(flags)
 }
@@ -109,6 +115,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
+	}
+	if isolation := tenancyv1alpha1.Isolation(o.TenantIsolation); isolation != tenancyv1alpha1.IsolationDedicated && isolation != tenancyv1alpha1.IsolationShared {
+		return fmt.Errorf("--tenant-isolation is %q: it must be %s or %s", isolation, tenancyv1alpha1.IsolationDedicated, tenancyv1alpha1.IsolationShared)
 	}
 	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
 		return fmt.Errorf("--tenant-egress-cidr: %w", err)

@@ -20,6 +20,7 @@ func TestValidateNames(t *testing.T) {
 		"a negative agent's port":     {func(o *Options) { o.AgentPort = -1 }, "--agent-port is -1"},
 		"a network that is none":      {func(o *Options) { o.TenantEgress = []string{"10.0.0.0"} }, "--tenant-egress-cidr"},
 		"limits that are none":        {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
+		"an unknown isolation":        {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := DefaultOptions()
@@ -79,6 +80,7 @@ func TestFlags(t *testing.T) {
 		"--agent-port=7":                 func(o *Options) { o.AgentPort = 7 },
 		"--vn-agent-address=192.0.2.1:7": func(o *Options) { o.SyncerOptions.AgentAddress = "192.0.2.1:7" },
 		"--workers=7":                    func(o *Options) { o.SyncerOptions.Workers = 7 },
+		"--tenant-isolation=Shared":      func(o *Options) { o.TenantIsolation = "Shared" },
 		"--tenant-objects=7":             func(o *Options) { o.TenantLimits.Objects = 7 },
 		"-v=7":                           func(o *Options) { o.Verbosity = 7 },
 		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },

@@ -116,7 +116,10 @@ func (s *standalone) startManager(
 	if !s.opts.Manager {
 		return nil
 	}
-	here := provisioner.New(crew.ctx, host, certificate.CA(), policy.For, s.opts.TenantLimits.limits())
+	here := provisioner.New(crew.ctx, host, provisioner.Options{
+		KubeletCA: certificate.CA(), Network: policy.For, Limits: s.opts.TenantLimits.limits(),
+		Isolation: tenancyv1alpha1.Isolation(s.opts.TenantIsolation),
+	})
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage

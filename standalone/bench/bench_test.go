@@ -1,183 +1,164 @@
-// Package bench measures a whole vc-standalone: go test -run '^$' -bench . ./bench
 package bench
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-
-	"github.com/virtualcluster/virtualcluster/standalone/app"
-	"github.com/virtualcluster/virtualcluster/standalone/internal/childprocess"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
-const (
-	patience = 2 * time.Minute
-	poll     = 5 * time.Millisecond
-	// settled is how long the resident memory has to stay as it is, give or
-	// take one percent.
-	settled = 15 * time.Second
-)
-
-func TestMain(m *testing.M) {
-	childprocess.RunIfChild(func() { os.Exit(app.Main(context.Background())) })
-	os.Exit(m.Run())
-}
-
-// BenchmarkReady measures the time from the creation of a VirtualCluster until
-// it is Ready. Each is deleted before the next is created; -benchtime 10x makes
-// it ten.
-func BenchmarkReady(b *testing.B) {
-	_, c := up(b)
-	var times []time.Duration
-	for b.Loop() {
-		begin := time.Now()
-		vc := create(b, c, fmt.Sprintf("tenant-%d", len(times)))
-		awaitReady(b, c, vc)
-		times = append(times, time.Since(begin))
-		remove(b, c, vc)
+func TestTable(t *testing.T) {
+	table := &table{}
+	table.add("memory", "MiB", 165.4)
+	table.add("time", "s", 0.3, 0.1234)
+	table.add("memory", "MiB", 1, 150)
+	want := "| figure | unit | min | median | max | values |\n" +
+		"|---|---|---|---|---|---|\n" +
+		"| memory | MiB | 1 | 150 | 165 | 3 |\n" +
+		"| time | s | 0.123 | 0.212 | 0.3 | 2 |\n"
+	if got := table.markdown(); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
 	}
-	slices.Sort(times)
-	b.ReportMetric(times[len(times)/2].Seconds(), "s-median")
-	b.ReportMetric(times[0].Seconds(), "s-min")
-	b.ReportMetric(times[len(times)-1].Seconds(), "s-max")
 }
 
-// BenchmarkMemory measures the resident memory of the process with idle tenants.
-func BenchmarkMemory(b *testing.B) {
-	for _, tenants := range []int{0, 2, 10} {
-		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
-			pid, c := up(b)
-			for i := range tenants {
-				create(b, c, fmt.Sprintf("tenant-%d", i))
-			}
-			for i := range tenants {
-				awaitReady(b, c, virtualCluster(fmt.Sprintf("tenant-%d", i)))
-			}
-			for b.Loop() {
-				b.ReportMetric(settledMiB(b, pid), "MiB")
-			}
+func TestOptions(t *testing.T) {
+	opts, err := parseOptions([]string{"--tenants=7", "--figures=ready,memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.tenants != 7 || opts.starts != 10 || opts.isolation != "Dedicated" {
+		t.Errorf("got %+v", opts)
+	}
+	if !opts.measures("ready") || opts.measures("requests") {
+		t.Errorf("measures %q", opts.figures)
+	}
+	if opts, err = parseOptions([]string{"--smoke"}); err != nil || opts.runs != 1 || !opts.measures("requests") {
+		t.Errorf("--smoke: %+v (%v)", opts, err)
+	}
+	for _, args := range [][]string{
+		{"--isolation=Nice"}, {"--figures=speed"}, {"--runs=0"}, {"--pods=-1"}, {"--idle=0s"}, {"--settle=-1s"}, {"--fast"},
+	} {
+		if _, err := parseOptions(args); err == nil {
+			t.Errorf("accepts %q", args)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		err := until(t.Context(), time.Second, "it is done", func() (bool, error) {
+			n++
+			return n > 2, map[bool]error{true: errors.New("connection refused")}[n == 1]
 		})
-	}
-}
-
-// up starts a vc-standalone for the benchmark.
-func up(b *testing.B) (pid int, c client.Client) {
-	b.Helper()
-	dir := b.TempDir()
-	p, err := childprocess.Start(context.Background(), "up", "--data-dir", dir, "--port", "0")
-	must(b, err)
-	b.Cleanup(func() {
-		_, err := p.Stop(within(b), syscall.SIGKILL) // its data is not needed any more
-		must(b, err)
-	})
-	must(b, p.AwaitReady(within(b)))
-	data, err := os.ReadFile(dir + "/super.kubeconfig")
-	must(b, err)
-	config, err := clientcmd.RESTConfigFromKubeConfig(data)
-	must(b, err)
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	must(b, tenancyv1alpha1.AddToScheme(scheme))
-	c, err = client.New(config, client.Options{Scheme: scheme})
-	must(b, err)
-	return p.PID(), c
-}
-
-func within(b *testing.B) context.Context {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	b.Cleanup(cancel)
-	return ctx
-}
-
-func must(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
-	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-}
-
-func create(b *testing.B, c client.Client, name string) *tenancyv1alpha1.VirtualCluster {
-	b.Helper()
-	vc := virtualCluster(name)
-	must(b, c.Create(b.Context(), vc))
-	return vc
-}
-
-func awaitReady(b *testing.B, c client.Client, vc *tenancyv1alpha1.VirtualCluster) {
-	b.Helper()
-	until(b, poll, func() bool {
-		must(b, c.Get(b.Context(), client.ObjectKeyFromObject(vc), vc))
-		return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionReady)
-	})
-}
-
-func remove(b *testing.B, c client.Client, vc *tenancyv1alpha1.VirtualCluster) {
-	b.Helper()
-	must(b, c.Delete(b.Context(), vc))
-	until(b, poll, func() bool {
-		err := c.Get(b.Context(), client.ObjectKeyFromObject(vc), vc)
-		must(b, client.IgnoreNotFound(err))
-		return apierrors.IsNotFound(err)
-	})
-}
-
-// settledMiB waits until the resident memory no longer changes, and returns it.
-func settledMiB(b *testing.B, pid int) float64 {
-	b.Helper()
-	last, since := residentMiB(b, pid), time.Now()
-	until(b, time.Second, func() bool {
-		now := residentMiB(b, pid)
-		if now > last*1.01 || now < last*0.99 {
-			last, since = now, time.Now()
+		if err != nil || n != 3 {
+			t.Errorf("%d attempts: %v", n, err)
 		}
-		return time.Since(since) > settled
-	})
-	return residentMiB(b, pid)
-}
-
-// residentMiB is the resident memory of a process as Linux tells it.
-func residentMiB(b *testing.B, pid int) float64 {
-	b.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Skip("only Linux tells the resident memory of a process")
-	}
-	_, rest, _ := strings.Cut(string(data), "VmRSS:")
-	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	must(b, err)
-	return kib / 1024
-}
-
-func until(b *testing.B, interval time.Duration, condition func() bool) {
-	b.Helper()
-	ctx := within(b)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			b.Fatalf("not after %s", patience)
+		err = until(t.Context(), time.Second, "it is done", func() (bool, error) { return true, errors.New("connection refused") })
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "wait until it is done") ||
+			!strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("got %v", err)
 		}
+	})
+}
+
+// TestSettled tests that a value is returned once it has not changed by more
+// than a percent for a while.
+func TestSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		values := []float64{100, 200, 201, 150, 150.5, 149.5}
+		n := 0
+		next := func() (float64, error) {
+			n++
+			return values[min(n, len(values))-1], nil
+		}
+		begin := time.Now()
+		got, err := settled(t.Context(), 10*time.Second, next)
+		if err != nil || got != 149.5 {
+			t.Errorf("got %v (%v)", got, err)
+		}
+		if took := time.Since(begin); took != 13*time.Second { // the fourth value comes after three seconds
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// TestWorkload tests that the objects of the workload can be read, and that the
+// webhook gets its address.
+func TestWorkload(t *testing.T) {
+	hook := newWebhook()
+	defer hook.Close()
+	var resources []string
+	for document := range strings.SplitSeq(workload, "\n---\n") {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(document), &obj.Object); err != nil {
+			t.Fatal(err)
+		}
+		resources = append(resources, resourceOf(obj.GroupVersionKind()).Resource)
+		if obj.GetKind() != "ValidatingWebhookConfiguration" {
+			continue
+		}
+		setAddress(obj, hook)
+		webhooks, _, err := unstructured.NestedSlice(obj.Object, "webhooks")
+		if err != nil || len(webhooks) != 1 {
+			t.Fatalf("webhooks %v (%v)", webhooks, err)
+		}
+		if url, _, _ := unstructured.NestedString(webhooks[0].(map[string]any), "clientConfig", "url"); url != hook.URL {
+			t.Errorf("the webhook has the address %q", url)
+		}
+	}
+	want := []string{"customresourcedefinitions", "deployments", "jobs", "validatingwebhookconfigurations", "widgets", "configmaps"}
+	if !slices.Equal(resources, want) {
+		t.Errorf("got %q, want %q", resources, want)
+	}
+}
+
+func TestWebhook(t *testing.T) {
+	hook := newWebhook()
+	defer hook.Close()
+	for body, admitted := range map[string]bool{
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1"}}`: true,
+		`{}`:   false,
+		`none`: false,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, hook.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := hook.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var review admissionv1.AdmissionReview
+		err = json.NewDecoder(response.Body).Decode(&review)
+		_ = response.Body.Close()
+		if got := err == nil && review.Response != nil && review.Response.Allowed && review.Response.UID == "1"; got != admitted {
+			t.Errorf("%s: admitted is %t (%s)", body, got, response.Status)
+		}
+	}
+}
+
+// TestCredentials tests that an admin's certificate and that of the server are
+// of the authority that clients trust.
+func TestCredentials(t *testing.T) {
+	creds, err := newCredentials(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tls.X509KeyPair(creds.CertData, creds.KeyData); err != nil {
+		t.Error(err)
+	}
+	if _, err := newCredentials("/nowhere"); err == nil {
+		t.Error("credentials are written to a directory that does not exist")
 	}
 }

@@ -28,7 +28,7 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clock := testingclock.NewFakeClock(time.Now())
-	h := New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, hosted.Limits{})
+	h := New(ctx, host, Options{Network: func(string) egress.Network { return egress.Closed{} }})
 	h.backoff = flowcontrol.NewFakeBackOff(firstBackoff, lastBackoff, clock)
 	defer func() {
 		cancel()

@@ -34,19 +34,26 @@ const (
 	day = 24 * time.Hour
 )
 
+// Options are what all control planes of a host have, or have unless their
+// VirtualClusters say otherwise.
+type Options struct {
+	// KubeletCA is the authority, in PEM, by which apiservers verify what
+	// answers in the kubelets' place.
+	KubeletCA []byte
+	// Network returns where the apiserver of a tenant connects, by its cluster
+	// key.
+	Network func(key string) egress.Network
+	// Limits and Isolation are those of tenants that have no others.
+	Limits    hosted.Limits
+	Isolation tenancyv1alpha1.Isolation
+}
+
 // Hosted runs control planes on a Host. Each is known by the name of its
 // tenant's root namespace.
 type Hosted struct {
-	host *hosted.Host
-	// kubeletCA is the authority by which apiservers verify what answers in the
-	// kubelets' place.
-	kubeletCA []byte
-	// network returns where the apiserver of a tenant connects, by its cluster
-	// key.
-	network func(key string) egress.Network
-	// limits are those of tenants that have no others.
-	limits hosted.Limits
-	events chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+	host    *hosted.Host
+	options Options
+	events  chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
 	ctx  context.Context // of all goroutines
 	work sync.WaitGroup
@@ -62,6 +69,8 @@ type plane struct {
 	*hosted.ControlPlane
 	// restartedAt is the annotation's value with which it was started.
 	restartedAt string
+	// isolation is that with which it was started.
+	isolation tenancyv1alpha1.Isolation
 	// limits are those that it has now.
 	limits hosted.Limits
 	// of leads to its VirtualCluster, and reached tells which limits it has
@@ -75,16 +84,12 @@ var (
 	_ provisioner.Notifier    = (*Hosted)(nil)
 )
 
-// New makes a provisioner on the host. Its apiservers verify by kubeletCA, in
-// PEM, what answers in the kubelets' place, connect to what their users name by
-// their network, and have these limits unless their VirtualClusters have others.
-// Its goroutines end with ctx; Wait waits for them.
-func New(ctx context.Context, host *hosted.Host, kubeletCA []byte, network func(key string) egress.Network, limits hosted.Limits) *Hosted {
+// New makes a provisioner on the host. Its goroutines end with ctx; Wait waits
+// for them.
+func New(ctx context.Context, host *hosted.Host, options Options) *Hosted {
 	h := &Hosted{
 		host:      host,
-		kubeletCA: kubeletCA,
-		network:   network,
-		limits:    limits,
+		options:   options,
 		events:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		ctx:       ctx,
 		planes:    map[string]*plane{},
@@ -122,14 +127,14 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 	}
 	found := h.planes[key]
 	if found != nil {
-		found.apply(limitsOf(vc.Spec.ControlPlane, h.limits))
+		found.apply(limitsOf(vc.Spec.ControlPlane, h.options.Limits))
 	}
 	switch {
 	case found == nil:
 		return h.start(vc)
 	case isClosed(found.Done()):
 		return h.startAgain(vc, found)
-	case found.restartedAt != vc.Annotations[names.RestartedAt]:
+	case found.restartedAt != vc.Annotations[names.RestartedAt], found.isolation != h.isolationOf(vc):
 		initiateStop(found.ControlPlane)
 		return waiting("The control plane is stopping, to be started again"), nil
 	case !isClosed(found.Ready()):
@@ -148,17 +153,26 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 	}, nil
 }
 
+// isolationOf returns what the control plane of a VirtualCluster shares.
+func (h *Hosted) isolationOf(vc *tenancyv1alpha1.VirtualCluster) tenancyv1alpha1.Isolation {
+	if vc.Spec.ControlPlane != nil && vc.Spec.ControlPlane.Isolation != "" {
+		return vc.Spec.ControlPlane.Isolation
+	}
+	return h.options.Isolation
+}
+
 func waiting(message string) provisioner.ControlPlane {
 	return provisioner.ControlPlane{Message: message}
 }
 
 // start starts the control plane. The caller holds the lock.
 func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
-	key, limits := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.limits)
+	key, limits := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.options.Limits)
 	started, err := h.host.Run(hosted.Spec{
 		Name:          key,
 		ServiceCIDR:   cmp.Or(vc.Status.ServiceCIDR, vc.Spec.ServiceCIDR),
 		ClusterDomain: vc.Spec.ClusterDomain,
+		Shared:        h.isolationOf(vc) == tenancyv1alpha1.IsolationShared,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
 		// vn-agent serves many tenants, and each tenant's own authority signs
@@ -166,14 +180,14 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		SeparateKubeletClientCA: true,
 		Limits:                  limits.Stored,
 		Requests:                limits.Requests,
-		KubeletCA:               h.kubeletCA,
-		Network:                 h.network(key),
+		KubeletCA:               h.options.KubeletCA,
+		Network:                 h.options.Network(key),
 	})
 	if err != nil {
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
 	}
 	h.planes[key] = &plane{
-		ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt],
+		ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
 		limits: limits, of: reference(vc), reached: &reachedLimits{last: started.Consumption()},
 	}
 	h.work.Go(func() { h.follow(started, reference(vc)) })

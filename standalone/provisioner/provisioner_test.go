@@ -103,7 +103,7 @@ func start(t *testing.T, dir string) (*hosted.Host, *provisioner.Hosted) {
 	host, err := hosted.Start(context.Background(), hosted.Options{Dir: dir, UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	ways := provisioner.New(ctx, host, nil, func(string) egress.Network { return egress.Closed{} }, hosted.Limits{})
+	ways := provisioner.New(ctx, host, provisioner.Options{Network: func(string) egress.Network { return egress.Closed{} }})
 	t.Cleanup(func() {
 		cancel()
 		ways.Wait()

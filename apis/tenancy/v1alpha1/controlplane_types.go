@@ -6,6 +6,15 @@ import (
 
 // ControlPlaneSpec configures the control plane of provisioner Hosted.
 type ControlPlaneSpec struct {
+	// isolation is what the apiserver shares with those of other tenants.
+	// Dedicated has a handler chain of its own. Shared is one chain for all
+	// tenants of a host, which takes much less memory; data, credentials,
+	// authentication, authorization and admission are each tenant's own in both.
+	// A change restarts the control plane and keeps its data. Default: by the
+	// host's --tenant-isolation.
+	// +optional
+	Isolation Isolation `json:"isolation,omitempty"`
+
 	// limits are what the control plane may take of the process that hosts it,
 	// and of the store that it shares with others. They can be changed while it
 	// runs. A limit below what is used deletes nothing: the tenant cannot grow
@@ -13,6 +22,19 @@ type ControlPlaneSpec struct {
 	// +optional
 	Limits *ControlPlaneLimits `json:"limits,omitempty"`
 }
+
+// Isolation names what the apiserver of a hosted control plane shares with
+// others.
+//
+// +kubebuilder:validation:Enum=Dedicated;Shared
+type Isolation string
+
+const (
+	// IsolationDedicated is an apiserver with a handler chain of its own.
+	IsolationDedicated Isolation = "Dedicated"
+	// IsolationShared is one handler chain for all tenants of a host.
+	IsolationShared Isolation = "Shared"
+)
 
 // ControlPlaneLimits limit what the tenant stores and how many requests it has
 // in flight. The platform's own controllers of the tenant are exempt from the

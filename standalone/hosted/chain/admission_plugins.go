@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
 	basecompatibility "k8s.io/component-base/compatibility"
 	controlplaneadmission "k8s.io/kubernetes/pkg/controlplane/apiserver/admission"
 	kubeadmission "k8s.io/kubernetes/pkg/kubeapiserver/admission"
@@ -109,8 +111,8 @@ func (p *plugins) create(name string) (admission.Interface, error) {
 	return p.options.Plugins.InitPlugin(name, nil, slices.Concat(p.common, own))
 }
 
-// initializers returns the initializers of some plugins, which use informers of
-// their own.
+// initializers returns the initializers of some plugins that those of all do not
+// have.
 func (p *plugins) initializers(name string) (admission.PluginInitializers, error) {
 	switch name {
 	case resourcequota.PluginName:
@@ -129,7 +131,34 @@ func (p *plugins) initializers(name string) (admission.PluginInitializers, error
 			webhookinit.NewPluginInitializer(p.tenant.webhookClients(p.chain.generic.TracerProvider), resolver),
 		}, nil
 	}
-	return admission.PluginInitializers{controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded())}, nil
+	return admission.PluginInitializers{
+		controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded()),
+		wholeParameters{p.tenant.informers},
+	}, nil
+}
+
+// wholeParameters makes policies read their parameters from informers of their
+// own: those of the tenant do not have the contents of ConfigMaps and Secrets.
+type wholeParameters struct {
+	informers.SharedInformerFactory
+}
+
+// Initialize implements admission.PluginInitializer.
+func (w wholeParameters) Initialize(plugin admission.Interface) {
+	policy, ok := plugin.(interface {
+		initializer.WantsExcludedAdmissionResources
+		initializer.WantsExternalKubeInformerFactory
+	})
+	if ok {
+		policy.SetExternalKubeInformerFactory(w)
+	}
+}
+
+// ForResource implements informers.SharedInformerFactory. Policies call it for
+// their parameters only, and without an informer create a dynamic one, which
+// ends with the use of the parameter.
+func (wholeParameters) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	return nil, fmt.Errorf("parameters of policies have no shared informer of %s", resource.GroupResource())
 }
 
 // noConfiguration is upstream's default configuration of all plugins.

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// pod returns a pod with one container.
-func pod(name string) *corev1.Pod {
+// pod returns the pod x with one container.
+func pod() *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: "x"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/image"}}},
 	}
 }
@@ -50,14 +50,14 @@ func TestPodsOfServiceAccounts(t *testing.T) {
 	createTeam(t, red)
 	createNamespace(t, blue, "team")
 
-	created, err := red.CoreV1().Pods("team").Create(t.Context(), pod("x"), metav1.CreateOptions{})
+	created, err := red.CoreV1().Pods("team").Create(t.Context(), pod(), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(created.Spec.ServiceAccountName).To(Equal("default"))
 	g.Expect(created.Spec.Volumes).To(HaveLen(1))
 	g.Expect(created.Spec.Containers[0].VolumeMounts).To(HaveLen(1))
 	g.Expect(*created.Spec.Tolerations[0].TolerationSeconds).To(BeEquivalentTo(300))
 	g.Expect(*created.Spec.Priority).To(BeZero())
-	_, err = blue.CoreV1().Pods("team").Create(t.Context(), pod("x"), metav1.CreateOptions{})
+	_, err = blue.CoreV1().Pods("team").Create(t.Context(), pod(), metav1.CreateOptions{})
 	g.Expect(err).To(MatchError(ContainSubstring("serviceaccount \"default\" not found")))
 }
 
@@ -86,7 +86,7 @@ func TestPodSecurity(t *testing.T) {
 	_, blue := add(t, c, "blue")
 	createTeam(t, red, "pod-security.kubernetes.io/enforce", "baseline")
 	createTeam(t, blue)
-	privileged := pod("x")
+	privileged := pod()
 	privileged.Spec.HostNetwork = true
 	_, err := red.CoreV1().Pods("team").Create(t.Context(), privileged, metav1.CreateOptions{})
 	g.Expect(err).To(MatchError(ContainSubstring(`violates PodSecurity "baseline:latest"`)))
@@ -106,11 +106,11 @@ func TestLimitRanges(t *testing.T) {
 	}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func(g Gomega) {
-		created, err := red.CoreV1().Pods("team").Create(t.Context(), pod("x"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := red.CoreV1().Pods("team").Create(t.Context(), pod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(created.Spec.Containers[0].Resources.Limits.Cpu().String()).To(Equal("2"))
 	}, later).Should(Succeed())
-	created, err := blue.CoreV1().Pods("team").Create(t.Context(), pod("x"), metav1.CreateOptions{})
+	created, err := blue.CoreV1().Pods("team").Create(t.Context(), pod(), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(created.Spec.Containers[0].Resources.Limits).To(BeEmpty())
 }

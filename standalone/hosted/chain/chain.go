@@ -29,6 +29,7 @@ type Chain struct {
 	// of a tenant call it.
 	apis    http.Handler
 	generic *genericapiserver.Config
+	core    core
 	// authentication is upstream's configuration of authentication, without
 	// what each tenant has of its own.
 	authentication authentication.Config
@@ -75,6 +76,7 @@ func (c *Chain) captureAPIs(apis http.Handler, config *genericapiserver.Config) 
 // build builds the server. It repeats controlplane.CompletedConfig.New without
 // the controllers of one cluster.
 func (c *Chain) build(ctx context.Context) error {
+	c.closeCore()
 	completed := c.config.KubeAPIs.Complete()
 	rest := http.HandlerFunc(c.serveRest)
 	server, err := completed.ControlPlane.New("kube-apiserver", genericapiserver.NewEmptyDelegateWithCustomHandler(rest))
@@ -88,6 +90,11 @@ func (c *Chain) build(ctx context.Context) error {
 	providers, err := completed.StorageProviders(client)
 	if err != nil {
 		return fmt.Errorf("find the APIs: %w", err)
+	}
+	for i, each := range providers {
+		if each.GroupName() == "" {
+			providers[i] = coreProvider{each, c}
+		}
 	}
 	if err := server.InstallAPIs(c.withReplacements(providers)...); err != nil {
 		return fmt.Errorf("install the APIs: %w", err)

@@ -9,6 +9,7 @@ type lazy[T any] struct {
 
 	mu      sync.Mutex // guards all below
 	created bool
+	closed  bool
 	value   T
 }
 
@@ -18,6 +19,9 @@ func (l *lazy[T]) get() (T, error) {
 	defer l.mu.Unlock()
 	if l.created {
 		return l.value, nil
+	}
+	if l.closed {
+		return l.value, errUnknown
 	}
 	value, err := l.create()
 	if err != nil {
@@ -32,4 +36,14 @@ func (l *lazy[T]) isCreated() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.created
+}
+
+// close ends the part, if it was created. It is not created any more.
+func (l *lazy[T]) close(end func(T)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.created && !l.closed {
+		end(l.value)
+	}
+	l.closed = true
 }

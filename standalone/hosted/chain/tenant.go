@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
@@ -41,6 +42,9 @@ type Spec struct {
 	// KubeletClient returns the certificate and its key, in PEM, with which the
 	// apiserver connects to kubelets. It is renewed from time to time.
 	KubeletClient func() (cert, key []byte)
+	// KubeletsByHostname connects to kubelets by the host names of their nodes,
+	// which a proxy in their place needs, rather than by their addresses.
+	KubeletsByHostname bool
 	// FrontProxyCA and FrontProxyClient are the same for aggregated APIs: the
 	// authority, which is published, and the client certificate.
 	FrontProxyCA     []byte
@@ -77,6 +81,9 @@ type Tenant struct {
 	openID        lazy[http.Handler]
 	policy        lazy[*rbac.RBACAuthorizer]
 	admission     lazy[admission.Interface]
+	services      lazy[*services]
+	eviction      lazy[*podstore.EvictionREST]
+	connections   lazy[*connections]
 
 	extensions extensions
 }
@@ -85,7 +92,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	network := newNetwork(spec.Network)
 	spec.Network = network
 	t := &Tenant{spec: spec, done: make(chan struct{}), config: inProcess(http.HandlerFunc(c.serveTenant), spec.Name)}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(keyspace.NewContext(context.Background(), spec.Name))
 	t.life = ctx
 	t.views = views.New(ctx, c.opts.Feed, spec.Name, views.Options{OnFailure: c.opts.OnFailure})
 	t.stop = sync.OnceFunc(func() {
@@ -93,6 +100,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		network.close()
 		cancel()
 		t.extensions.end()
+		t.services.close((*services).close)
 		_ = t.views.Close(ctx) // does not wait for handlers
 	})
 	var err error
@@ -108,6 +116,9 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
 	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
 	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
+	t.services.create = func() (*services, error) { return c.newServices(t) }
+	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
+	t.connections.create = func() (*connections, error) { return c.newConnections(t) }
 	return t, nil
 }
 

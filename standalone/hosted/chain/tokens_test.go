@@ -230,7 +230,8 @@ func TestBoundTokens(t *testing.T) {
 }
 
 func podOf(serviceAccount string) *corev1.Pod {
-	created := pod("bound")
+	created := pod()
+	created.Name = "bound"
 	created.Spec.ServiceAccountName, created.Spec.AutomountServiceAccountToken = serviceAccount, new(false)
 	return created
 }

@@ -48,9 +48,8 @@ func typedKind(example runtime.Object) (kind, schema.GroupVersionResource) {
 	}
 	gvk := kinds[0]
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
-	decoder := legacyscheme.Codecs.UniversalDecoder(gvk.GroupVersion())
 	decode := func(value []byte) (runtime.Object, error) {
-		object, _, err := decoder.Decode(value, nil, nil)
+		object, err := decodeVersion(value, gvk.GroupVersion())
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +57,24 @@ func typedKind(example runtime.Object) (kind, schema.GroupVersionResource) {
 		return object, nil
 	}
 	return kind{name: gvk.Kind, resource: prefixOf(resource.GroupResource()), decode: decode}, resource
+}
+
+// decodeVersion decodes an object, which may be stored in another version. Only
+// the internal version can be converted to all others.
+func decodeVersion(value []byte, want schema.GroupVersion) (runtime.Object, error) {
+	object, stored, err := legacyscheme.Codecs.UniversalDeserializer().Decode(value, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	legacyscheme.Scheme.Default(object)
+	if stored.GroupVersion() == want {
+		return object, nil
+	}
+	internal := schema.GroupVersion{Group: stored.Group, Version: runtime.APIVersionInternal}
+	if object, err = legacyscheme.Scheme.UnsafeConvertToVersion(object, internal); err != nil {
+		return nil, err
+	}
+	return legacyscheme.Scheme.UnsafeConvertToVersion(object, want)
 }
 
 // exampleOf returns an object of a resource of Kubernetes' own APIs.

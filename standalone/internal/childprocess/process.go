@@ -1,6 +1,6 @@
-// Package childprocess runs vc-standalone as a child process, for tests and
-// benchmarks. The child is the running test binary, whose TestMain hands over
-// to RunIfChild.
+// Package childprocess runs a program, such as vc-standalone, as a child
+// process, for tests and benchmarks. The child is the running binary again,
+// whose main or TestMain calls RunIfChild first.
 package childprocess
 
 import (
@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// childVariable tells a test binary that it is to be vc-standalone.
+// childVariable marks a process that is a child.
 const childVariable = "VC_STANDALONE_TEST_CHILD"
 
 // RunIfChild runs main, which does not return, if this process was started by
@@ -27,7 +27,7 @@ func RunIfChild(main func()) {
 	}
 }
 
-// Process is a vc-standalone that was started.
+// Process is a child that was started.
 type Process struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -41,11 +41,11 @@ type Process struct {
 	out []string
 }
 
-// Start starts vc-standalone with arguments. It is killed when ctx ends.
+// Start starts a child with arguments. It is killed when ctx ends.
 func Start(ctx context.Context, args ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the test binary: %w", err)
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	p := &Process{
 		cmd:   exec.CommandContext(ctx, self, args...), //nolint:gosec // the test that runs it says what to run
@@ -56,10 +56,10 @@ func Start(ctx context.Context, args ...string) (*Process, error) {
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start vc-standalone: %w", err)
+		return nil, fmt.Errorf("start the child: %w", err)
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start vc-standalone: %w", err)
+		return nil, fmt.Errorf("start the child: %w", err)
 	}
 	go p.follow(stdout) // ends with the process
 	return p, nil
@@ -92,9 +92,9 @@ func (p *Process) AwaitReady(ctx context.Context) error {
 	case <-p.ready:
 		return nil
 	case <-p.done:
-		return fmt.Errorf("vc-standalone ended with code %d: %s", p.code, p.Stderr())
+		return fmt.Errorf("the child ended with code %d: %s", p.code, p.Stderr())
 	case <-ctx.Done():
-		return fmt.Errorf("vc-standalone is not ready: %w; it said: %s", context.Cause(ctx), p.Output())
+		return fmt.Errorf("the child is not ready: %w; it said: %s", context.Cause(ctx), p.Output())
 	}
 }
 
@@ -104,14 +104,14 @@ func (p *Process) AwaitEnd(ctx context.Context) (int, error) {
 	case <-p.done:
 		return p.code, nil
 	case <-ctx.Done():
-		return 0, fmt.Errorf("vc-standalone still runs: %w", context.Cause(ctx))
+		return 0, fmt.Errorf("the child still runs: %w", context.Cause(ctx))
 	}
 }
 
 // Stop sends the process a signal and waits until it has ended.
 func (p *Process) Stop(ctx context.Context, signal os.Signal) (int, error) {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return 0, fmt.Errorf("stop vc-standalone: %w", err)
+		return 0, fmt.Errorf("stop the child: %w", err)
 	}
 	return p.AwaitEnd(ctx)
 }

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+// The commands that a child with a host serves on the loopback interface.
+const (
+	runPath     = "/run"
+	garbagePath = "/garbage"
+)
+
+// runCommand runs control planes, and waits until all are ready.
+type runCommand struct {
+	Names []string `json:"names"`
+}
+
+// state is the response to a command.
+type state struct {
+	Goroutines int `json:"goroutines"`
+	// Kubeconfigs are those of the control planes that were run.
+	Kubeconfigs [][]byte `json:"kubeconfigs,omitempty"`
+}
+
+// serveHost runs a host in this process, and serves commands until ctx ends.
+func serveHost(ctx context.Context, dir string, exit func(code int)) error {
+	klog.SetLogger(logr.Discard())
+	klog.OsExit = hosted.ContainExit(exit)
+	host, err := hosted.Start(ctx, hosted.Options{Dir: dir, UnsafeNoFsync: true, Log: logr.Discard()})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc(runPath, func(w http.ResponseWriter, r *http.Request) {
+		var command runCommand
+		err := json.NewDecoder(r.Body).Decode(&command)
+		var kubeconfigs [][]byte
+		if err == nil {
+			kubeconfigs, err = runPlanes(r.Context(), host, command)
+		}
+		respond(w, kubeconfigs, err)
+	})
+	mux.HandleFunc(garbagePath, func(w http.ResponseWriter, _ *http.Request) {
+		runtime.GC() // finalizers run after the first
+		debug.FreeOSMemory()
+		respond(w, nil, nil)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	fmt.Println("ready", listener.Addr())
+	return server.Serve(listener)
+}
+
+func respond(w http.ResponseWriter, kubeconfigs [][]byte, err error) {
+	if err == nil {
+		err = json.NewEncoder(w).Encode(state{Goroutines: runtime.NumGoroutine(), Kubeconfigs: kubeconfigs})
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// runPlanes runs control planes at once, and returns their kubeconfigs when all
+// are ready.
+func runPlanes(ctx context.Context, host *hosted.Host, command runCommand) ([][]byte, error) {
+	kubeconfigs := make([][]byte, len(command.Names))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range command.Names {
+		group.Go(func() error {
+			plane, err := host.Run(hosted.Spec{Name: name, Network: egress.Unrestricted{}})
+			if err != nil {
+				return err
+			}
+			select {
+			case <-plane.Ready():
+				kubeconfigs[i] = plane.AdminKubeconfig()
+				return nil
+			case <-plane.Done():
+				return plane.Err()
+			case <-ctx.Done():
+				return fmt.Errorf("control plane %s is not ready: %w", name, context.Cause(ctx))
+			}
+		})
+	}
+	return kubeconfigs, group.Wait()
+}

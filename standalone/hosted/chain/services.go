@@ -1,0 +1,151 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/registry/rest"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/controlplane/controller/defaultservicecidr"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	iprepair "k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
+	portrepair "k8s.io/kubernetes/pkg/registry/core/service/portallocator/controller"
+	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
+	netutils "k8s.io/utils/net"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
+)
+
+const (
+	// repairTimeout limits how long the first write of a Service waits until
+	// allocations are repaired.
+	repairTimeout = 20 * time.Second
+	readyInterval = time.Millisecond
+)
+
+// services is the registry through which a tenant's Services are written, with
+// the allocators of ClusterIPs and node ports. Upstream's controllers that
+// repair allocations run as long as it exists: a crash or a removal of the
+// tenant can leave a ClusterIP or a port allocated without its Service, and the
+// tenant can delete the IPAddress of a Service. They have repaired once before
+// anything is allocated. Without the registry nothing is allocated, so nothing
+// has to be repaired either.
+type services struct {
+	registry *servicestore.REST
+	status   *servicestore.StatusREST
+
+	ips       *ipallocator.MetaAllocator
+	informers *views.Factory
+	stop      chan struct{}
+	repairs   sync.WaitGroup
+}
+
+func (c *Chain) newServices(t *Tenant) (*services, error) {
+	s := &services{informers: t.views.NewFactory(), stop: make(chan struct{})}
+	if err := s.start(t.life, c, t); err != nil {
+		s.close()
+		return nil, fmt.Errorf("prepare the allocation of ClusterIPs and node ports: %w", err)
+	}
+	return s, nil
+}
+
+func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
+	networking, isIPv6 := s.informers.Networking().V1(), netutils.IsIPv6CIDR(&t.spec.ServiceCIDR)
+	var err error
+	s.ips, err = ipallocator.NewMetaAllocator(
+		t.client.NetworkingV1(), networking.ServiceCIDRs(), networking.IPAddresses(), isIPv6, nil)
+	if err != nil {
+		return err
+	}
+	ports, record, err := c.newNodePorts(ctx, c.config.KubeAPIs.ServiceNodePortRange)
+	if err != nil {
+		return err
+	}
+	family := s.ips.IPFamily()
+	s.registry, s.status, _, err = servicestore.NewREST(c.stores, family, map[api.IPFamily]ipallocator.Interface{family: s.ips},
+		ports, boundEndpoints{c.core.endpoints, t.spec.Name}, c.core.pods, nil)
+	if err != nil {
+		return err
+	}
+	return s.repair(ctx, c, t, record)
+}
+
+// repair starts the controllers that repair allocations, and waits until they
+// have done so once.
+func (s *services) repair(ctx context.Context, c *Chain, t *Tenant, record *nodePorts) error {
+	networking, extra := s.informers.Networking().V1(), &c.config.KubeAPIs.Extra
+	ofIPs := iprepair.NewRepairIPAddress(extra.RepairServicesInterval, t.client,
+		s.informers.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
+	ofPorts := portrepair.NewRepair(extra.RepairServicesInterval, t.client.CoreV1(), t.client.EventsV1(), extra.ServiceNodePortRange, record)
+	s.informers.Start(s.stop)
+	ctx, cancel := context.WithTimeoutCause(ctx, repairTimeout, errors.New("allocations are not repaired yet"))
+	defer cancel()
+	s.informers.WaitForCacheSync(ctx.Done())
+	if err := await(ctx, s.run(ofPorts.RunUntil)); err != nil {
+		return err
+	}
+	repaired := s.run(ofIPs.RunUntil)
+	_, err := networking.ServiceCIDRs().Lister().Get(defaultservicecidr.DefaultServiceCIDRName)
+	if apierrors.IsNotFound(err) {
+		return nil // no ClusterIP can be allocated yet; the controller waits
+	}
+	if err := await(ctx, repaired); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, readyInterval, true, s.allocates)
+}
+
+// run runs a controller until it is stopped, and returns a channel that is
+// closed after its first success.
+func (s *services) run(controller func(onFirstSuccess func(), stop chan struct{})) <-chan struct{} {
+	repaired := make(chan struct{})
+	s.repairs.Go(func() { controller(func() { close(repaired) }, s.stop) })
+	return repaired
+}
+
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// allocates reports whether the allocator of ClusterIPs knows a range.
+func (s *services) allocates(context.Context) (bool, error) {
+	_, err := s.ips.DryRun().AllocateNext()
+	return !errors.Is(err, ipallocator.ErrNotReady), nil
+}
+
+func (s *services) close() {
+	close(s.stop)
+	s.repairs.Wait()
+	if s.ips != nil {
+		s.ips.Destroy()
+	}
+	s.informers.Close()
+}
+
+// boundEndpoints deletes Endpoints of one tenant. Upstream's registry of
+// Services deletes those of a deleted Service without the request's context.
+type boundEndpoints struct {
+	servicestore.EndpointsStorage
+
+	tenant string
+}
+
+// Delete implements rest.GracefulDeleter.
+func (e boundEndpoints) Delete(
+	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
+	return e.EndpointsStorage.Delete(keyspace.NewContext(ctx, e.tenant), name, validate, options)
+}

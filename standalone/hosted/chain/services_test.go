@@ -1,0 +1,236 @@
+package chain_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+)
+
+// serve adds a tenant with the ServiceCIDR that its bootstrap creates.
+func serve(t *testing.T, c *chain.Chain, spec chain.Spec, cidr string) (*chain.Tenant, kubernetes.Interface) {
+	t.Helper()
+	g := NewWithT(t)
+	_, network, err := net.ParseCIDR(cidr)
+	g.Expect(err).NotTo(HaveOccurred())
+	spec.ServiceCIDR = *network
+	tenant, err := c.Add(spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { c.Remove(tenant) })
+	client, err := kubernetes.NewForConfig(tenant.Config())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = client.NetworkingV1().ServiceCIDRs().Create(t.Context(), &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{cidr}},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the tenant is served again
+		return tenant, client
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	createNamespace(t, client, "team")
+	return tenant, client
+}
+
+func nodePort(name, clusterIP string, port int32) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, ClusterIP: clusterIP, Ports: []corev1.ServicePort{{Port: 80, NodePort: port}},
+		},
+	}
+}
+
+// TestServicesOfEqualAddresses: ClusterIPs and node ports are of a tenant.
+func TestServicesOfEqualAddresses(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	_, red := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	_, blue := serve(t, c, chain.Spec{Name: "blue"}, "10.96.0.0/16")
+	for _, client := range []kubernetes.Interface{red, blue} {
+		made, err := client.CoreV1().Services("team").Create(t.Context(), nodePort("web", "10.96.0.10", 30080), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(made.Spec.ClusterIP).To(Equal("10.96.0.10"))
+		g.Expect(made.Spec.Ports[0].NodePort).To(Equal(int32(30080)))
+	}
+	_, err := red.CoreV1().Services("team").Create(t.Context(), nodePort("other", "10.96.0.10", 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided IP is already allocated")))
+	_, err = red.CoreV1().Services("team").Create(t.Context(), nodePort("other", "", 30080), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided port is already allocated")))
+
+	g.Expect(red.CoreV1().Services("team").Delete(t.Context(), "web", metav1.DeleteOptions{})).To(Succeed())
+	_, err = red.CoreV1().Services("team").Create(t.Context(), nodePort("other", "10.96.0.10", 30080), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = blue.CoreV1().Services("team").Create(t.Context(), nodePort("other", "10.96.0.10", 0), metav1.CreateOptions{})
+	g.Expect(err).To(HaveOccurred())
+}
+
+// TestServiceVerbs: every write of a Service releases what it does not need any
+// more, and no write of one tenant releases what the other has.
+func TestServiceVerbs(t *testing.T) {
+	ctx := t.Context()
+	c, _ := newChain(t)
+	_, red := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	_, blue := serve(t, c, chain.Spec{Name: "blue"}, "10.96.0.0/16")
+	services := red.CoreV1().Services("team")
+	_, err := blue.CoreV1().Services("team").Create(ctx, nodePort("web", "10.96.0.10", 30080), metav1.CreateOptions{})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, end := range map[string]func(g Gomega){
+		"delete": func(g Gomega) { g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed()) },
+		"delete collection": func(g Gomega) {
+			all := red.CoreV1().RESTClient().Delete().Namespace("team").Resource("services").Param("labelSelector", "app=web")
+			g.Expect(all.Do(ctx).Error()).To(Succeed())
+		},
+		"update to an external name": func(g Gomega) {
+			_, err := services.Patch(ctx, "web", types.MergePatchType,
+				[]byte(`{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":null,"clusterIPs":null,"ports":null,`+
+					`"ipFamilies":null,"ipFamilyPolicy":null,"externalTrafficPolicy":null,"internalTrafficPolicy":null}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
+		},
+		"removal of the last finalizer": func(g Gomega) {
+			_, err := services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
+			_, err = services.Get(ctx, "web", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+		},
+		"removal of the last finalizer by the status": func(g Gomega) {
+			_, err := services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
+			_, err = services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}, "status")
+			g.Expect(err).NotTo(HaveOccurred())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			web := nodePort("web", "10.96.0.10", 30080)
+			web.Labels = map[string]string{"app": "web"}
+			_, err := services.Create(ctx, web, metav1.CreateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = red.CoreV1().Endpoints("team").Create(ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			end(g)
+			_, err = services.Get(ctx, "web", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			_, err = red.CoreV1().Endpoints("team").Get(ctx, "web", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			_, err = red.NetworkingV1().IPAddresses().Get(ctx, "10.96.0.10", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			_, err = blue.NetworkingV1().IPAddresses().Get(ctx, "10.96.0.10", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
+
+// TestServicesAllocateOnce: concurrent writes never allocate an address twice,
+// and one tenant's full ranges are its own.
+func TestServicesAllocateOnce(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	_, red := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/27")
+	_, blue := serve(t, c, chain.Spec{Name: "blue"}, "10.96.0.0/27")
+	var made sync.WaitGroup
+	for i := range 60 { // of 30 addresses
+		made.Go(func() {
+			_, _ = red.CoreV1().Services("team").Create(t.Context(), nodePort(fmt.Sprintf("web-%d", i), "", 0), metav1.CreateOptions{})
+		})
+	}
+	made.Wait()
+	list, err := red.CoreV1().Services("team").List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(list.Items).To(HaveLen(30))
+	ips, ports := sets.New[string](), sets.New[int32]()
+	for _, each := range list.Items {
+		ips.Insert(each.Spec.ClusterIP)
+		ports.Insert(each.Spec.Ports[0].NodePort)
+	}
+	g.Expect(ips).To(HaveLen(30))
+	g.Expect(ports).To(HaveLen(30))
+	_, err = red.CoreV1().Services("team").Create(t.Context(), nodePort("more", "", 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("range is full")))
+	_, err = blue.CoreV1().Services("team").Create(t.Context(), nodePort("web", "", 0), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestNodePortsExhausted takes all node ports of a tenant.
+func TestNodePortsExhausted(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	_, red := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	_, blue := serve(t, c, chain.Spec{Name: "blue"}, "10.96.0.0/16")
+	const all = 2768
+	for from := int32(0); from < all; from += all / 4 {
+		many := nodePort(fmt.Sprintf("many-%d", from), "", 0)
+		many.Spec.Ports = nil
+		for port := range int32(all / 4) {
+			many.Spec.Ports = append(many.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", port), Port: port + 1})
+		}
+		_, err := red.CoreV1().Services("team").Create(t.Context(), many, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	_, err := red.CoreV1().Services("team").Create(t.Context(), nodePort("more", "", 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("range is full")))
+	_, err = blue.CoreV1().Services("team").Create(t.Context(), nodePort("web", "", 30000), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestServicesOfRestart: allocations outlive the apiserver, and what a crash or
+// the tenant has broken is repaired before anything else is allocated.
+func TestServicesOfRestart(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	c, all := newChain(t)
+	first, client := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	services := client.CoreV1().Services("team")
+	_, err := services.Create(ctx, nodePort("web", "10.96.0.10", 30080), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	c.Remove(first)
+	_, err = services.Create(ctx, nodePort("removed", "", 0), metav1.CreateOptions{})
+	g.Expect(err).To(HaveOccurred())
+	for _, lost := range []string{"ranges/servicenodeports", "ipaddresses/10.96.0.10"} {
+		deleted, err := all.Delete(ctx, "/controlplanes/red/"+lost)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(deleted.Deleted).To(Equal(int64(1)), lost)
+	}
+
+	_, client = serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	services = client.CoreV1().Services("team")
+	_, err = services.Create(ctx, nodePort("other", "10.96.0.10", 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided IP is already allocated")))
+	_, err = services.Create(ctx, nodePort("other", "", 30080), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided port is already allocated")))
+	g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
+	_, err = services.Create(ctx, nodePort("other", "10.96.0.10", 30080), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	expectKeysOf(ctx, g, all, "red")
+}
+
+// expectKeysOf expects that all keys are of these tenants.
+func expectKeysOf(ctx context.Context, g Gomega, all *clientv3.Client, tenants ...string) {
+	written, err := all.Get(ctx, "", clientv3.WithFromKey(), clientv3.WithKeysOnly())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(written.Kvs).NotTo(BeEmpty())
+	prefixes := make([]gomegatypes.GomegaMatcher, 0, len(tenants))
+	for _, tenant := range tenants {
+		prefixes = append(prefixes, HavePrefix("/controlplanes/"+tenant+"/"))
+	}
+	for _, each := range written.Kvs {
+		g.Expect(string(each.Key)).To(Or(prefixes...))
+	}
+}
