@@ -30,7 +30,7 @@ func (c *Chain) installExtensions(server *genericapiserver.GenericAPIServer) err
 // serveAPIs serves the APIs of a tenant: the built-in ones, and those that the
 // tenant has added.
 func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
-	serve := c.describes(r.URL.Path)
+	serve := c.different(r.URL.Path)
 	if serve == nil {
 		c.builtIn.apis.ServeHTTP(w, r)
 		return
@@ -46,14 +46,16 @@ func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// describes returns what serves a path that describes APIs, or nil for another
-// path. For a tenant with custom resources, the description contains them.
-func (c *Chain) describes(path string) func(*customResources, http.ResponseWriter, *http.Request) {
+// different returns what serves a path that is different for a tenant with
+// custom resources, or nil for another path: above all the descriptions of APIs.
+func (c *Chain) different(path string) func(*customResources, http.ResponseWriter, *http.Request) {
 	switch parts := splitPath(path); {
 	case parts[0] == "apis" && len(parts) <= 2:
 		return c.serveGroups
 	case parts[0] == "openapi":
 		return c.serveOpenAPI
+	case parts[0] == "apis" && c.builtIn.discovery.lacks(parts[1], parts[2]):
+		return c.serveCustom // what is built in would not pass the request on
 	default:
 		return nil
 	}
@@ -61,21 +63,28 @@ func (c *Chain) describes(path string) func(*customResources, http.ResponseWrite
 
 // serveRest serves what the built-in APIs do not: custom resources.
 func (c *Chain) serveRest(w http.ResponseWriter, r *http.Request) {
-	parts := splitPath(r.URL.Path)
-	if parts[0] != "apis" {
+	if splitPath(r.URL.Path)[0] != "apis" {
 		http.NotFound(w, r)
 		return
 	}
 	server, err := c.customResources(r)
-	info, ok := apirequest.RequestInfoFrom(r.Context())
 	switch {
 	case err != nil:
 		unavailable(w, r, err)
-	case server == nil || !ok:
+	case server == nil:
 		http.NotFound(w, r)
-	case info.IsResourceRequest:
+	default:
+		c.serveCustom(server, w, r)
+	}
+}
+
+// serveCustom serves custom resources and the lists of them.
+func (c *Chain) serveCustom(server *customResources, w http.ResponseWriter, r *http.Request) {
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	switch {
+	case ok && info.IsResourceRequest:
 		server.resources.ServeHTTP(w, r)
-	case len(parts) == 3:
+	case len(splitPath(r.URL.Path)) == 3:
 		c.serveVersion(server, w, r)
 	default:
 		http.NotFound(w, r)

@@ -58,14 +58,14 @@ func resourceOf(
 	kind := &metav1.GroupVersionKind{Group: object.Spec.Group, Version: v.Name, Kind: names.Kind}
 	resource := apidiscovery.APIResourceDiscovery{
 		Resource: names.Plural, SingularResource: names.Singular, ResponseKind: kind, Scope: apidiscovery.ScopeCluster,
-		Verbs:      metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
+		Verbs:      metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"},
 		ShortNames: names.ShortNames, Categories: names.Categories,
 	}
 	if object.Spec.Scope == apiextensionsv1.NamespaceScoped {
 		resource.Scope = apidiscovery.ScopeNamespace
 	}
-	if apihelpers.IsCRDConditionTrue(object, apiextensionsv1.Terminating) {
-		resource.Verbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}
+	if !apihelpers.IsCRDConditionTrue(object, apiextensionsv1.Terminating) {
+		resource.Verbs = append(resource.Verbs, "create", "patch", "update")
 	}
 	if v.Subresources == nil {
 		return resource

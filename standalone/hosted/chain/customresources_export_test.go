@@ -19,3 +19,14 @@ func EndUnused(ctx context.Context, t *Tenant) {
 		t.extensions.endUnused(ctx, server)
 	}
 }
+
+// KeepsDocuments reports whether OpenAPI documents of a tenant are in memory.
+func KeepsDocuments(t *Tenant) bool {
+	documents := &t.extensions.server.documents
+	documents.mu.Lock()
+	defer documents.mu.Unlock()
+	return documents.current != nil
+}
+
+// DropDocuments drops the OpenAPI documents of a tenant, as after some time.
+func DropDocuments(t *Tenant) { t.extensions.server.documents.drop() }

@@ -33,19 +33,25 @@ const aggregatedMediaType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIG
 
 // builtInDiscovery are the built-in groups. They never change.
 type builtInDiscovery struct {
-	codecs serializer.CodecFactory
-	groups []apidiscovery.APIGroupDiscovery
-	tag    string
+	codecs   serializer.CodecFactory
+	groups   []apidiscovery.APIGroupDiscovery
+	versions map[string]map[string]bool // of each group
+	tag      string
+}
+
+// lacks reports whether a group is built in, but not one of its versions.
+func (b *builtInDiscovery) lacks(group, version string) bool {
+	versions, ok := b.versions[group]
+	return ok && !versions[version]
 }
 
 // describe reads the discovery document of the built-in APIs, which have all
 // been installed.
 func (b *builtIn) describe(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("register the types of discovery: %w", err)
-		}
+	types := runtime.NewSchemeBuilder(apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions)
+	if err := types.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register the types of discovery: %w", err)
 	}
 	var list apidiscovery.APIGroupDiscoveryList
 	tag, err := readDocument(ctx, server.AggregatedDiscoveryGroupManager, "/apis", aggregatedMediaType, &list)
@@ -53,7 +59,14 @@ func (b *builtIn) describe(ctx context.Context, server *genericapiserver.Generic
 		return err
 	}
 	b.openAPI = newBuiltInOpenAPI(ctx, b.apis, server)
-	b.discovery = builtInDiscovery{codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag}
+	b.discovery = builtInDiscovery{codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag, versions: map[string]map[string]bool{}}
+	for _, group := range list.Items {
+		versions := map[string]bool{}
+		for _, v := range group.Versions {
+			versions[v.Version] = true
+		}
+		b.discovery.versions[group.Name] = versions
+	}
 	return nil
 }
 
@@ -107,7 +120,8 @@ func (c *Chain) groupsOf(s *customResources) (*groups, error) {
 		return nil, fmt.Errorf("encode the groups of custom resources: %w", err)
 	}
 	sum := sha256.Sum256(append(content, c.builtIn.discovery.tag...))
-	found := &groups{changes: changes, all: mergeGroups(c.builtIn.discovery.groups, custom), custom: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
+	found := &groups{changes: changes, custom: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
+	found.all = mergeGroups(c.builtIn.discovery.groups, custom)
 	for _, each := range custom {
 		found.custom[each.Name] = true
 	}
@@ -145,8 +159,8 @@ func tidy(lists map[schema.GroupVersion]*metav1.APIResourceList, objects []*apie
 	for _, object := range objects {
 		for _, v := range object.Spec.Versions {
 			if v.Storage {
-				names := object.Spec.Names
-				stored[schema.GroupResource{Group: object.Spec.Group, Resource: names.Plural}] = discovery.StorageVersionHash(object.Spec.Group, v.Name, names.Kind)
+				group, names := object.Spec.Group, object.Spec.Names
+				stored[schema.GroupResource{Group: group, Resource: names.Plural}] = discovery.StorageVersionHash(group, v.Name, names.Kind)
 			}
 		}
 	}
