@@ -203,15 +203,11 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	if err := server.awaitReady(starting); err != nil {
 		return err
 	}
-	env, err := newEnvironment(c.spec, c.creds, server)
+	controllers, err := c.startControllers(ctx, server)
 	if err != nil {
 		return err
 	}
-	controllers, err := startManager(ctx, c.spec.Controllers, env)
-	if err != nil {
-		return err
-	}
-	defer controllers.stop()
+	defer controllers.Stop()
 	if err := c.awaitUsable(starting, server.client); err != nil {
 		return err
 	}
@@ -232,7 +228,7 @@ func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed
 // renewals: they are not urgent.
-func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers *manager) error {
+func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers manager) error {
 	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
 	for {
@@ -241,7 +237,7 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers
 			return nil
 		case <-server.done:
 			return server.ended()
-		case err := <-controllers.failed:
+		case err := <-controllers.Failed():
 			return err
 		case now := <-renewal.C:
 			if err := c.creds.renew(now); err != nil {

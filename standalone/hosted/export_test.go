@@ -4,11 +4,15 @@ import (
 	"context"
 
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 )
 
 // NewController returns a controller that is none of Kubernetes'.
 func NewController(name string, build func(ctx context.Context) (func(context.Context), error)) Controller {
-	return Controller{Name: name, build: func(ctx context.Context, _ *environment) (func(context.Context), error) { return build(ctx) }}
+	return Controller{Name: name, Build: func(ctx context.Context, _ *controllers.Environment) (func(context.Context), error) {
+		return build(ctx)
+	}}
 }
 
 // TenantsKV returns what the tenants' etcd stores.

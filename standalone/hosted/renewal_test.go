@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
+
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
@@ -26,7 +28,7 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 		},
 		"of a control plane": func(t *testing.T, dir string) (string, func(context.Context)) {
 			c := &ControlPlane{creds: load(t, dir, "a")}
-			return c.creds.path("kubelet-client.pem"), func(ctx context.Context) { _ = c.watch(ctx, &apiServer{}, &manager{}) }
+			return c.creds.path("kubelet-client.pem"), func(ctx context.Context) { _ = c.watch(ctx, &apiServer{}, &controllers.Manager{}) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 	autoscalerWorkers      = 5
 )
 
-func buildAutoscaler(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildAutoscaler(ctx context.Context, env *Environment) (func(context.Context), error) {
 	scales, err := scale.NewForConfig(env.config, env.restMapper, dynamic.LegacyAPIPathResolverFunc,
 		scale.NewDiscoveryScaleKindResolver(env.client.Discovery()))
 	if err != nil {
@@ -50,7 +50,7 @@ func buildAutoscaler(ctx context.Context, env *environment) (func(context.Contex
 
 // autoscalerMetrics returns a client of the metrics APIs, which aggregated
 // servers provide in the tenant's cluster.
-func autoscalerMetrics(env *environment, versions custom_metrics.AvailableAPIsGetter) (metrics.MetricsClient, error) {
+func autoscalerMetrics(env *Environment, versions custom_metrics.AvailableAPIsGetter) (metrics.MetricsClient, error) {
 	resources, err := resourcemetrics.NewForConfig(env.config)
 	if err != nil {
 		return nil, fmt.Errorf("create a client of resource metrics: %w", err)

@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -31,14 +31,14 @@ func nodeControllers() []Controller {
 	}
 }
 
-func buildDaemonSets(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildDaemonSets(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core, apps := env.typed.Core().V1(), env.typed.Apps().V1()
 	c, err := daemon.NewDaemonSetsController(ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(),
 		env.client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
 	return workers(2, c), err
 }
 
-func buildPodGC(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildPodGC(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	return podgc.NewPodGC(ctx, env.client, core.Pods(), core.Nodes(), podGCThreshold).Run, nil
 }
@@ -46,7 +46,7 @@ func buildPodGC(ctx context.Context, env *environment) (func(context.Context), e
 // buildResourceClaims builds the controller that creates claims from templates
 // and deallocates unused devices. Pod groups are behind a feature gate that is
 // off.
-func buildResourceClaims(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildResourceClaims(ctx context.Context, env *Environment) (func(context.Context), error) {
 	devices := env.typed.Resource().V1()
 	c, err := resourceclaim.NewController(klog.FromContext(ctx), resourceclaim.Features{PrioritizedList: true}, env.client,
 		env.typed.Core().V1().Pods(), nil, devices.ResourceClaims(), devices.ResourceClaimTemplates())
@@ -55,7 +55,7 @@ func buildResourceClaims(ctx context.Context, env *environment) (func(context.Co
 
 // buildScheduler builds the scheduler with its default configuration, and
 // informers of its own, which exclude finished pods.
-func buildScheduler(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildScheduler(ctx context.Context, env *Environment) (func(context.Context), error) {
 	informers := scheduler.NewInformerFactory(env.client, resync)
 	broadcaster := events.NewEventBroadcasterAdapter(env.client)
 	recorders := profile.RecorderFactory(func(name string) events.EventRecorderLogger { return broadcaster.NewRecorder(name) })

@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	capihelper "k8s.io/kubernetes/pkg/apis/certificates/v1"
 	"k8s.io/kubernetes/pkg/controller/certificates"
@@ -37,8 +38,8 @@ func certificateControllers() []Controller {
 	}
 }
 
-func buildClientSigner(ctx context.Context, env *environment) (func(context.Context), error) {
-	key, err := keyutil.ParsePrivateKeyPEM(env.creds.authority.KeyPEM)
+func buildClientSigner(ctx context.Context, env *Environment) (func(context.Context), error) {
+	key, err := keyutil.ParsePrivateKeyPEM(env.cluster.Authority.KeyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the authority: %w", err)
 	}
@@ -46,17 +47,21 @@ func buildClientSigner(ctx context.Context, env *environment) (func(context.Cont
 	if !ok {
 		return nil, errors.New("the key of the authority cannot sign")
 	}
+	published, err := certutil.ParseCertsPEM(env.cluster.Authority.CertPEM)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the authority: %w", err)
+	}
 	signer := clientSigner{
 		requests: env.client.CertificatesV1().CertificateSigningRequests(),
-		ca:       authority.CertificateAuthority{Certificate: parseCertificate(env.creds.authority.CertPEM), PrivateKey: private},
-		longest:  env.creds.validity,
+		ca:       authority.CertificateAuthority{Certificate: published[0], PrivateKey: private},
+		longest:  env.cluster.Validity,
 	}
 	c := certificates.NewCertificateController(ctx, "csrsigning-kube-apiserver-client", env.client,
 		env.typed.Certificates().V1().CertificateSigningRequests(), signer.sign)
 	return workers(1, c), nil
 }
 
-func buildRequestCleaner(_ context.Context, env *environment) (func(context.Context), error) {
+func buildRequestCleaner(_ context.Context, env *Environment) (func(context.Context), error) {
 	c := cleaner.NewCSRCleanerController(env.client.CertificatesV1().CertificateSigningRequests(),
 		env.typed.Certificates().V1().CertificateSigningRequests())
 	return workers(1, c), nil

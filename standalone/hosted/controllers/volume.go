@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func volumeControllers() []Controller {
 	}
 }
 
-func buildVolumeBinder(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildVolumeBinder(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
 		KubeClient:                env.client,
@@ -47,25 +47,25 @@ func buildVolumeBinder(ctx context.Context, env *environment) (func(context.Cont
 	return c.Run, nil
 }
 
-func buildClaimProtection(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildClaimProtection(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), env.client)
 	return workers(1, c), err
 }
 
-func buildVolumeProtection(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildVolumeProtection(ctx context.Context, env *Environment) (func(context.Context), error) {
 	c := pvprotection.NewPVProtectionController(klog.FromContext(ctx), env.typed.Core().V1().PersistentVolumes(), env.client)
 	return workers(1, c), nil
 }
 
-func buildAttributesProtection(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildAttributesProtection(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := vacprotection.NewVACProtectionController(klog.FromContext(ctx), env.client, core.PersistentVolumeClaims(),
 		core.PersistentVolumes(), env.typed.Storage().V1().VolumeAttributesClasses())
 	return workers(1, c), err
 }
 
-func buildEphemeralVolumes(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildEphemeralVolumes(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := ephemeral.NewController(ctx, env.client, core.Pods(), core.PersistentVolumeClaims())
 	if err != nil {

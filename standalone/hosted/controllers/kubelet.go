@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -27,10 +27,10 @@ const (
 	attachPeriod          = time.Minute
 )
 
-// KubeletControllers returns the controllers for a super cluster whose nodes
+// Kubelet returns the controllers for a super cluster whose nodes
 // have kubelets: they detect dead nodes, evict their pods, and attach and
 // expand the volumes of CSI drivers.
-func KubeletControllers() []Controller {
+func Kubelet() []Controller {
 	return []Controller{
 		{"node-lifecycle-controller", buildNodeLifecycle},
 		{"taint-eviction-controller", buildTaintEviction},
@@ -39,7 +39,7 @@ func KubeletControllers() []Controller {
 	}
 }
 
-func buildNodeLifecycle(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildNodeLifecycle(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := nodelifecycle.NewNodeLifecycleController(ctx, env.typed.Coordination().V1().Leases(), core.Pods(), core.Nodes(),
 		env.typed.Apps().V1().DaemonSets(), env.client, nodeMonitorPeriod, nodeStartupGrace, nodeMonitorGrace,
@@ -50,7 +50,7 @@ func buildNodeLifecycle(ctx context.Context, env *environment) (func(context.Con
 	return c.Run, nil
 }
 
-func buildTaintEviction(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildTaintEviction(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := tainteviction.New(ctx, env.client, core.Pods(), core.Nodes(), "taint-eviction-controller")
 	if err != nil {
@@ -59,7 +59,7 @@ func buildTaintEviction(ctx context.Context, env *environment) (func(context.Con
 	return c.Run, nil
 }
 
-func buildAttachDetach(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildAttachDetach(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core, storage := env.typed.Core().V1(), env.typed.Storage().V1()
 	c, err := attachdetach.NewAttachDetachController(ctx, env.client, core.Pods(), core.Nodes(), core.PersistentVolumeClaims(),
 		core.PersistentVolumes(), storage.CSINodes(), storage.CSIDrivers(), storage.VolumeAttachments(),
@@ -70,7 +70,7 @@ func buildAttachDetach(ctx context.Context, env *environment) (func(context.Cont
 	return c.Run, nil
 }
 
-func buildExpander(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildExpander(ctx context.Context, env *Environment) (func(context.Context), error) {
 	translator := csitranslation.New()
 	c, err := expand.NewExpandController(ctx, env.client, env.typed.Core().V1().PersistentVolumeClaims(),
 		nil, translator, csimigration.NewPluginManager(translator))

@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -45,10 +45,10 @@ func clusterControllers() []Controller {
 	}
 }
 
-func buildTokens(ctx context.Context, env *environment) (func(context.Context), error) {
-	key, err := keyutil.ParsePrivateKeyPEM(env.creds.signingKey)
+func buildTokens(ctx context.Context, env *Environment) (func(context.Context), error) {
+	key, err := keyutil.ParsePrivateKeyPEM(env.cluster.SigningKey)
 	if err != nil {
-		return nil, fmt.Errorf("read the service account key %s: %w", env.creds.signingKeyFile(), err)
+		return nil, fmt.Errorf("read the service account key: %w", err)
 	}
 	generator, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, key)
 	if err != nil {
@@ -56,24 +56,24 @@ func buildTokens(ctx context.Context, env *environment) (func(context.Context), 
 	}
 	core := env.typed.Core().V1()
 	c, err := sacontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), env.client,
-		sacontroller.TokensControllerOptions{TokenGenerator: generator, RootCA: env.creds.authority.CertPEM})
+		sacontroller.TokensControllerOptions{TokenGenerator: generator, RootCA: env.cluster.Authority.CertPEM})
 	return workers(2, c), err
 }
 
-func buildServiceAccounts(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildServiceAccounts(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c, err := sacontroller.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(),
 		env.client, sacontroller.DefaultServiceAccountsControllerOptions())
 	return workers(1, c), err
 }
 
-func buildRootCAPublisher(_ context.Context, env *environment) (func(context.Context), error) {
+func buildRootCAPublisher(_ context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
-	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), env.client, env.creds.authority.CertPEM)
+	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), env.client, env.cluster.Authority.CertPEM)
 	return workers(1, c), err
 }
 
-func buildNamespaces(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildNamespaces(ctx context.Context, env *Environment) (func(context.Context), error) {
 	discover, err := discoverFirst(env.client.Discovery().ServerPreferredNamespacedResources)
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func discoverFirst(discover discoverFunc) (discoverFunc, error) {
 	}, nil
 }
 
-func buildGarbageCollector(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildGarbageCollector(ctx context.Context, env *Environment) (func(context.Context), error) {
 	graph := garbagecollector.NewDependencyGraphBuilder(ctx, env.metadata, env.restMapper,
-		garbagecollector.DefaultIgnoredResources(), env.informers, env.started)
+		garbagecollector.DefaultIgnoredResources(), env.graph, env.started)
 	gc, err := garbagecollector.NewComposedGarbageCollector(ctx, env.client, env.metadata, env.restMapper, graph)
 	return func(ctx context.Context) {
 		var running sync.WaitGroup
@@ -115,7 +115,7 @@ func buildGarbageCollector(ctx context.Context, env *environment) (func(context.
 	}, err
 }
 
-func buildQuota(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildQuota(ctx context.Context, env *Environment) (func(context.Context), error) {
 	discover := env.client.Discovery().ServerPreferredNamespacedResources
 	quota, err := quotainstall.NewQuotaConfigurationForControllers(
 		generic.ListerFuncForResourceFunc(env.typed.ForResource), env.typed)
@@ -142,7 +142,7 @@ func buildQuota(ctx context.Context, env *environment) (func(context.Context), e
 	}, err
 }
 
-func buildRoleAggregation(_ context.Context, env *environment) (func(context.Context), error) {
+func buildRoleAggregation(_ context.Context, env *Environment) (func(context.Context), error) {
 	c := clusterroleaggregation.NewClusterRoleAggregation(env.typed.Rbac().V1().ClusterRoles(), env.client.RbacV1())
 	return workers(1, c), nil
 }

@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -22,27 +22,27 @@ func serviceControllers() []Controller {
 	}
 }
 
-func buildEndpoints(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildEndpoints(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c := endpoint.NewEndpointController(ctx, core.Pods(), core.Services(), core.Endpoints(), env.client, 0)
 	return workers(2, c), nil
 }
 
-func buildEndpointSlices(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildEndpointSlices(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c := endpointslice.NewController(ctx, core.Pods(), core.Services(), core.Nodes(),
 		env.typed.Discovery().V1().EndpointSlices(), endpointsPerSlice, env.client, 0)
 	return workers(2, c), nil
 }
 
-func buildEndpointSliceMirroring(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildEndpointSliceMirroring(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c := endpointslicemirroring.NewController(ctx, core.Endpoints(), env.typed.Discovery().V1().EndpointSlices(),
 		core.Services(), endpointsPerSlice, env.client, 0)
 	return workers(1, c), nil
 }
 
-func buildServiceCIDRs(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildServiceCIDRs(ctx context.Context, env *Environment) (func(context.Context), error) {
 	networking := env.typed.Networking().V1()
 	c := servicecidrs.NewController(ctx, networking.ServiceCIDRs(), networking.IPAddresses(), env.client)
 	return workers(1, c), nil

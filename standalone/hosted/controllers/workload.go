@@ -1,4 +1,4 @@
-package hosted
+package controllers
 
 import (
 	"context"
@@ -37,48 +37,48 @@ func workers(count int, c interface {
 	return func(ctx context.Context) { c.Run(ctx, count) }
 }
 
-func buildDeployments(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildDeployments(ctx context.Context, env *Environment) (func(context.Context), error) {
 	apps := env.typed.Apps().V1()
 	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), env.typed.Core().V1().Pods(), env.client)
 	return workers(5, c), err
 }
 
-func buildReplicaSets(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildReplicaSets(ctx context.Context, env *Environment) (func(context.Context), error) {
 	c := replicaset.NewReplicaSetController(ctx, env.typed.Apps().V1().ReplicaSets(), env.typed.Core().V1().Pods(),
 		env.client, replicaset.BurstReplicas)
 	return workers(5, c), nil
 }
 
-func buildReplicationControllers(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildReplicationControllers(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
 	c := replication.NewReplicationManager(ctx, core.Pods(), core.ReplicationControllers(), env.client, replication.BurstReplicas)
 	return workers(2, c), nil
 }
 
-func buildStatefulSets(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildStatefulSets(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core, apps := env.typed.Core().V1(), env.typed.Apps().V1()
 	c := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(),
 		apps.ControllerRevisions(), env.client)
 	return workers(5, c), nil
 }
 
-func buildJobs(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildJobs(ctx context.Context, env *Environment) (func(context.Context), error) {
 	// Workloads and pod groups are behind a feature gate that is off.
 	c, err := job.NewController(ctx, env.client, env.typed.Core().V1().Pods(), env.typed.Batch().V1().Jobs(), nil, nil)
 	return workers(5, c), err
 }
 
-func buildCronJobs(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildCronJobs(ctx context.Context, env *Environment) (func(context.Context), error) {
 	batch := env.typed.Batch().V1()
 	c, err := cronjob.NewControllerV2(ctx, batch.Jobs(), batch.CronJobs(), env.client)
 	return workers(2, c), err
 }
 
-func buildTTLAfterFinished(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildTTLAfterFinished(ctx context.Context, env *Environment) (func(context.Context), error) {
 	return workers(2, ttlafterfinished.New(ctx, env.typed.Batch().V1().Jobs(), env.client)), nil
 }
 
-func buildDisruption(ctx context.Context, env *environment) (func(context.Context), error) {
+func buildDisruption(ctx context.Context, env *Environment) (func(context.Context), error) {
 	kinds := scale.NewDiscoveryScaleKindResolver(env.client.Discovery())
 	scales, err := scale.NewForConfig(env.config, env.restMapper, dynamic.LegacyAPIPathResolverFunc, kinds)
 	if err != nil {

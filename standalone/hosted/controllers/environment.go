@@ -1,0 +1,86 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/informerfactory"
+
+	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
+)
+
+// resync is the resync period of informers.
+const resync = 10 * time.Hour
+
+// Cluster is what the controllers of a control plane work with.
+type Cluster struct {
+	// Config and Client are clients of the control plane itself.
+	Config *rest.Config
+	Client kubernetes.Interface
+	// Authority signs client certificates. Its certificate is published as that
+	// of the apiserver.
+	Authority pki.Authority
+	// Validity limits that of client certificates.
+	Validity time.Duration
+	// SigningKey signs service account tokens, in PEM.
+	SigningKey []byte
+}
+
+// Environment has the dependencies of controllers.
+type Environment struct {
+	cluster   Cluster
+	config    *rest.Config
+	client    kubernetes.Interface
+	metadata  metadata.Interface
+	typed     informers.SharedInformerFactory
+	metadatas metadatainformer.SharedInformerFactory
+	informers informerfactory.InformerFactory
+	// graph has the informers of the garbage collector.
+	graph      informerfactory.InformerFactory
+	restMapper apimeta.ResettableRESTMapper
+	// started is closed once the informers run.
+	started chan struct{}
+}
+
+// NewEnvironment returns the environment of all controllers of a cluster. The
+// typed informers are the apiserver's own, so that objects are not cached
+// twice; so are those of metadata, if it has any.
+func NewEnvironment(
+	cluster Cluster, typed informers.SharedInformerFactory, metadatas metadatainformer.SharedInformerFactory,
+) (*Environment, error) {
+	env := &Environment{
+		cluster: cluster, config: cluster.Config, client: cluster.Client,
+		typed: typed, metadatas: metadatas, started: make(chan struct{}),
+	}
+	var err error
+	if env.metadata, err = metadata.NewForConfig(cluster.Config); err != nil {
+		return nil, fmt.Errorf("create a metadata client: %w", err)
+	}
+	if env.metadatas == nil {
+		env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
+			metadatainformer.WithTransform(views.DropManagedFields))
+	}
+	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
+	env.graph = env.informers
+	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
+	return env, nil
+}
+
+func (e *Environment) startInformers(ctx context.Context) {
+	e.informers.Start(ctx.Done())
+	close(e.started)
+}
+
+// shutdownInformers waits for the informers of the controllers only; the typed
+// ones stop with the apiserver.
+func (e *Environment) shutdownInformers() { e.metadatas.Shutdown() }
