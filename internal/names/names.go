@@ -92,6 +92,13 @@ const (
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts
 	// its control plane.
 	RestartedAt = Domain + "/restartedAt"
+	// ReplicasAwake is an annotation on a workload of a tenant that was scaled to
+	// zero because the tenant's control plane sleeps. It holds the number of
+	// replicas to scale it back to.
+	ReplicasAwake = Domain + "/replicas-awake"
+	// WokenAt is an annotation on a VirtualCluster: a control plane that fell
+	// asleep before this time (RFC 3339) wakes, and is awake until then.
+	WokenAt = Domain + "/wokenAt"
 )
 
 // The NetworkPolicies that are in each namespace of a tenant in the super
@@ -116,6 +123,10 @@ const Unmanaged = "unmanaged"
 const (
 	AdminKubeconfigSecret = "admin-kubeconfig"
 	AdminKubeconfigKey    = "admin-kubeconfig"
+	// PlatformKubeconfigKey is the key of the platform's own kubeconfig in the
+	// same Secret. A control plane that may sleep has one: requests of the
+	// platform do not count as use.
+	PlatformKubeconfigKey = "platform-kubeconfig"
 )
 
 // The ConfigMap in the root namespace that holds the certificate authority by
@@ -228,4 +239,13 @@ func shorten(name string) string {
 func digest(digits int, s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])[:digits]
+}
+
+// PlatformKubeconfig returns the kubeconfig that the platform uses of a Secret
+// with a tenant's kubeconfigs.
+func PlatformKubeconfig(secret map[string][]byte) []byte {
+	if own := secret[PlatformKubeconfigKey]; len(own) > 0 {
+		return own
+	}
+	return secret[AdminKubeconfigKey]
 }

@@ -272,3 +272,16 @@ func TestIsTokenSecret(t *testing.T) {
 		}
 	}
 }
+
+func TestPlatformKubeconfig(t *testing.T) {
+	admin, platform := []byte("admin"), []byte("platform")
+	for want, secret := range map[string]map[string][]byte{
+		"admin":    {AdminKubeconfigKey: admin},
+		"platform": {AdminKubeconfigKey: admin, PlatformKubeconfigKey: platform},
+		"":         {},
+	} {
+		if got := string(PlatformKubeconfig(secret)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

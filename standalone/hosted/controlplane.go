@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -43,6 +44,14 @@ type ControlPlane struct {
 	// requests has the requests in flight.
 	requests *inflight.Tenant
 	ledger   *quota.Ledger
+	activity *activity
+	// awake is called before the control plane becomes ready: connections that
+	// waited for it are passed to it.
+	awake func()
+
+	// loopback is the client of the control plane's own controllers; set before
+	// ready is closed.
+	loopback kubernetes.Interface
 
 	cancel context.CancelFunc
 	ready  chan struct{}
@@ -116,16 +125,23 @@ func (c *ControlPlane) ClientCAs() []byte {
 }
 
 // AdminKubeconfig returns a self-contained kubeconfig of a cluster admin.
-func (c *ControlPlane) AdminKubeconfig() []byte {
-	admin := c.creds.adminPair()
+func (c *ControlPlane) AdminKubeconfig() []byte { return c.kubeconfig("admin", c.creds.adminPair()) }
+
+// PlatformKubeconfig returns a self-contained kubeconfig of the platform: a
+// cluster admin whose requests do not count as use of the control plane.
+func (c *ControlPlane) PlatformKubeconfig() []byte {
+	return c.kubeconfig(platformUser, c.creds.platformPair())
+}
+
+func (c *ControlPlane) kubeconfig(user string, pair pki.KeyPair) []byte {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[c.spec.Name] = &clientcmdapi.Cluster{
 		Server: c.Endpoint(), TLSServerName: c.ServerName(), CertificateAuthorityData: c.CA(),
 	}
-	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: admin.CertPEM, ClientKeyData: admin.KeyPEM,
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.CertPEM, ClientKeyData: pair.KeyPEM,
 	}
-	config.Contexts[c.spec.Name] = &clientcmdapi.Context{Cluster: c.spec.Name, AuthInfo: "admin"}
+	config.Contexts[c.spec.Name] = &clientcmdapi.Context{Cluster: c.spec.Name, AuthInfo: user}
 	config.CurrentContext = c.spec.Name
 	data, _ := clientcmd.Write(*config) // all values can be encoded
 	return data
@@ -215,6 +231,9 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	if err := c.attempts.forget(); err != nil {
 		return err
 	}
+	c.loopback = server.client
+	c.activity.begin(time.Now())
+	c.awake()
 	close(c.ready)
 	return c.watch(ctx, server, controllers)
 }

@@ -1,13 +1,16 @@
 package hosted
 
 import (
+	"bytes"
 	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +34,8 @@ const (
 	looksInALife = 12
 
 	mastersGroup = "system:masters"
+	// platformUser is the user of the platform's own clients.
+	platformUser = "vc-platform"
 	// frontProxyClient is the user that proxies requests to aggregated APIs.
 	frontProxyClient = "front-proxy-client"
 )
@@ -53,8 +58,11 @@ type credentials struct {
 	ips        []net.IP
 	validity   time.Duration
 
-	mu                            sync.RWMutex
-	admin, server, kubelet, proxy pki.KeyPair
+	mu                                      sync.RWMutex
+	admin, platform, server, kubelet, proxy pki.KeyPair
+	// platformKeys are the public keys of the platform's certificate and of the
+	// one before, which may still be in use.
+	platformKeys [2][]byte
 }
 
 // loadCredentials loads the credentials of a control plane from dir, and
@@ -154,6 +162,7 @@ func (c *credentials) renew(now time.Time) error {
 		leaf
 	}{
 		{&c.admin, leaf{path: c.path("admin.pem"), signer: c.authority, create: client("admin")}},
+		{&c.platform, leaf{path: c.path("platform.pem"), signer: c.authority, create: client(platformUser)}},
 		// Older versions did not separate the authority for kubelets.
 		{&c.kubelet, leaf{path: c.kubeletClientFile(), signer: c.kubeletClients, create: client("kube-apiserver-kubelet-client")}},
 		// Its validity is that of its authority, whose key is in the same
@@ -170,7 +179,29 @@ func (c *credentials) renew(now time.Time) error {
 		}
 		*each.pair = pair
 	}
+	if key := parseCertificate(c.platform.CertPEM).RawSubjectPublicKeyInfo; !bytes.Equal(key, c.platformKeys[0]) {
+		c.platformKeys = [2][]byte{key, c.platformKeys[0]}
+	}
 	return nil
+}
+
+func (c *credentials) platformPair() pki.KeyPair {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.platform
+}
+
+// isPlatform reports whether a connection was authenticated with a certificate
+// of the platform. The key decides, which no one else has: users of the control
+// plane can get a certificate with any name.
+func (c *credentials) isPlatform(connection *tls.ConnectionState) bool {
+	if connection == nil || len(connection.PeerCertificates) == 0 {
+		return false
+	}
+	key := connection.PeerCertificates[0].RawSubjectPublicKeyInfo
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.ContainsFunc(c.platformKeys[:], func(own []byte) bool { return len(own) > 0 && bytes.Equal(own, key) })
 }
 
 func (c *credentials) adminPair() pki.KeyPair {

@@ -208,6 +208,7 @@ func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane %q: %w", spec.Name, err)
 	}
+	c.awake = func() { h.router.sleepers.remove(c.ServerName()) }
 	ctx, cancel := h.newContext()
 	c.cancel = cancel
 	h.planes[spec.Name] = c
@@ -264,7 +265,8 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
 			},
 		}),
-		ready: make(chan struct{}), done: make(chan struct{}),
+		activity: &activity{isPlatform: creds.isPlatform},
+		ready:    make(chan struct{}), done: make(chan struct{}),
 	}, nil
 }
 
@@ -307,6 +309,7 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 		return err // it must not lead out of the data directory
 	}
 	defer h.endDelete(name)
+	h.router.sleepers.remove(serverName(name))
 	if c := h.beginDelete(name); c != nil {
 		if err := c.Stop(ctx); err != nil {
 			return err

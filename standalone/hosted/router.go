@@ -27,6 +27,9 @@ type router struct {
 	fallback string
 	work     sync.WaitGroup
 
+	// sleepers have no route, and one when they have woken.
+	sleepers *sleepers
+
 	mu     sync.RWMutex
 	routes map[string]*inlet
 }
@@ -40,7 +43,7 @@ func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
 	}
-	return &router{listener: listener, fallback: serverName(fallback), routes: map[string]*inlet{}}, nil
+	return &router{listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), routes: map[string]*inlet{}}, nil
 }
 
 func serverName(name string) string { return name + serverNameSuffix }
@@ -68,21 +71,31 @@ func (r *router) accept(ctx context.Context) {
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn) {
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
-	defer cancel()
-	name, conn, err := peekServerName(ctx, conn)
+	name, conn, err := readServerName(ctx, conn)
+	if err != nil || !r.sleepers.await(ctx, name) {
+		_ = conn.Close()
+		return
+	}
 	in := r.find(name)
-	if err != nil || in == nil {
+	if in == nil {
 		_ = conn.Close()
 		return
 	}
 	in.offer(conn)
 }
 
+// readServerName returns the server name that a client sends within a while, in
+// lower case: host names are compared without regard to case.
+func readServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	name, conn, err := peekServerName(ctx, conn)
+	return strings.ToLower(name), conn, err
+}
+
 // find returns nil for a control plane of this host that does not run: the
 // certificate of the fallback would only mislead the client.
 func (r *router) find(name string) *inlet {
-	name = strings.ToLower(name) // host names are compared without regard to case
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if in, ok := r.routes[name]; ok || strings.HasSuffix(name, serverNameSuffix) {
