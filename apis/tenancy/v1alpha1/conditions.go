@@ -22,6 +22,10 @@ const (
 	// limits; false while requests are rejected, and for a minute after. Written
 	// by the manager.
 	ConditionWithinLimits = "WithinLimits"
+	// ConditionAwake reports whether a Hosted control plane runs. It is false
+	// while the control plane sleeps or is paused, and the time of its last
+	// transition is since when. Written by the manager.
+	ConditionAwake = "Awake"
 	// ConditionReady is true when the tenant can work: the control plane is
 	// ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -97,6 +101,33 @@ const (
 	// ReasonMemoryPressure: requests were rejected since the process that hosts
 	// the control plane was short of memory.
 	ReasonMemoryPressure = "MemoryPressure"
+	// ReasonAsleep: the control plane sleeps; a request wakes it.
+	ReasonAsleep = "Asleep"
+	// ReasonPaused: the control plane is stopped because of spec.paused.
+	ReasonPaused = "Paused"
+	// ReasonIdle: the control plane sleeps because it was not used.
+	ReasonIdle = "Idle"
+	// ReasonSchedule: the control plane sleeps, or was woken, by
+	// spec.controlPlane.sleep.schedule.
+	ReasonSchedule = "Schedule"
+	// ReasonInvalidSchedule: spec.controlPlane.sleep.schedule cannot be used;
+	// the control plane does not sleep by it.
+	ReasonInvalidSchedule = "InvalidSchedule"
+	// ReasonAwake: the control plane was started and has not slept since.
+	ReasonAwake = "Awake"
+	// ReasonConnection: a connection woke the control plane.
+	ReasonConnection = "Connection"
+	// ReasonWorkDue: a CronJob woke the control plane, or a Job whose time to
+	// live expired.
+	ReasonWorkDue = "WorkDue"
+	// ReasonRequested: an admin woke the control plane by an annotation.
+	ReasonRequested = "Requested"
+	// ReasonResumed: spec.paused is false again, or the sleep is configured
+	// otherwise.
+	ReasonResumed = "Resumed"
+	// ReasonWakeNeeded: the tenant has to be shown a change in the super
+	// cluster, so the control plane is woken.
+	ReasonWakeNeeded = "WakeNeeded"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
 	// ReasonTerminating: the VirtualCluster is being deleted.

@@ -21,6 +21,11 @@ type ControlPlaneSpec struct {
 	// until it has deleted enough.
 	// +optional
 	Limits *ControlPlaneLimits `json:"limits,omitempty"`
+
+	// sleep is when the control plane is stopped because it is not used. It
+	// wakes when it is needed. Default: by the host's --sleep-after-idle.
+	// +optional
+	Sleep *SleepSpec `json:"sleep,omitempty"`
 }
 
 // Isolation names what the apiserver of a hosted control plane shares with

@@ -23,7 +23,7 @@ const (
 // Phase is the coarse state of a VirtualCluster, for people; programs read the
 // conditions.
 //
-// +kubebuilder:validation:Enum=Pending;Running;Error;Terminating
+// +kubebuilder:validation:Enum=Pending;Running;Asleep;Paused;Error;Terminating
 type Phase string
 
 const (
@@ -31,6 +31,11 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseRunning means that the control plane serves its tenant.
 	PhaseRunning Phase = "Running"
+	// PhaseAsleep means that the control plane is stopped until it is used.
+	PhaseAsleep Phase = "Asleep"
+	// PhasePaused means that the control plane is stopped until spec.paused is
+	// unset.
+	PhasePaused Phase = "Paused"
 	// PhaseError means that an admin has to act; the conditions say what to do.
 	PhaseError Phase = "Error"
 	// PhaseTerminating means that the tenant and all that belongs to it is
@@ -43,6 +48,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) == (has(self.provisioner) && self.provisioner == 'External')",message="external must be set when provisioner is External, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.external)",message="controlPlane is for provisioner Hosted: an external control plane is configured where it runs"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.paused) || !self.paused",message="paused is for provisioner Hosted: an external control plane is stopped where it runs"
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="clusterDomain cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.provisioner) == has(oldSelf.provisioner)",message="provisioner cannot be added or removed after creation"
@@ -118,6 +124,12 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// paused stops a Hosted control plane until it is set to false. Its data is
+	// kept, the tenant's pods continue to run, nothing is synced, and
+	// connections to it are closed.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
 
 	// external says where a control plane of provisioner External is.
 	// +optional
@@ -206,13 +218,18 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
+	// wakeTime is when a control plane that sleeps wakes by itself, for a CronJob
+	// or by its schedule.
+	// +optional
+	WakeTime *metav1.Time `json:"wakeTime,omitempty"`
+
 	// quota is what the tenant has of what spec.quota limits. The syncer writes it.
 	// +optional
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
-	// conditions are ControlPlaneReady, Syncing, Synced and Ready, WithinLimits
-	// of a hosted control plane, QuotaEnforced where there is a quota, and
-	// RulesValid where there are rules.
+	// conditions are ControlPlaneReady, Syncing, Synced and Ready, Awake and
+	// WithinLimits of a hosted control plane, QuotaEnforced where there is a
+	// quota, and RulesValid where there are rules.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
