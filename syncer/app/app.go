@@ -58,7 +58,8 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	}
 	tenants := provider.New(scheme, provider.Options{
 		ClusterScoped: clusterScoped(table),
-		Objects:       kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(), Metrics: metrics.provider,
+		Objects:       kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(),
+		WakeInterval: opts.WakeInterval, Metrics: metrics.provider,
 	})
 	managerOptions := opts.Manager(name, scheme)
 	managerOptions.Cache, managerOptions.NewCache = cacheOptions(flows), newCache
@@ -81,6 +82,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		Patrol:     opts.Patrol,
 		Custom:     resources.Custom,
 		NodeLinger: opts.NodeLinger,
+		Changed:    tenants.Changed,
 		Queue:      opts.queue(),
 		Validation: gate,
 		Limits:     effectiveLimits(opts.Limits),

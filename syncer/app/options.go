@@ -42,6 +42,10 @@ type Options struct {
 	NodeLinger time.Duration
 	// Patrol is the interval of comparing all objects of both sides.
 	Patrol time.Duration
+	// WakeInterval is the minimum time between two wakes of a tenant whose
+	// control plane sleeps because of changes in the super cluster other than
+	// the end of a pod.
+	WakeInterval time.Duration
 	// ShareTenants divides the tenants among several active replicas.
 	ShareTenants bool
 	// ShareNamespace is the namespace of the Leases of replicas that share the
@@ -86,6 +90,9 @@ func DefaultOptions() Options {
 		Timeout:     10 * time.Second,
 		NodeLinger:  time.Minute,
 		Patrol:      time.Minute,
+
+		WakeInterval: 10 * time.Minute,
+
 		Registerer:  metrics.Registry,
 
 		TenantMemory: resource.MustParse("512Mi"),
@@ -108,6 +115,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.NodeLinger, "node-linger", o.NodeLinger,
 		"how long a virtual node is kept after the tenant's last pod there was deleted")
 	flags.DurationVar(&o.Patrol, "patrol", o.Patrol, "interval of comparing all objects of both sides")
+	flags.DurationVar(&o.WakeInterval, "wake-interval", o.WakeInterval,
+		"minimum time between two wakes of a tenant whose control plane sleeps because the status of its objects changes in the super cluster; "+
+			"the end of a pod wakes it at once")
 	flags.BoolVar(&o.ShareTenants, "share-tenants", o.ShareTenants,
 		"divide the tenants among several active replicas, instead of electing a leader")
 	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace, "namespace of the Leases of the replicas that share the tenants")

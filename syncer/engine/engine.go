@@ -45,6 +45,10 @@ type Options struct {
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
+	// Changed is told of changes in the super cluster that a tenant has to see
+	// even if it is not engaged because its control plane sleeps; nil if none
+	// does.
+	Changed func(tenant string, at time.Time, urgent bool)
 	// Queue are the limits of workers and tenants.
 	Queue fairqueue.Options
 	// Validation asks the validators of plugins before copies are written; nil
@@ -88,6 +92,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		validation:   opts.Validation,
 		limits:       opts.Limits,
 		usage:        limits.NewUsage(),
+		changed:      opts.Changed,
 		metrics:      opts.Metrics,
 	}
 	e := newEngine(all)

@@ -22,6 +22,8 @@ type shared struct {
 	limits     limits.Limits
 	usage      *limits.Usage
 	metrics    *Metrics
+	// changed is [Options.Changed].
+	changed func(tenant string, at time.Time, urgent bool)
 	// watching is closed when the objects of the super cluster are known.
 	watching chan struct{}
 	// beginning limits how many tenants open their watches at a time.

@@ -136,9 +136,11 @@ func (e *superEvents) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler
 	return caches.Handler{
 		Add: func(obj client.Object, _ bool) {
 			e.usage.Observe(k, nil, obj)
-			if s := event(obj, queue.PriorityNormal); s != nil {
+			s := event(obj, queue.PriorityNormal)
+			if s != nil {
 				s.events.retarget(k, nil, obj)
 			}
+			e.tell(k, nil, obj, s != nil)
 		},
 		Update: func(was, obj client.Object) {
 			e.usage.Observe(k, was, obj)
@@ -152,6 +154,7 @@ func (e *superEvents) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler
 			if s != nil {
 				s.events.retarget(k, was, obj)
 			}
+			e.tell(k, was, obj, s != nil)
 		},
 		Remove: func(obj client.Object, _ bool) {
 			e.usage.Observe(k, obj, nil)
@@ -159,6 +162,7 @@ func (e *superEvents) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler
 				return
 			}
 			s := e.owner(obj)
+			e.tell(k, obj, nil, s != nil)
 			if s == nil {
 				return
 			}

@@ -64,6 +64,7 @@ type Provider struct {
 	visits map[types.NamespacedName]*visit
 	// refusals are the reasons why tenants are temporarily disengaged.
 	refusals map[types.NamespacedName]*refusal
+	sleepers *sleepers
 }
 
 // Options configure a provider.
@@ -76,6 +77,9 @@ type Options struct {
 	Prepare func(*rest.Config)
 	// Memory is the maximum memory of one tenant's objects in bytes.
 	Memory int64
+	// WakeInterval is the minimum time between two wakes of a tenant that sleeps
+	// because of changes that are not urgent.
+	WakeInterval time.Duration
 	// Metrics are the metrics of this provider.
 	Metrics *Metrics
 }
@@ -117,6 +121,7 @@ func New(scheme *runtime.Scheme, opts Options) *Provider {
 		visits:  map[types.NamespacedName]*visit{},
 
 		refusals: map[types.NamespacedName]*refusal{},
+		sleepers: newSleepers(opts.WakeInterval),
 	}
 }
 

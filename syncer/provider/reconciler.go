@@ -97,12 +97,18 @@ func (p *Provider) leave(vc types.NamespacedName) {
 	p.mu.Lock()
 	delete(p.refusals, vc)
 	p.mu.Unlock()
+	p.sleepers.forget(vc)
 	p.metrics.forget(vc)
 }
 
 // follow engages or disengages the tenant of a VirtualCluster, and writes the
-// condition. It returns when to reconcile again; zero to wait for an event.
+// condition. A tenant that sleeps is disengaged before its control plane stops,
+// so that no request to it fails. It returns when to reconcile again; zero to wait for an event.
 func (p *Provider) follow(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (time.Duration, error) {
+	if awake := resting(vc); awake != nil {
+		return p.rest(ctx, vc, awake)
+	}
+	p.sleepers.awake(vc.Status.ClusterNamespace)
 	err := p.connect(ctx, vc)
 	if why, ok := errors.AsType[*refusal](err); ok {
 		return p.reportRefusal(ctx, vc, why)
@@ -181,8 +187,8 @@ func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
 	return p.aware.Engage(p.ctx, multicluster.ClusterName(who.Key), t.cluster)
 }
 
-// read returns a tenant's root namespace and its admin kubeconfig; nil until
-// vc-manager has created them.
+// read returns a tenant's root namespace and the kubeconfig for the platform;
+// nil until vc-manager has created them.
 func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Namespace, []byte, error) {
 	root := &corev1.Namespace{}
 	if err := p.super.Get(ctx, client.ObjectKey{Name: vc.Status.ClusterNamespace}, root); err != nil {
@@ -200,5 +206,5 @@ func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 	if err := p.reader.Get(ctx, key, secret); err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
-	return root, secret.Data[names.AdminKubeconfigKey], nil
+	return root, names.PlatformKubeconfig(secret.Data), nil
 }

@@ -27,6 +27,8 @@ func sharingProvider() *Provider {
 		tenants: map[types.NamespacedName]*tenant{},
 		names:   map[multicluster.ClusterName]types.NamespacedName{},
 		visits:  map[types.NamespacedName]*visit{},
+
+		sleepers: newSleepers(0),
 	}
 }
 
