@@ -99,8 +99,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: wait.Jitter(interval, 0.2)}, nil
 }
 
+// isReady reports whether the tenant's apiserver serves. One that sleeps is
+// left asleep.
 func isReady(vc *tenancyv1alpha1.VirtualCluster) bool {
-	return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady)
+	return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady) &&
+		!meta.IsStatusConditionFalse(vc.Status.Conditions, tenancyv1alpha1.ConditionAwake)
 }
 
 // filled is an addon with the objects that a tenant is to have of it.
@@ -160,7 +163,7 @@ func (r *Reconciler) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	if err := r.Client.Get(ctx, key, secret); err != nil {
 		return nil, nil, fmt.Errorf("get Secret %s: %w", key, err)
 	}
-	config, err := kubeconfig.RESTConfig(secret.Data[names.AdminKubeconfigKey])
+	config, err := kubeconfig.RESTConfig(names.PlatformKubeconfig(secret.Data))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}

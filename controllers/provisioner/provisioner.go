@@ -63,6 +63,9 @@ type ControlPlane struct {
 	Version string
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
 	Kubeconfig []byte
+	// PlatformKubeconfig is the same for the platform's own clients, whose
+	// requests are not use; empty if they use Kubeconfig.
+	PlatformKubeconfig []byte
 	// KubeletClientCA is the authority of the certificate by which the
 	// apiserver shows kubelets who it is, in PEM: one that signs nothing else;
 	// beside it, that of the certificate for aggregated APIs. It may be empty;
@@ -77,6 +80,10 @@ type ControlPlane struct {
 	// that to the manager. It is for provisioners that cannot report every
 	// change by Events.
 	RecheckAfter time.Duration
+	// Sleep says whether the control plane sleeps; nil for a provisioner whose
+	// control planes never do. One that sleeps is not Ready, and that is no
+	// failure.
+	Sleep *Sleep
 }
 
 // Limits reports whether a control plane is within its limits.
@@ -87,6 +94,20 @@ type Limits struct {
 	// Message describes the limits that are reached.
 	Message string
 }
+
+// Sleep is whether a control plane sleeps.
+type Sleep struct {
+	Asleep bool
+	// Paused: the control plane does not wake by itself.
+	Paused bool
+	// Reason and Message are those of the condition Awake.
+	Reason, Message string
+	// WakeTime is when it wakes by itself; zero for never.
+	WakeTime time.Time
+}
+
+// IsAsleep reports whether the control plane sleeps.
+func (c ControlPlane) IsAsleep() bool { return c.Sleep != nil && c.Sleep.Asleep }
 
 // Failure is an error that an admin has to correct: its reason and message go
 // into the VirtualCluster's conditions as they are.

@@ -14,6 +14,8 @@ const (
 	eventControlPlaneStarting = "ControlPlaneStarting"
 	eventControlPlaneReady    = "ControlPlaneReady"
 	eventReady                = "Ready"
+	eventAsleep               = "Asleep"
+	eventAwake                = "Awake"
 	eventTerminating          = "Terminating"
 	eventRemoved              = "Removed"
 )
@@ -22,6 +24,7 @@ const (
 const (
 	actionProvision = "Provision"
 	actionRemove    = "Remove"
+	actionSleep     = "Sleep"
 )
 
 // news is an event that a change of the status is worth.
@@ -31,16 +34,37 @@ type news struct{ kind, reason, action, message string }
 // reconcile that repeats itself is silent.
 func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	var all []news
-	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil {
+	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil && !changedSleep(before, after) {
 		all = append(all, controlPlaneNews(after, c))
 	}
 	if c := turned(before, after, tenancyv1alpha1.ConditionWithinLimits); c != nil {
 		all = append(all, limitNews(before, c)...)
 	}
+	if changedSleep(before, after) {
+		all = append(all, sleepNews(meta.FindStatusCondition(after.Conditions, tenancyv1alpha1.ConditionAwake)))
+	}
+	if c := turned(before, after, tenancyv1alpha1.ConditionAwake); c != nil && c.Reason == tenancyv1alpha1.ReasonInvalidSchedule {
+		all = append(all, news{corev1.EventTypeWarning, c.Reason, actionSleep, c.Message})
+	}
 	if c := turned(before, after, tenancyv1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, news{corev1.EventTypeNormal, eventReady, actionProvision, c.Message})
 	}
 	return all
+}
+
+// changedSleep reports whether a control plane fell asleep or woke. A new one is
+// awake, which is no news.
+func changedSleep(before, after tenancyv1alpha1.VirtualClusterStatus) bool {
+	was := meta.IsStatusConditionFalse(before.Conditions, tenancyv1alpha1.ConditionAwake)
+	return was != meta.IsStatusConditionFalse(after.Conditions, tenancyv1alpha1.ConditionAwake)
+}
+
+// sleepNews says in an event what the condition Awake turned to.
+func sleepNews(c *metav1.Condition) news {
+	if c.Status == metav1.ConditionFalse {
+		return news{corev1.EventTypeNormal, eventAsleep, actionSleep, c.Message}
+	}
+	return news{corev1.EventTypeNormal, eventAwake, actionSleep, c.Message}
 }
 
 // controlPlaneNews says in an event what the condition ControlPlaneReady turned to.

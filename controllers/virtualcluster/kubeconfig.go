@@ -8,18 +8,29 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// ensureKubeconfig puts the admin kubeconfig into its Secret, unless it is there.
-func (r *Reconciler) ensureKubeconfig(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, kubeconfig []byte) error {
+// ensureKubeconfig writes the kubeconfigs of the admin and of the platform to
+// their Secret, unless they are there.
+func (r *Reconciler) ensureKubeconfig(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane provisioner.ControlPlane) error {
+	data := map[string][]byte{names.AdminKubeconfigKey: controlPlane.Kubeconfig}
+	if len(controlPlane.PlatformKubeconfig) > 0 {
+		data[names.PlatformKubeconfigKey] = controlPlane.PlatformKubeconfig
+	}
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = vc.Status.ClusterNamespace, names.AdminKubeconfigSecret
 	want := corev1ac.Secret(secret.Name, secret.Namespace).
 		WithLabels(ownerLabels(vc)).
 		WithAnnotations(ownerAnnotations(vc)).
-		WithData(map[string][]byte{names.AdminKubeconfigKey: kubeconfig})
+		WithData(data)
 	return r.ensurePublished(ctx, vc, secret, want, func() bool {
-		return bytes.Equal(secret.Data[names.AdminKubeconfigKey], kubeconfig)
+		for key, wanted := range data {
+			if !bytes.Equal(secret.Data[key], wanted) {
+				return false
+			}
+		}
+		return true
 	})
 }

@@ -129,7 +129,7 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	if err != nil || !controlPlane.Ready {
 		return controlPlane, err
 	}
-	if err := r.ensureKubeconfig(ctx, vc, controlPlane.Kubeconfig); err != nil {
+	if err := r.ensureKubeconfig(ctx, vc, controlPlane); err != nil {
 		return controlPlane, err
 	}
 	return controlPlane, r.ensureKubeletClientCA(ctx, vc, controlPlane.KubeletClientCA)

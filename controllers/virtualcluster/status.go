@@ -46,7 +46,7 @@ func nextLook(o outcome) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: failureRetry}, nil //nolint:nilerr // a person has to mend it; the status says so
 	case o.err != nil:
 		return reconcile.Result{}, o.err
-	case o.controlPlane.Ready:
+	case o.controlPlane.Ready, o.controlPlane.IsAsleep():
 		return reconcile.Result{RequeueAfter: o.controlPlane.RecheckAfter}, nil
 	default:
 		return reconcile.Result{RequeueAfter: cmp.Or(o.controlPlane.RecheckAfter, progressRetry)}, nil
@@ -60,8 +60,10 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 	control := judge(vc, o)
 	ready := control
 	if control.status == metav1.ConditionTrue {
-		status.Endpoint, status.Version = o.controlPlane.Endpoint, o.controlPlane.Version
-		status.PodEndpoint = o.controlPlane.PodEndpoint
+		if o.controlPlane.Ready { // one that sleeps has those from when it was awake
+			status.Endpoint, status.Version = o.controlPlane.Endpoint, o.controlPlane.Version
+			status.PodEndpoint = o.controlPlane.PodEndpoint
+		}
 		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
 	}
 	if limits := o.controlPlane.Limits; limits != nil {
@@ -69,9 +71,26 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 	}
 	status.ObservedGeneration = vc.Generation
 	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
+	if sleep := o.controlPlane.Sleep; sleep != nil && o.err == nil {
+		setSleep(&status, sleep, vc.Generation)
+	}
 	control.set(&status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady, vc.Generation)
 	ready.set(&status.Conditions, tenancyv1alpha1.ConditionReady, vc.Generation)
 	return status
+}
+
+// setSleep writes whether the control plane sleeps.
+func setSleep(status *tenancyv1alpha1.VirtualClusterStatus, sleep *provisioner.Sleep, generation int64) {
+	awake := metav1.ConditionTrue
+	status.WakeTime = nil
+	if sleep.Asleep {
+		awake = metav1.ConditionFalse
+		status.Reason, status.Message = sleep.Reason, clip(sleep.Message)
+		if !sleep.WakeTime.IsZero() {
+			status.WakeTime = new(metav1.NewTime(sleep.WakeTime).Rfc3339Copy())
+		}
+	}
+	verdict{"", awake, sleep.Reason, clip(sleep.Message)}.set(&status.Conditions, tenancyv1alpha1.ConditionAwake, generation)
 }
 
 // verdict is what a condition says, and the phase that goes with it.
@@ -100,6 +119,10 @@ func judge(vc *tenancyv1alpha1.VirtualCluster, o outcome) verdict {
 		return verdict{tenancyv1alpha1.PhaseTerminating, metav1.ConditionFalse, tenancyv1alpha1.ReasonTerminating, clip(removal(o))}
 	case o.err != nil:
 		return verdict{tenancyv1alpha1.PhasePending, metav1.ConditionFalse, tenancyv1alpha1.ReasonStartFailed, clip(o.err.Error())}
+	case o.controlPlane.IsAsleep() && o.controlPlane.Sleep.Paused:
+		return verdict{tenancyv1alpha1.PhasePaused, metav1.ConditionFalse, tenancyv1alpha1.ReasonPaused, clip(o.controlPlane.Sleep.Message)}
+	case o.controlPlane.IsAsleep():
+		return verdict{tenancyv1alpha1.PhaseAsleep, metav1.ConditionTrue, tenancyv1alpha1.ReasonAsleep, clip(o.controlPlane.Sleep.Message)}
 	case !o.controlPlane.Ready:
 		message := cmp.Or(o.controlPlane.Message, "The control plane is starting")
 		return verdict{tenancyv1alpha1.PhasePending, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting, clip(message)}

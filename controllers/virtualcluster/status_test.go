@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -226,6 +227,101 @@ func TestNewsBetween(t *testing.T) {
 				got = append(got, n.kind+" "+n.reason+" "+n.action)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestStatusOfSleep: a control plane that sleeps is ready, and one that is
+// paused is not.
+func TestStatusOfSleep(t *testing.T) {
+	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
+	wakes := time.Unix(2e9, 5)
+	was := func(vc *tenancyv1alpha1.VirtualCluster) {
+		vc.Status.Endpoint, vc.Status.PodEndpoint, vc.Status.Version = "https://red", "https://pods", "v1.36.3"
+	}
+	sleep := func(s provisioner.Sleep) outcome { return outcome{controlPlane: provisioner.ControlPlane{Sleep: &s}} }
+	awake := sleep(provisioner.Sleep{Reason: "Connection", Message: "woken"})
+	awake.controlPlane.Ready, awake.controlPlane.Endpoint = true, "https://red"
+	failed := sleep(provisioner.Sleep{Reason: "Connection"})
+	failed.err = errors.New("disk full")
+	for name, tc := range map[string]struct {
+		in                     outcome
+		phase                  tenancyv1alpha1.Phase
+		control, ready, awake  metav1.ConditionStatus
+		reason, message, wakes string
+	}{
+		"Asleep": {
+			sleep(provisioner.Sleep{Asleep: true, Reason: "Idle", Message: "not used", WakeTime: wakes}),
+			tenancyv1alpha1.PhaseAsleep, yes, yes, no, "Idle", "not used", "2033-05-18T03:33:20Z",
+		},
+		"Paused": {
+			sleep(provisioner.Sleep{Asleep: true, Paused: true, Reason: "Paused", Message: "for good"}),
+			tenancyv1alpha1.PhasePaused, no, no, no, "Paused", "for good", "",
+		},
+		"Awake":    {awake, tenancyv1alpha1.PhaseRunning, yes, yes, yes, "Ready", "The tenant can work", ""},
+		"Starting": {sleep(provisioner.Sleep{Reason: "Awake"}), tenancyv1alpha1.PhasePending, no, no, yes, "Starting", "The control plane is starting", ""},
+		"Failed":   {failed, tenancyv1alpha1.PhasePending, no, no, "", "StartFailed", "disk full", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vc := tenant(withSyncing(yes, "Asleep", "fine"), was)
+			got := statusOf(vc, tc.in)
+			status := func(kind string) metav1.ConditionStatus {
+				if c := meta.FindStatusCondition(got.Conditions, kind); c != nil {
+					return c.Status
+				}
+				return ""
+			}
+			if got.Phase != tc.phase || got.Reason != tc.reason || got.Message != tc.message {
+				t.Errorf("got phase %s, reason %s, message %s", got.Phase, got.Reason, got.Message)
+			}
+			if status("ControlPlaneReady") != tc.control || status("Ready") != tc.ready || status("Awake") != tc.awake {
+				t.Errorf("got conditions %v", got.Conditions)
+			}
+			if got.Endpoint != "https://red" || !tc.in.controlPlane.Ready && got.PodEndpoint != "https://pods" {
+				t.Errorf("the endpoints are lost: %+v", got)
+			}
+			when := ""
+			if got.WakeTime != nil {
+				when = got.WakeTime.UTC().Format(time.RFC3339)
+			}
+			if when != tc.wakes {
+				t.Errorf("wakes at %q", when)
+			}
+		})
+	}
+}
+
+// TestNewsOfSleep: falling asleep and waking are an event each, and neither is
+// a warning.
+func TestNewsOfSleep(t *testing.T) {
+	status := func(control, awake metav1.ConditionStatus, reason string) tenancyv1alpha1.VirtualClusterStatus {
+		return tenancyv1alpha1.VirtualClusterStatus{Conditions: []metav1.Condition{
+			{Type: "ControlPlaneReady", Status: control, Reason: reason},
+			{Type: "Awake", Status: awake, Reason: reason, Message: "because"},
+		}}
+	}
+	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
+	awake := status(yes, yes, "Ready")
+	for name, tc := range map[string]struct {
+		before, after tenancyv1alpha1.VirtualClusterStatus
+		want          []news
+	}{
+		"Asleep":  {awake, status(yes, no, "Asleep"), []news{{"Normal", "Asleep", "Sleep", "because"}}},
+		"Awake":   {status(yes, no, "Asleep"), awake, []news{{"Normal", "Awake", "Sleep", "because"}}},
+		"Paused":  {awake, status(no, no, "Paused"), []news{{"Normal", "Asleep", "Sleep", "because"}}},
+		"Nothing": {awake, awake, nil},
+		"Invalid": {
+			awake, tenancyv1alpha1.VirtualClusterStatus{Conditions: []metav1.Condition{
+				{Type: "ControlPlaneReady", Status: yes, Reason: "Ready"},
+				{Type: "Awake", Status: yes, Reason: "InvalidSchedule", Message: "never comes"},
+			}},
+			[]news{{"Warning", "InvalidSchedule", "Sleep", "never comes"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, newsBetween(tc.before, tc.after), cmp.AllowUnexported(news{})); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +18,8 @@ const (
 	defaultListen = "127.0.0.1"
 	defaultPort   = 6443
 	maxPort       = 65535
+	// leastIdle is the least of --sleep-after-idle, as in the API.
+	leastIdle = 10 * time.Second
 	// unsetPort has the data directory decide: the port of the last time, or
 	// the default at the first.
 	unsetPort = -1
@@ -52,6 +55,9 @@ type Options struct {
 	// TenantIsolation is that of tenants' control planes whose VirtualClusters
 	// have no spec.controlPlane.isolation.
 	TenantIsolation string
+	// SleepAfterIdle is the time without use after which a tenant's control
+	// plane sleeps, unless its spec says otherwise; 0 for never.
+	SleepAfterIdle time.Duration
 	// Verbosity is how much is logged.
 	Verbosity int
 	// UnsafeNoFsync spares the disk. A crash of the machine may cost data.
@@ -81,6 +87,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
+	flags.DurationVar(&o.SleepAfterIdle, "sleep-after-idle", o.SleepAfterIdle,
+		"time without use after which a tenant's control plane sleeps, unless its spec says otherwise; 0 for never")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	flags.StringVar(&o.TenantIsolation, "tenant-isolation", o.TenantIsolation,
 		"what tenants' apiservers share unless spec.controlPlane.isolation says it: Shared is one handler chain for all, Dedicated one each")
@@ -113,6 +121,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	case o.SleepAfterIdle != 0 && o.SleepAfterIdle < leastIdle:
+		return fmt.Errorf("--sleep-after-idle is %s: it must be %s at least, or 0 for never", o.SleepAfterIdle, leastIdle)
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
 	}

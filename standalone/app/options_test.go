@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -19,6 +20,7 @@ func TestValidateNames(t *testing.T) {
 		"an agent's port beyond that": {func(o *Options) { o.AgentPort = maxPort + 1 }, "--agent-port is 65536"},
 		"a negative agent's port":     {func(o *Options) { o.AgentPort = -1 }, "--agent-port is -1"},
 		"a network that is none":      {func(o *Options) { o.TenantEgress = []string{"10.0.0.0"} }, "--tenant-egress-cidr"},
+		"a sleep that is too short":   {func(o *Options) { o.SleepAfterIdle = time.Second }, "--sleep-after-idle is 1s"},
 		"limits that are none":        {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
 		"an unknown isolation":        {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
@@ -40,6 +42,8 @@ func TestValidOptions(t *testing.T) {
 		"the last port":         func(o *Options) { o.Port, o.AgentPort = maxPort, maxPort },
 		"a free port":           func(o *Options) { o.Port, o.AgentPort = 0, 0 },
 		"an address of IPv6":    func(o *Options) { o.Listen = "::1" },
+		"no sleep":              func(o *Options) { o.SleepAfterIdle = 0 },
+		"a short sleep":         func(o *Options) { o.SleepAfterIdle = leastIdle },
 		"networks":              func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +72,7 @@ func TestImageOfNodes(t *testing.T) {
 // another one.
 func TestFlags(t *testing.T) {
 	for flag, change := range map[string]func(*Options){
+		"--sleep-after-idle=30m":         func(o *Options) { o.SleepAfterIdle = 30 * time.Minute },
 		"--data-dir=d":                   func(o *Options) { o.DataDir = "d" },
 		"--nodes=real":                   func(o *Options) { o.Nodes = Nodes{Real: true} },
 		"--nodes=0":                      func(o *Options) { o.Nodes = Nodes{} },

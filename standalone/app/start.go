@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
@@ -116,8 +117,13 @@ func (s *standalone) startManager(
 	if !s.opts.Manager {
 		return nil
 	}
+	counted, err := provisioner.NewMetrics(metrics.Registry, host)
+	if err != nil {
+		return err
+	}
 	here := provisioner.New(crew.ctx, host, provisioner.Options{
 		KubeletCA: certificate.CA(), Network: policy.For, Limits: s.opts.TenantLimits.limits(),
+		Sleep:     provisioner.SleepOptions{AfterIdle: s.opts.SleepAfterIdle, Metrics: counted},
 		Isolation: tenancyv1alpha1.Isolation(s.opts.TenantIsolation),
 	})
 	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
@@ -137,6 +143,7 @@ func (s *standalone) startManager(
 		return fmt.Errorf("make vc-manager: %w", err)
 	}
 	crew.run("vc-manager", func(ctx context.Context) error {
+		defer counted.Unregister()
 		defer here.Wait()
 		return mgr.Start(ctx)
 	})

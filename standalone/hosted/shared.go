@@ -118,7 +118,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		Network: c.spec.Network, Filter: c.limitShared,
+		Network: c.spec.Network, Filter: c.limitShared, Count: c.activity.count,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)

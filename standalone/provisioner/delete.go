@@ -60,6 +60,7 @@ func (h *Hosted) endDelete(key string, ended *deletion) (gone bool, err error) {
 		return false, fmt.Errorf("delete control plane %s: %w", key, ended.err)
 	}
 	delete(h.planes, key)
+	delete(h.wakes, key)
 	h.backoff.DeleteEntry(key)
 	return true, nil
 }

@@ -32,6 +32,8 @@ const (
 	recheck = time.Hour
 
 	day = 24 * time.Hour
+	// defaultPKIDays is the default of spec.pkiExpireDays.
+	defaultPKIDays = 365
 )
 
 // Options are what all control planes of a host have, or have unless their
@@ -46,6 +48,8 @@ type Options struct {
 	// Limits and Isolation are those of tenants that have no others.
 	Limits    hosted.Limits
 	Isolation tenancyv1alpha1.Isolation
+	// Sleep is when control planes sleep that have no other times.
+	Sleep SleepOptions
 }
 
 // Hosted runs control planes on a Host. Each is known by the name of its
@@ -61,6 +65,7 @@ type Hosted struct {
 	mu        sync.Mutex
 	planes    map[string]*plane    // by cluster key
 	deletions map[string]*deletion // by cluster key
+	wakes     map[string]wake      // by cluster key
 	backoff   *flowcontrol.Backoff
 }
 
@@ -77,6 +82,12 @@ type plane struct {
 	// reached.
 	of      *tenancyv1alpha1.VirtualCluster
 	reached *reachedLimits
+	// stopping: it is being put to sleep.
+	stopping bool
+	// work is what its controllers had to do when that was last looked up.
+	work lookup
+	// scaling is the state of its workloads.
+	scaling scaling
 }
 
 var (
@@ -94,6 +105,7 @@ func New(ctx context.Context, host *hosted.Host, options Options) *Hosted {
 		ctx:       ctx,
 		planes:    map[string]*plane{},
 		deletions: map[string]*deletion{},
+		wakes:     map[string]wake{},
 		backoff:   flowcontrol.NewBackOff(firstBackoff, lastBackoff),
 	}
 	h.work.Go(h.watchLimits)
@@ -129,6 +141,17 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 	if found != nil {
 		found.apply(limitsOf(vc.Spec.ControlPlane, h.options.Limits))
 	}
+	decision := h.decide(vc, found)
+	if decision.Asleep {
+		return h.ensureAsleep(vc, found, decision), nil
+	}
+	state, err := h.ensureAwake(vc, found)
+	return h.wakeUp(vc, state, decision), err
+}
+
+// ensureAwake starts the control plane if it does not run. The caller holds the
+// lock.
+func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (provisioner.ControlPlane, error) {
 	switch {
 	case found == nil:
 		return h.start(vc)
@@ -136,6 +159,8 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		return h.startAgain(vc, found)
 	case found.restartedAt != vc.Annotations[names.RestartedAt], found.isolation != h.isolationOf(vc):
 		initiateStop(found.ControlPlane)
+		return waiting("The control plane is stopping, to be started again"), nil
+	case found.stopping:
 		return waiting("The control plane is stopping, to be started again"), nil
 	case !isClosed(found.Ready()):
 		return waiting("The control plane is starting"), nil
@@ -146,6 +171,8 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 		PodEndpoint: found.PodEndpoint(),
 		Version:     found.Version().GitVersion,
 		Kubeconfig:  found.AdminKubeconfig(),
+		// The platform's own requests are not use.
+		PlatformKubeconfig: found.PlatformKubeconfig(),
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),

@@ -93,7 +93,7 @@ func DefaultOptions() Options {
 
 		WakeInterval: 10 * time.Minute,
 
-		Registerer:  metrics.Registry,
+		Registerer: metrics.Registry,
 
 		TenantMemory: resource.MustParse("512Mi"),
 

@@ -15,7 +15,11 @@ func (c *Chain) newFilters(t *Tenant) http.Handler {
 	config.Authentication.Authenticator = authenticator.RequestFunc(t.authenticate)
 	config.Authentication.APIAudiences = t.spec.audiences()
 	config.Authorization.Authorizer = t.authorizer()
-	handler := genericapiserver.DefaultBuildHandlerChain(c.apis, &config)
+	apis := c.apis
+	if t.spec.Count != nil {
+		apis = t.spec.Count(apis)
+	}
+	handler := genericapiserver.DefaultBuildHandlerChain(apis, &config)
 	if t.spec.Filter == nil {
 		return handler
 	}
