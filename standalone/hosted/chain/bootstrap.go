@@ -43,7 +43,7 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 			return err
 		}
 	}
-	return t.ensureOwnObjects(ctx)
+	return c.ensureOwnObjects(ctx, t)
 }
 
 func stampOf() string { return componentversion.Get().String() }
@@ -80,7 +80,7 @@ func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
 
 // ensureOwnObjects creates the objects that every cluster has with contents of
 // its own.
-func (t *Tenant) ensureOwnObjects(ctx context.Context) error {
+func (c *Chain) ensureOwnObjects(ctx context.Context, t *Tenant) error {
 	if err := t.ensureConfigMap(ctx, "extension-apiserver-authentication", t.authenticationInfo()); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (t *Tenant) ensureOwnObjects(ctx context.Context) error {
 	if err := t.ensureServiceCIDR(ctx); err != nil {
 		return err
 	}
-	return t.ensureKubernetesService(ctx)
+	return c.ensureKubernetesService(ctx, t)
 }
 
 // authenticationInfo returns the contents of the ConfigMap by which aggregated
@@ -174,7 +174,7 @@ func (t *Tenant) ensureServiceCIDR(ctx context.Context) error {
 
 // ensureKubernetesService creates the Service of the apiserver, and its
 // endpoints if pods can reach it.
-func (t *Tenant) ensureKubernetesService(ctx context.Context) error {
+func (c *Chain) ensureKubernetesService(ctx context.Context, t *Tenant) error {
 	address, err := netutils.GetIndexedIP(&t.spec.ServiceCIDR, 1)
 	if err != nil {
 		return fmt.Errorf("the service CIDR %s is too small: %w", &t.spec.ServiceCIDR, err)
@@ -186,9 +186,10 @@ func (t *Tenant) ensureKubernetesService(ctx context.Context) error {
 	services := t.client.CoreV1().Services(metav1.NamespaceDefault)
 	if _, err = services.Get(ctx, kubernetesName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		single := corev1.IPFamilyPolicySingleStack
-		_, err = services.Create(ctx, &corev1.Service{
+		err = c.createOwnService(ctx, t, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: kubernetesName, Labels: map[string]string{"provider": kubernetesName, "component": "apiserver"},
+				Namespace: metav1.NamespaceDefault, Name: kubernetesName,
+				Labels: map[string]string{"provider": kubernetesName, "component": "apiserver"},
 			},
 			Spec: corev1.ServiceSpec{
 				ClusterIP: address.String(), IPFamilyPolicy: &single,
@@ -197,7 +198,7 @@ func (t *Tenant) ensureKubernetesService(ctx context.Context) error {
 					Name: "https", Protocol: corev1.ProtocolTCP, Port: securePort, TargetPort: intstr.FromInt(port),
 				}},
 			},
-		}, metav1.CreateOptions{})
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("ensure Service %s/%s: %w", metav1.NamespaceDefault, kubernetesName, err)

@@ -10,3 +10,11 @@ import (
 func (c *Chain) CreateObjects(ctx context.Context, t *Tenant) error {
 	return c.createObjects(keyspace.NewContext(ctx, t.Name()), t)
 }
+
+// HasAllocators reports whether a tenant has allocators of ClusterIPs and node
+// ports.
+func (t *Tenant) HasAllocators() bool {
+	t.services.mu.Lock()
+	defer t.services.mu.Unlock()
+	return t.services.created
+}

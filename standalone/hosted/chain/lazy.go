@@ -9,7 +9,6 @@ type lazy[T any] struct {
 
 	mu      sync.Mutex // guards all below
 	created bool
-	closed  bool
 	value   T
 }
 
@@ -19,9 +18,6 @@ func (l *lazy[T]) get() (T, error) {
 	defer l.mu.Unlock()
 	if l.created {
 		return l.value, nil
-	}
-	if l.closed {
-		return l.value, errUnknown
 	}
 	value, err := l.create()
 	if err != nil {
@@ -36,14 +32,4 @@ func (l *lazy[T]) isCreated() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.created
-}
-
-// close ends the part, if it was created. It is not created any more.
-func (l *lazy[T]) close(end func(T)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.created && !l.closed {
-		end(l.value)
-	}
-	l.closed = true
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -25,10 +26,17 @@ import (
 )
 
 const (
+	// repairInterval is the time between two checks of allocations. The third
+	// one releases a node port that no Service has, which is later than a
+	// request that allocates one can take.
+	repairInterval = 40 * time.Second
 	// repairTimeout limits how long the first write of a Service waits until
 	// allocations are repaired.
 	repairTimeout = 20 * time.Second
-	readyInterval = time.Millisecond
+	// servicesLingering is the time for which allocators remain after a write
+	// of a Service: long enough for repairs.
+	servicesLingering = 3 * time.Minute
+	readyInterval     = time.Millisecond
 )
 
 // services is the registry through which a tenant's Services are written, with
@@ -37,7 +45,7 @@ const (
 // tenant can leave a ClusterIP or a port allocated without its Service, and the
 // tenant can delete the IPAddress of a Service. They have repaired once before
 // anything is allocated. Without the registry nothing is allocated, so nothing
-// has to be repaired either.
+// has to be repaired either, and a tenant that writes no Services has none.
 type services struct {
 	registry *servicestore.REST
 	status   *servicestore.StatusREST
@@ -59,6 +67,9 @@ func (c *Chain) newServices(t *Tenant) (*services, error) {
 
 func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
 	networking, isIPv6 := s.informers.Networking().V1(), netutils.IsIPv6CIDR(&t.spec.ServiceCIDR)
+	if err := s.list(); err != nil {
+		return err
+	}
 	var err error
 	s.ips, err = ipallocator.NewMetaAllocator(
 		t.client.NetworkingV1(), networking.ServiceCIDRs(), networking.IPAddresses(), isIPv6, nil)
@@ -78,17 +89,26 @@ func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
 	return s.repair(ctx, c, t, record)
 }
 
+// list starts the informers with their objects: constructors that find caches
+// without objects wait for them with pauses.
+func (s *services) list() error {
+	networking := s.informers.Networking().V1()
+	_, ofServices := s.informers.Core().V1().Services().Lister().List(labels.Nothing())
+	_, ofRanges := networking.ServiceCIDRs().Lister().List(labels.Nothing())
+	_, ofIPs := networking.IPAddresses().Lister().List(labels.Nothing())
+	s.informers.Start(s.stop)
+	return errors.Join(ofServices, ofRanges, ofIPs)
+}
+
 // repair starts the controllers that repair allocations, and waits until they
 // have done so once.
 func (s *services) repair(ctx context.Context, c *Chain, t *Tenant, record *nodePorts) error {
-	networking, extra := s.informers.Networking().V1(), &c.config.KubeAPIs.Extra
-	ofIPs := iprepair.NewRepairIPAddress(extra.RepairServicesInterval, t.client,
+	networking := s.informers.Networking().V1()
+	ofIPs := iprepair.NewRepairIPAddress(repairInterval, t.client,
 		s.informers.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
-	ofPorts := portrepair.NewRepair(extra.RepairServicesInterval, t.client.CoreV1(), t.client.EventsV1(), extra.ServiceNodePortRange, record)
-	s.informers.Start(s.stop)
+	ofPorts := portrepair.NewRepair(repairInterval, t.client.CoreV1(), t.client.EventsV1(), c.config.KubeAPIs.ServiceNodePortRange, record)
 	ctx, cancel := context.WithTimeoutCause(ctx, repairTimeout, errors.New("allocations are not repaired yet"))
 	defer cancel()
-	s.informers.WaitForCacheSync(ctx.Done())
 	if err := await(ctx, s.run(ofPorts.RunUntil)); err != nil {
 		return err
 	}

@@ -30,22 +30,23 @@ var (
 	_ rest.ResetFieldsStrategy    = serviceRegistry{}
 )
 
-func (c *Chain) servicesOf(ctx context.Context) (*services, error) {
+func (c *Chain) servicesOf(ctx context.Context) (own *services, release func(), err error) {
 	t, err := c.tenant(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return t.services.get()
+	return t.services.use()
 }
 
 // Create implements rest.Creater.
 func (r serviceRegistry) Create(
 	ctx context.Context, service runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	own, err := r.chain.servicesOf(ctx)
+	own, release, err := r.chain.servicesOf(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	return own.registry.Create(ctx, service, validate, options)
 }
 
@@ -54,10 +55,11 @@ func (r serviceRegistry) Update(
 	ctx context.Context, name string, updated rest.UpdatedObjectInfo, validate rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	own, err := r.chain.servicesOf(ctx)
+	own, release, err := r.chain.servicesOf(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+	defer release()
 	return own.registry.Update(ctx, name, updated, validate, validateUpdate, mayCreate, options)
 }
 
@@ -65,10 +67,11 @@ func (r serviceRegistry) Update(
 func (r serviceRegistry) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
-	own, err := r.chain.servicesOf(ctx)
+	own, release, err := r.chain.servicesOf(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+	defer release()
 	return own.registry.Delete(ctx, name, validate, options)
 }
 
@@ -76,10 +79,11 @@ func (r serviceRegistry) Delete(
 func (r serviceRegistry) DeleteCollection(
 	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, selected *internalversion.ListOptions,
 ) (runtime.Object, error) {
-	own, err := r.chain.servicesOf(ctx)
+	own, release, err := r.chain.servicesOf(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	return own.registry.DeleteCollection(ctx, validate, options, selected)
 }
 
@@ -145,9 +149,10 @@ func (s serviceStatus) Update(
 	ctx context.Context, name string, updated rest.UpdatedObjectInfo, validate rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	own, err := s.chain.servicesOf(ctx)
+	own, release, err := s.chain.servicesOf(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+	defer release()
 	return own.status.Update(ctx, name, updated, validate, validateUpdate, mayCreate, options)
 }

@@ -77,6 +77,28 @@ func TestServicesOfEqualAddresses(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
+// TestOwnServiceNeedsNoAllocators: a tenant has them from its first Service on.
+func TestOwnServiceNeedsNoAllocators(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	tenant, client := add(t, c, "red")
+	g.Expect(c.Bootstrap(t.Context(), tenant)).To(Succeed())
+	_, err := client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tenant.HasAllocators()).To(BeFalse())
+	own, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	address, err := client.NetworkingV1().IPAddresses().Get(t.Context(), own.Spec.ClusterIP, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	_, err = client.CoreV1().Services("default").Create(t.Context(), nodePort("web", own.Spec.ClusterIP, 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided IP is already allocated")))
+	g.Expect(tenant.HasAllocators()).To(BeTrue())
+	repaired, err := client.NetworkingV1().IPAddresses().Get(t.Context(), own.Spec.ClusterIP, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(repaired.UID).To(Equal(address.UID)) // it was as allocators create it
+}
+
 // TestServiceVerbs: every write of a Service releases what it does not need any
 // more, and no write of one tenant releases what the other has.
 func TestServiceVerbs(t *testing.T) {

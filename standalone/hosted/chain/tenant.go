@@ -83,7 +83,7 @@ type Tenant struct {
 	openID        lazy[http.Handler]
 	policy        lazy[*rbac.RBACAuthorizer]
 	admission     lazy[admission.Interface]
-	services      lazy[*services]
+	services      passing[*services]
 	eviction      lazy[*podstore.EvictionREST]
 	connections   lazy[*connections]
 
@@ -102,7 +102,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		network.close()
 		cancel()
 		t.extensions.end()
-		t.services.close((*services).close)
+		t.services.close()
 		_ = t.views.Close(ctx) // does not wait for handlers
 	})
 	var err error
@@ -119,6 +119,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
 	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
 	t.services.create = func() (*services, error) { return c.newServices(t) }
+	t.services.end, t.services.lingering = (*services).close, servicesLingering
 	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
 	t.connections.create = func() (*connections, error) { return c.newConnections(t) }
 	return t, nil
