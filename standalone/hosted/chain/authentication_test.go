@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"crypto/tls"
 	"maps"
 	"net/http"
 	"testing"
@@ -105,6 +106,39 @@ func TestFrontProxy(t *testing.T) {
 			if test.user == "jane" {
 				g.Expect(user.Extra).To(HaveKeyWithValue("of", ConsistOf("proxy")))
 			}
+		})
+	}
+}
+
+// TestAuthorities: a client that chooses its certificate by the authorities
+// that the server names finds those of users and of the front proxy.
+func TestAuthorities(t *testing.T) {
+	red, blue, _ := newClusters(t)
+	for name, test := range map[string]struct {
+		in   *cluster
+		ca   pki.Authority
+		name string
+		user string
+	}{
+		"user":                        {red, red.ca, "joe", "joe"},
+		"front proxy":                 {red, red.proxy, chain.FrontProxyUser, "jane"},
+		"front proxy of other tenant": {blue, red.proxy, chain.FrontProxyUser, ""}, // the authorities have the same name
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pair, err := test.ca.Client(test.name, nil, time.Hour, time.Now())
+			g.Expect(err).NotTo(HaveOccurred())
+			loaded, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+			g.Expect(err).NotTo(HaveOccurred())
+			user, err := test.in.whoAmI(t.Context(), func(config *rest.Config) {
+				config.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{loaded}
+			}, headers(http.Header{"X-Remote-User": {"jane"}}))
+			if test.user == "" {
+				g.Expect(apierrors.IsUnauthorized(err)).To(BeTrue(), "%v", err)
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(user.Username).To(Equal(test.user))
 		})
 	}
 }

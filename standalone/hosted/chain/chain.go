@@ -91,11 +91,6 @@ func (c *Chain) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the APIs: %w", err)
 	}
-	for i, each := range providers {
-		if each.GroupName() == "" {
-			providers[i] = coreProvider{each, c}
-		}
-	}
 	if err := server.InstallAPIs(c.withReplacements(providers)...); err != nil {
 		return fmt.Errorf("install the APIs: %w", err)
 	}

@@ -3,7 +3,8 @@ package chain_test
 import (
 	"context"
 	"crypto/tls"
-	"net/http/httptest"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ type cluster struct {
 	proxy  pki.Authority
 	key    []byte
 	public []byte
-	server *httptest.Server
+	url    string
 	// admin sends requests as the control plane itself.
 	admin kubernetes.Interface
 }
@@ -61,13 +62,22 @@ func newCluster(t testing.TB, of *chain.Chain, name string) *cluster {
 	g.Expect(err).NotTo(HaveOccurred())
 	c.admin, err = kubernetes.NewForConfig(c.tenant.Config())
 	g.Expect(err).NotTo(HaveOccurred())
-	c.server = httptest.NewUnstartedServer(of.Handler(c.tenant))
-	c.server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
-	c.server.EnableHTTP2 = true
-	c.server.StartTLS()
-	t.Cleanup(c.server.Close)
+	c.listen(t, of)
 	c.fill(t)
 	return c
+}
+
+func (c *cluster) listen(t testing.TB, of *chain.Chain) {
+	t.Helper()
+	g := NewWithT(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	c.url = "https://" + listener.Addr().String()
+	pair, err := c.ca.Server(c.name, []string{c.name}, nil, time.Hour, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	run(t, func(ctx context.Context) error {
+		return of.Serve(ctx, c.tenant, listener, func() (cert, key []byte) { return pair.CertPEM, pair.KeyPEM })
+	})
 }
 
 func newAuthority(t testing.TB, name string) pki.Authority {
@@ -142,8 +152,14 @@ func certificateOf(t testing.TB, ca pki.Authority, name string, groups ...string
 	return usePair(pair)
 }
 
+// usePair sends a certificate, whatever authorities the server names.
 func usePair(pair pki.KeyPair) credentials {
-	return func(config *rest.Config) { config.CertData, config.KeyData = pair.CertPEM, pair.KeyPEM }
+	return func(config *rest.Config) {
+		config.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			loaded, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+			return &loaded, err
+		}
+	}
 }
 
 func bearer(token string) credentials {
@@ -152,7 +168,9 @@ func bearer(token string) credentials {
 
 // client returns a client from outside. Each one has connections of its own.
 func (c *cluster) client(with ...credentials) *kubernetes.Clientset {
-	config := &rest.Config{Host: c.server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: -1}
+	config := &rest.Config{Host: c.url, QPS: -1, Transport: &http.Transport{
+		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the server is not what is tested
+	}}
 	for _, each := range with {
 		each(config)
 	}

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/pkg/kubelet/client"
 	"k8s.io/kubernetes/pkg/registry/core/componentstatus"
@@ -35,26 +33,6 @@ type core struct {
 	byAddress, byHostname client.ConnectionInfoGetter
 }
 
-// coreProvider provides the core API group. It replaces those registries of
-// upstream that keep something of one cluster: clients, allocators, transports.
-// It has no hook: the repair of allocations is part of a tenant's Services.
-type coreProvider struct {
-	controlplaneapiserver.RESTStorageProvider
-
-	chain *Chain
-}
-
-// NewRESTStorage implements RESTStorageProvider.
-func (p coreProvider) NewRESTStorage(
-	source serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter,
-) (genericapiserver.APIGroupInfo, error) {
-	info, err := p.RESTStorageProvider.NewRESTStorage(source, getter)
-	if err != nil {
-		return info, err
-	}
-	return info, p.chain.divideCore(info.VersionedResourcesStorageMap["v1"])
-}
-
 // closeCore makes upstream's own registries connect to nothing, in case that
 // one of them is not replaced.
 func (c *Chain) closeCore() {
@@ -64,8 +42,10 @@ func (c *Chain) closeCore() {
 	c.config.KubeAPIs.ControlPlane.ProxyTransport = closed
 }
 
-// divideCore divides the core API group among tenants.
-func (c *Chain) divideCore(resources map[string]rest.Storage) error {
+// divideCore divides the core API group among tenants. It replaces those
+// registries of upstream that keep something of one cluster: clients,
+// allocators, transports.
+func (c *Chain) divideCore(_ generic.RESTOptionsGetter, resources map[string]rest.Storage) error {
 	if err := c.takeCore(resources); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package chain
 import (
 	"context"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -18,3 +20,6 @@ func (t *Tenant) HasAllocators() bool {
 	defer t.services.mu.Unlock()
 	return t.services.created
 }
+
+// Authorizer returns the authorizer of the tenant's parts.
+func (t *Tenant) Authorizer() authorizer.Authorizer { return t.authorizer() }

@@ -14,7 +14,7 @@ import (
 )
 
 // replacement replaces resources of an API version, whose REST storage of
-// upstream loses the tenant of a request.
+// upstream keeps something of one cluster or loses the tenant of a request.
 type replacement struct {
 	version schema.GroupVersion
 	replace func(generic.RESTOptionsGetter, map[string]rest.Storage) error
@@ -22,6 +22,7 @@ type replacement struct {
 
 func (c *Chain) replacements() []replacement {
 	return []replacement{
+		{corev1.SchemeGroupVersion, c.divideCore},
 		{corev1.SchemeGroupVersion, c.replaceTokenRequests},
 		{authenticationv1.SchemeGroupVersion, c.replaceTokenReviews},
 	}
@@ -53,8 +54,8 @@ func (p provider) NewRESTStorage(
 	return group, nil
 }
 
-// withReplacements also drops the hooks of the providers: they work on one
-// cluster.
+// withReplacements also drops the hooks of the providers, which work on one
+// cluster. The repair of allocations is part of a tenant's Services.
 func (c *Chain) withReplacements(providers []controlplane.RESTStorageProvider) []controlplane.RESTStorageProvider {
 	replaced := make([]controlplane.RESTStorageProvider, 0, len(providers))
 	for _, each := range providers {

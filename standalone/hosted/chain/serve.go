@@ -60,11 +60,13 @@ func shutDown(ctx context.Context, server *http.Server, served <-chan error) err
 	return <-served
 }
 
-// tlsConfig returns the TLS configuration of a tenant. The authenticator
-// verifies client certificates, since clients may have others.
+// tlsConfig returns the TLS configuration of a tenant. It names the authorities
+// by which clients choose a certificate. The authenticator verifies
+// certificates, since clients may have others.
 func (t *Tenant) tlsConfig(certificate func() (cert, key []byte)) *tls.Config {
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(t.spec.ClientCA)
+	authorities.AppendCertsFromPEM(t.spec.FrontProxyCA)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},

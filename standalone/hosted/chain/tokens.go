@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/registry/authentication/tokenreview"
+	secretstore "k8s.io/kubernetes/pkg/registry/core/secret/storage"
 	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 )
 
@@ -29,19 +30,20 @@ type tokenRequests struct {
 // replaceTokenRequests replaces the requests for tokens of the core API.
 func (c *Chain) replaceTokenRequests(options generic.RESTOptionsGetter, core map[string]rest.Storage) error {
 	const requests = "serviceaccounts/token"
-	upstream, isToken := core[requests].(*serviceaccounts.TokenREST)
-	pods, havePods := core["pods"].(rest.Getter)
-	secrets, haveSecrets := core["secrets"].(rest.Getter)
-	nodes, haveNodes := core["nodes"].(rest.Getter)
-	if !isToken || !havePods || !haveSecrets || !haveNodes {
-		return fmt.Errorf("replace %s: upstream's storage is not what it was", requests)
+	upstream, err := take[*serviceaccounts.TokenREST](core, requests)
+	if err != nil {
+		return err
+	}
+	secrets, err := take[*secretstore.REST](core, "secrets")
+	if err != nil {
+		return err
 	}
 	extra := c.config.KubeAPIs.ControlPlane.Extra
 	core[requests] = &tokenRequests{
 		TokenREST: upstream, chain: c, byIssuer: map[string]*serviceaccounts.TokenREST{},
 		create: func(spec Spec) (*serviceaccounts.TokenREST, error) {
 			all, err := serviceaccounts.NewREST(options, issuers{c}, spec.audiences(), extra.ServiceAccountMaxExpiration,
-				pods, secrets, nodes, extra.ExtendExpiration, extra.ServiceAccountExtendedMaxExpiration)
+				c.core.pods, secrets, c.core.nodes, extra.ExtendExpiration, extra.ServiceAccountExtendedMaxExpiration)
 			if err != nil {
 				return nil, fmt.Errorf("create the token requests of %s: %w", spec.issuer(), err)
 			}
@@ -90,9 +92,9 @@ type tokenReviews struct {
 // replaceTokenReviews replaces the reviews of the authentication API.
 func (c *Chain) replaceTokenReviews(_ generic.RESTOptionsGetter, authentication map[string]rest.Storage) error {
 	const reviews = "tokenreviews"
-	upstream, ok := authentication[reviews].(*tokenreview.REST)
-	if !ok {
-		return fmt.Errorf("replace %s: upstream's storage is not what it was", reviews)
+	upstream, err := take[*tokenreview.REST](authentication, reviews)
+	if err != nil {
+		return err
 	}
 	authentication[reviews] = &tokenReviews{REST: upstream, chain: c}
 	return nil
