@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -38,7 +39,7 @@ func BenchmarkAGreedyTenant(b *testing.B) {
 
 func beGreedy(b *testing.B, limits quota.Limits) {
 	opts := options(b.TempDir())
-	host, greedy, honest := startPair(b, opts, limits)
+	host, greedy, honest := startPair(b, opts, limits, inflight.Limits{})
 	b.ReportMetric(resident(b), "MB-before")
 	alone := honestRequests(b, honest, 5*time.Second)
 	reportLatency(b, alone, "alone")
@@ -64,13 +65,15 @@ func beGreedy(b *testing.B, limits quota.Limits) {
 	debug.FreeOSMemory()
 	resetPeak(b)
 	begin := time.Now()
-	host, _, _ = startPair(b, opts, limits)
+	host, _, _ = startPair(b, opts, limits, inflight.Limits{})
 	b.ReportMetric(time.Since(begin).Seconds(), "s-restart")
 	b.ReportMetric(peak(b), "MB-peak-of-restart")
 	stopBench(b, host)
 }
 
-func startPair(b *testing.B, opts hosted.Options, limits quota.Limits) (host *hosted.Host, greedy, honest kubernetes.Interface) {
+func startPair(
+	b *testing.B, opts hosted.Options, limits quota.Limits, requests inflight.Limits,
+) (host *hosted.Host, greedy, honest kubernetes.Interface) {
 	b.Helper()
 	host, err := hosted.Start(context.Background(), opts)
 	if err != nil {
@@ -78,7 +81,7 @@ func startPair(b *testing.B, opts hosted.Options, limits quota.Limits) (host *ho
 	}
 	clients := map[string]kubernetes.Interface{}
 	for _, name := range []string{"greedy", "honest"} {
-		plane, err := host.Run(hosted.Spec{Name: name, Limits: limits})
+		plane, err := host.Run(hosted.Spec{Name: name, Limits: limits, Requests: requests})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -84,6 +84,9 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *gran
 			defer func() { _ = controller.SetWriteDeadline(time.Time{}) }() // a connection has other requests
 		}
 	}
+	if g.isLargeRead() {
+		w = yield(w)
+	}
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &body{ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), grow: g.grow}
 	}

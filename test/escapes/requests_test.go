@@ -1,0 +1,239 @@
+package escapes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// All hosted control planes share a process. Mallory has low limits, so that an
+// attack reaches them soon; alice has the host's.
+var _ = Describe("The requests of hosted control planes", Ordered, func() {
+	const (
+		ns = "requests"
+		// fewest is the lowest limit of reads and writes in flight, and
+		// fewestWatches that of watches.
+		fewest, fewestWatches = 10, 100
+		writesPerSecond       = 20
+		writeBurst            = 10 * writesPerSecond
+	)
+	var (
+		mallory, alice *local.Tenant
+		sender         *http.Client
+		works          int
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Limits: &tenancyv1alpha1.ControlPlaneLimits{
+				ConcurrentReads: new(int32(fewest)), ConcurrentWrites: new(int32(fewest)), ConcurrentWatches: new(int32(fewestWatches)),
+				WritesPerSecond: new(int32(writesPerSecond)),
+			}}
+		})
+		alice = tenant(ctx)
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, alice.Client, kit.Namespace(ns))
+		var err error
+		sender, err = rest.HTTPClientFor(mallory.Config)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	// aliceWorks asserts that another tenant writes, reads and watches.
+	aliceWorks := func(ctx context.Context) {
+		GinkgoHelper()
+		works++
+		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
+	}
+	// throttled asserts that an admin sees that the tenant is at a limit.
+	throttled := func(ctx context.Context, message string) {
+		GinkgoHelper()
+		vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: mallory.VC.Namespace, Name: mallory.VC.Name}}
+		Eventually(kit.Read(ctx, super.Client, vc)).
+			Should(HaveField("Status.Conditions", ContainElement(And(
+				HaveField("Type", tenancyv1alpha1.ConditionWithinLimits), HaveField("Status", metav1.ConditionFalse),
+				HaveField("Message", ContainSubstring(message))))))
+	}
+	// open sends a request whose response is not read to its end.
+	open := func(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, method, mallory.Config.Host+path, body)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Content-Type", mediaType)
+		return sender.Do(r)
+	}
+
+	attack("more watches than a tenant may have", "idea: each watch is a goroutine and a buffer in a shared process", func(ctx SpecContext) {
+		watching, end := context.WithCancel(ctx)
+		defer end()
+		codes := map[int]int{}
+		for range fewestWatches + fewest {
+			response, err := open(watching, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps?watch=1", "", nil)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(response.Body.Close)
+			codes[response.StatusCode]++
+			if response.StatusCode == http.StatusTooManyRequests {
+				Expect(response.Header.Get("Retry-After")).NotTo(BeEmpty())
+			}
+		}
+		Expect(codes).To(And(HaveLen(2), HaveKeyWithValue(http.StatusTooManyRequests, BeNumerically(">=", fewest))))
+		aliceWorks(ctx)
+		throttled(ctx, "the kind watch were in flight than the limit of 100")
+		end()
+		Eventually(func(g Gomega) {
+			response, err := open(ctx, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps?watch=1&timeoutSeconds=1", "", nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			defer func() { _ = response.Body.Close() }()
+			g.Expect(response.StatusCode).To(Equal(http.StatusOK), "when the others have ended")
+		}).Should(Succeed())
+	})
+
+	attack("bodies that do not end, in as many writes as a tenant may send", "slow POST attacks", func(ctx SpecContext) {
+		var work sync.WaitGroup
+		defer work.Wait()
+		writing, end := context.WithCancel(ctx)
+		defer end()
+		for range fewest {
+			body, pen := io.Pipe()
+			work.Go(func() {
+				response, err := open(writing, http.MethodPost, "/api/v1/namespaces/"+ns+"/configmaps", "application/json", body)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+			})
+			work.Go(func() {
+				_, _ = pen.Write([]byte(`{"data":{"x":"`))
+				<-writing.Done()
+				_ = pen.CloseWithError(writing.Err())
+			})
+		}
+		Eventually(func() (int, error) {
+			response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/configmaps", "application/json",
+				strings.NewReader(`{"metadata":{"generateName":"one-more-"}}`))
+			if err != nil {
+				return 0, err
+			}
+			return response.StatusCode, response.Body.Close()
+		}).Should(Equal(http.StatusTooManyRequests))
+		aliceWorks(ctx)
+		Expect(mallory.Client.List(ctx, &corev1.ConfigMapList{})).To(Succeed(), "reads have places of their own")
+		throttled(ctx, "in flight")
+	})
+
+	attack("a flood of lists from two hundred clients", "issue of peers: one tenant's controllers starve a shared apiserver", func(ctx SpecContext) {
+		floods := make([]*flood, 0, 200)
+		for range cap(floods) {
+			floods = append(floods, newFlood(ctx, func(ctx context.Context, _ int64) error {
+				response, err := open(ctx, http.MethodGet, "/api/v1/configmaps?pretty=true", "", nil)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = response.Body.Close() }()
+				if _, err := io.Copy(io.Discard, response.Body); err != nil {
+					return err
+				}
+				if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusTooManyRequests {
+					return fmt.Errorf("the status %s", response.Status)
+				}
+				return nil
+			}))
+		}
+		for range 3 {
+			aliceWorks(ctx)
+		}
+		for _, f := range floods {
+			f.stop()
+			Expect(f.err()).NotTo(HaveOccurred())
+		}
+	})
+
+	attack("small writes without a pause", "idea: a limit of bytes alone", func(ctx SpecContext) {
+		const path = "/api/v1/namespaces/" + ns + "/configmaps"
+		code, sent := 0, 0
+		for ; sent < 4*writeBurst && code != http.StatusTooManyRequests; sent++ {
+			var text string
+			code, text = request(ctx, mallory.Config, http.MethodPost, path, strings.NewReader(`{"metadata":{"generateName":"small-"}}`))
+			Expect(code).To(BeElementOf(http.StatusCreated, http.StatusTooManyRequests), text)
+		}
+		Expect(code).To(Equal(http.StatusTooManyRequests))
+		aliceWorks(ctx)
+		throttled(ctx, "more was written than 20 times")
+	})
+
+	attack("a compressed body that is a gigabyte", "CVE-2019-11253 and archive bombs", func(ctx SpecContext) {
+		small := &bytes.Buffer{}
+		packer := gzip.NewWriter(small)
+		_, err := io.CopyN(packer, zeros{}, 1<<30)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(packer.Close()).To(Succeed())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, mallory.Config.Host+"/api/v1/namespaces/"+ns+"/configmaps", small)
+		Expect(err).NotTo(HaveOccurred())
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Encoding", "gzip")
+		response, err := sender.Do(r)
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { Expect(response.Body.Close()).To(Succeed()) }()
+		Expect(response.StatusCode).To(Equal(http.StatusBadRequest))
+		aliceWorks(ctx)
+	})
+
+	const containers = 900_000
+	for _, a := range []struct{ text, mediaType, body string }{
+		{"a pod of empty containers by the million", "application/json", `{"spec":{"containers":[` + strings.Repeat("{},", containers) + `{}]}}`},
+		{"a pod of containers that are null", "application/json", `{"spec":{"containers":[` + strings.Repeat("null,", containers/2) + `{}]}}`},
+		{"a pod of empty containers in YAML", "application/yaml", "spec:\n  containers: [" + strings.Repeat("~,", containers) + "]"},
+		{"a pod of empty containers in protobuf, two bytes each", runtime.ContentTypeProtobuf, protobufPod(containers)},
+	} {
+		attack(a.text, "CVE-2019-11253 and CVE-2022-3064: a body that takes a thousand times its bytes", func(ctx SpecContext) {
+			response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/pods", a.mediaType, strings.NewReader(a.body))
+			Expect(err).NotTo(HaveOccurred())
+			defer func() { Expect(response.Body.Close()).To(Succeed()) }()
+			text, err := io.ReadAll(response.Body)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(response.StatusCode).To(Equal(http.StatusRequestEntityTooLarge), string(text))
+			Expect(string(text)).To(ContainSubstring("elements"))
+			aliceWorks(ctx)
+		})
+	}
+})
+
+// zeros is a reader without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// protobufPod is a pod with as many empty containers as it has bytes for.
+func protobufPod(containers int) string {
+	const magic, containersField, specField = "k8s\x00", "\x12\x00", 2
+	spec := strings.Repeat(containersField, containers)
+	pod := []byte{specField<<3 | 2}
+	for n := len(spec); ; n >>= 7 {
+		if n < 1<<7 {
+			pod = append(pod, byte(n))
+			break
+		}
+		pod = append(pod, byte(n)|1<<7)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(pod, spec...)}
+	data, _ := unknown.Marshal() // nothing in it fails
+	return magic + string(data)
+}
