@@ -29,16 +29,18 @@ func Main(args []string, out, diagnostics io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measureAll(ctx, opts, out, diagnostics); err != nil {
+	t := &table{}
+	err = measureAll(ctx, opts, t, diagnostics)
+	_, _ = io.WriteString(out, t.markdown()) // also after an error: what was measured before it took long
+	if err != nil {
 		_, _ = fmt.Fprintln(diagnostics, err)
 		return 1
 	}
 	return 0
 }
 
-// measureAll measures the selected figures, and prints the table.
-func measureAll(ctx context.Context, opts *options, out, diagnostics io.Writer) error {
-	t := &table{}
+// measureAll measures the selected figures.
+func measureAll(ctx context.Context, opts *options, t *table, diagnostics io.Writer) error {
 	for _, figure := range figures() {
 		if !opts.measures(figure.name) {
 			continue
@@ -50,8 +52,7 @@ func measureAll(ctx context.Context, opts *options, out, diagnostics io.Writer) 
 			}
 		}
 	}
-	_, err := io.WriteString(out, t.markdown())
-	return err
+	return nil
 }
 
 // figure is a group of rows that are measured together.

@@ -25,7 +25,8 @@ const (
 
 // runCommand runs control planes, and waits until all are ready.
 type runCommand struct {
-	Names []string `json:"names"`
+	Names  []string `json:"names"`
+	Shared bool     `json:"shared"`
 }
 
 // state is the response to a command.
@@ -84,7 +85,7 @@ func runPlanes(ctx context.Context, host *hosted.Host, command runCommand) ([][]
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range command.Names {
 		group.Go(func() error {
-			plane, err := host.Run(hosted.Spec{Name: name, Network: egress.Unrestricted{}})
+			plane, err := host.Run(hosted.Spec{Name: name, Shared: command.Shared, Network: egress.Unrestricted{}})
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+
 	"github.com/virtualcluster/virtualcluster/standalone/internal/childprocess"
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
@@ -22,6 +24,8 @@ type hostClient struct {
 	process *childprocess.Process
 	address string
 	settle  time.Duration
+	// shared selects the isolation of control planes.
+	shared bool
 }
 
 // startHost starts a child with a host. The caller calls end.
@@ -37,13 +41,14 @@ func startHost(ctx context.Context, opts *options, dir string) (host *hostClient
 		return nil, nil, err
 	}
 	_, address, _ := strings.Cut(p.Output(), "ready ")
-	return &hostClient{process: p, address: address, settle: opts.settle}, end, nil
+	shared := opts.isolation == string(tenancyv1alpha1.IsolationShared)
+	return &hostClient{process: p, address: address, settle: opts.settle, shared: shared}, end, nil
 }
 
 // run runs control planes at once, and returns clients' configurations when all
 // are ready.
 func (h *hostClient) run(ctx context.Context, names ...string) ([]*rest.Config, error) {
-	result, err := h.do(ctx, runPath, runCommand{Names: names})
+	result, err := h.do(ctx, runPath, runCommand{Names: names, Shared: h.shared})
 	if err != nil {
 		return nil, fmt.Errorf("run %d control planes: %w", len(names), err)
 	}

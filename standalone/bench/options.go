@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
 // options are the settings of a benchmark.
@@ -24,9 +26,10 @@ type options struct {
 	smoke     bool
 }
 
-// isolations are the values of --isolation: whether each control plane of a host
-// has a handler chain of its own.
-func isolations() []string { return []string{"Dedicated"} }
+// isolations are the values of --isolation.
+func isolations() []string {
+	return []string{string(tenancyv1alpha1.IsolationDedicated), string(tenancyv1alpha1.IsolationShared)}
+}
 
 func parseOptions(args []string) (*options, error) {
 	o := &options{}

@@ -34,7 +34,7 @@ type standalone struct {
 // is Ready, for several at once and for one after the other, and the memory of
 // vc-standalone, with the syncer and the manager.
 func measureReady(ctx context.Context, opts *options, dir string, t *table) error {
-	s, end, err := startStandalone(ctx, dir)
+	s, end, err := startStandalone(ctx, opts, dir)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func measureReady(ctx context.Context, opts *options, dir string, t *table) erro
 }
 
 // startStandalone starts a vc-standalone. The caller calls end.
-func startStandalone(ctx context.Context, dir string) (s *standalone, end func(), err error) {
-	p, end, err := startChild(ctx, "up", "--data-dir", dir, "--port", "0")
+func startStandalone(ctx context.Context, opts *options, dir string) (s *standalone, end func(), err error) {
+	p, end, err := startChild(ctx, "up", "--data-dir", dir, "--port", "0", "--tenant-isolation", opts.isolation)
 	if err != nil {
 		return nil, nil, err
 	}
