@@ -315,13 +315,15 @@ func TestAFailedListIsRepeated(t *testing.T) {
 	source, err := feed.New(kv)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
-	s, _ := subscribe(g, source, "red")
+	s, woken := subscribe(g, source, "red")
 	to := newReceived()
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	g.Expect(s.Receive(canceled, to)).To(MatchError(ContainSubstring("list pods")))
+	put(g, client, "red/pods/a/2", "y")
+	g.Eventually(woken, soon).Should(Receive())
 	g.Expect(s.Receive(t.Context(), to)).To(Succeed())
-	g.Expect(to.take()).To(Equal([]string{"a/1=x"}))
+	g.Expect(to.take()).To(Equal([]string{"a/1=x", "a/2=y"}))
 }
 
 // TestObserve: observers learn of all tenants' changes, without names and

@@ -63,17 +63,22 @@ type Subscription struct {
 // put adds a change and wakes the owner if it was the first. A change that is
 // superseded before it is received is dropped.
 func (s *Subscription) put(change Change) {
+	if s.add(change) {
+		s.wake()
+	}
+}
+
+// add reports whether the owner has to be woken. A list that is still to come
+// has the change.
+func (s *Subscription) add(change Change) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.lost || s.closed {
-		s.mu.Unlock()
-		return
+		return !s.closed
 	}
 	first := len(s.pending) == 0
 	s.pending[change.Name] = change
-	s.mu.Unlock()
-	if first {
-		s.wake()
-	}
+	return first
 }
 
 // lose drops pending changes: a list will replace them.
@@ -102,31 +107,29 @@ func (s *Subscription) take() (changes []Change, lost bool, err error) {
 
 // Receive passes everything pending to a receiver, which is always the same.
 // The first call lists all records, and so does a call after changes were
-// missed. If it fails, the next call lists again.
+// missed. If it fails, the next call lists again. The owner is woken for changes
+// that come during the call, so that a resource that always changes does not
+// delay others.
 func (s *Subscription) Receive(ctx context.Context, to Receiver) error {
 	s.receiving.Lock()
 	defer s.receiving.Unlock()
-	for {
-		changes, lost, err := s.take()
-		if err != nil {
-			return err
+	changes, lost, err := s.take()
+	if err != nil {
+		return err
+	}
+	if lost {
+		if err := s.list(ctx, to); err != nil {
+			s.lose()
+			return fmt.Errorf("list %s: %w", s.resource, err)
 		}
-		if lost {
-			if err := s.list(ctx, to); err != nil {
-				s.lose()
-				return fmt.Errorf("list %s: %w", s.resource, err)
-			}
-			continue
-		}
-		if len(changes) == 0 {
-			return nil
-		}
-		for _, change := range changes {
-			if change.Revision > s.listed { // the watch may lag behind the list
-				to.Receive(change)
-			}
+		return nil
+	}
+	for _, change := range changes {
+		if change.Revision > s.listed { // the watch may lag behind the list
+			to.Receive(change)
 		}
 	}
+	return nil
 }
 
 // list passes all records to the receiver, and the deletions of those that it
