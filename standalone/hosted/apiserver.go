@@ -11,14 +11,15 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 const (
@@ -38,8 +39,10 @@ const (
 type apiServer struct {
 	loopback  *rest.Config
 	informers informers.SharedInformerFactory
-	// metadatas are informers of metadata that exist already; nil for none.
-	metadatas metadatainformer.SharedInformerFactory
+	// views and changes are those of a control plane that shares a handler
+	// chain; nil for others. Its controllers run by need.
+	views     *views.Views
+	changes   *controllers.Changes
 	bootstrap *bootstrap
 	client    kubernetes.Interface
 

@@ -27,9 +27,15 @@ type manager interface {
 	Stop()
 }
 
-// startControllers starts the controllers of a control plane.
+// startControllers starts the controllers of a control plane: by need if it
+// shares a handler chain, and otherwise all at once.
 func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) (manager, error) {
-	env, err := controllers.NewEnvironment(c.cluster(server), server.informers, server.metadatas)
+	if server.views != nil {
+		return controllers.StartByNeed(ctx, c.spec.Controllers, controllers.Options{
+			Tenant: c.spec.Name, Cluster: c.cluster(server), Views: server.views, Changes: server.changes, OnFailure: c.shared.report,
+		}), nil
+	}
+	env, err := controllers.NewEnvironment(c.cluster(server), server.informers)
 	if err != nil {
 		return nil, err
 	}

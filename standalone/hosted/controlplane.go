@@ -18,7 +18,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -37,8 +36,8 @@ type ControlPlane struct {
 	podAddress net.IP
 	// turns limits how many control planes of the host start at a time.
 	turns *turns
-	// chain returns the host's handler chain for control planes that share it.
-	chain func() (*chain.Chain, error)
+	// shared is the handler chain of the host, for control planes that share it.
+	shared *sharedChain
 	// attempts counts the starts that have failed.
 	attempts attempts
 	// requests has the requests in flight.

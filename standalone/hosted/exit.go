@@ -32,14 +32,15 @@ const (
 	elsewhere start = iota
 	// inHook means a goroutine of kube-apiserver that runs one start hook.
 	inHook
-	// inBuild means the goroutine that starts the control plane, which
-	// recovers.
+	// inBuild means the goroutine that starts the control plane, or that runs one
+	// of its controllers by need. Both recover.
 	inBuild
 )
 
 const (
 	hookFunction  = "k8s.io/apiserver/pkg/server.runPostStartHook"
 	serveFunction = "/hosted.(*ControlPlane).serve"
+	workFunction  = "/controllers.(*ByNeed).work"
 )
 
 // startOnStack returns the phase of a start that is on the caller's stack.
@@ -52,7 +53,7 @@ func startOnStack() start {
 		switch {
 		case frame.Function == hookFunction:
 			return inHook
-		case strings.HasSuffix(frame.Function, serveFunction):
+		case strings.HasSuffix(frame.Function, serveFunction), strings.HasSuffix(frame.Function, workFunction):
 			return inBuild
 		case !more:
 			return elsewhere

@@ -258,7 +258,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoint, chain: h.shared.get, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+		address: h.Address(), etcd: own.endpoint, shared: h.shared, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
 		ledger: own.ledger,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {

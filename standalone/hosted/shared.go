@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
@@ -31,21 +32,30 @@ type sharedChain struct {
 	mu     sync.Mutex // guards all below
 	client *clientv3.Client
 	chain  *chain.Chain
-	cancel context.CancelFunc
+	// changes tells the controllers of control planes what has changed.
+	changes *controllers.Changes
+	cancel  context.CancelFunc
 }
 
-// get returns the chain. A failed start is repeated at the next call.
-func (s *sharedChain) get() (*chain.Chain, error) {
+// get returns the chain, and what has changed in its etcd. A failed start is
+// repeated at the next call.
+func (s *sharedChain) get() (*chain.Chain, *controllers.Changes, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.chain != nil {
-		return s.chain, nil
+	if s.chain == nil {
+		if err := s.start(); err != nil {
+			return nil, nil, err
+		}
 	}
+	return s.chain, s.changes, nil
+}
+
+func (s *sharedChain) start() error {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{s.store.endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect to etcd: %w", err)
+		return fmt.Errorf("connect to etcd: %w", err)
 	}
 	ctx, cancel := s.newContext()
 	started, err := chain.New(ctx, chain.Options{
@@ -57,10 +67,11 @@ func (s *sharedChain) get() (*chain.Chain, error) {
 	if err != nil {
 		cancel()
 		_ = client.Close()
-		return nil, fmt.Errorf("build the shared handler chain: %w", err)
+		return fmt.Errorf("build the shared handler chain: %w", err)
 	}
 	s.chain, s.client, s.cancel = started, client, cancel
-	return started, nil
+	s.changes = controllers.NewChanges(s.store.feed)
+	return nil
 }
 
 // report logs the failure of a part of a control plane.
@@ -75,6 +86,7 @@ func (s *sharedChain) stop() {
 	if s.chain == nil {
 		return
 	}
+	s.changes.Close()
 	s.cancel()
 	_ = s.client.Close()
 	s.chain = nil
@@ -82,7 +94,7 @@ func (s *sharedChain) stop() {
 
 // startShared serves the apiserver of a control plane with the host's chain.
 func startShared(ctx context.Context, c *ControlPlane) (*apiServer, error) {
-	shared, err := c.chain()
+	shared, changes, err := c.shared.get()
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +106,11 @@ func startShared(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory := tenant.Views().NewFactory()
 	s := &apiServer{
-		loopback: unlimited(tenant.Config()), informers: factory, metadatas: factory.Metadata(), client: tenant.Client(),
+		loopback: unlimited(tenant.Config()), informers: tenant.Views().NewFactory(), client: tenant.Client(),
 		bootstrap: newBootstrap("bootstrap", func(ctx context.Context) error { return shared.Bootstrap(ctx, tenant) }),
-		done:      make(chan struct{}),
+		views:     tenant.Views(), changes: changes,
+		done: make(chan struct{}),
 	}
 	s.start(ctx, func(ctx context.Context) error {
 		defer shared.Remove(tenant)

@@ -16,7 +16,7 @@ import (
 const mappingsExpire = 30 * time.Second
 
 // restMapper maps kinds to resources for policies. It discovers the resources
-// again when it is asked; upstream does so in a goroutine.
+// again when it is used; upstream does so in a goroutine.
 type restMapper struct {
 	meta.ResettableRESTMapper
 

@@ -54,24 +54,39 @@ type Environment struct {
 
 // NewEnvironment returns the environment of all controllers of a cluster. The
 // typed informers are the apiserver's own, so that objects are not cached
-// twice; so are those of metadata, if it has any.
-func NewEnvironment(
-	cluster Cluster, typed informers.SharedInformerFactory, metadatas metadatainformer.SharedInformerFactory,
-) (*Environment, error) {
+// twice.
+func NewEnvironment(cluster Cluster, typed informers.SharedInformerFactory) (*Environment, error) {
+	env, err := newEnvironment(cluster, typed)
+	if err != nil {
+		return nil, err
+	}
+	env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
+		metadatainformer.WithTransform(views.DropManagedFields))
+	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
+	env.graph = env.informers
+	return env, nil
+}
+
+// onViews returns the environment of one controller.
+func onViews(cluster Cluster, factory *views.Factory) (*Environment, error) {
+	env, err := newEnvironment(cluster, factory)
+	if err != nil {
+		return nil, err
+	}
+	env.metadatas = factory.Metadata()
+	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
+	env.graph = factory.MetadataOnly()
+	return env, nil
+}
+
+func newEnvironment(cluster Cluster, typed informers.SharedInformerFactory) (*Environment, error) {
 	env := &Environment{
-		cluster: cluster, config: cluster.Config, client: cluster.Client,
-		typed: typed, metadatas: metadatas, started: make(chan struct{}),
+		cluster: cluster, config: cluster.Config, client: cluster.Client, typed: typed, started: make(chan struct{}),
 	}
 	var err error
 	if env.metadata, err = metadata.NewForConfig(cluster.Config); err != nil {
 		return nil, fmt.Errorf("create a metadata client: %w", err)
 	}
-	if env.metadatas == nil {
-		env.metadatas = metadatainformer.NewSharedInformerFactoryWithOptions(env.metadata, resync,
-			metadatainformer.WithTransform(views.DropManagedFields))
-	}
-	env.informers = informerfactory.NewInformerFactory(env.typed, env.metadatas)
-	env.graph = env.informers
 	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
 	return env, nil
 }

@@ -96,9 +96,11 @@ func metadataKind(resource schema.GroupVersionResource) kind {
 // protobufMagic is the beginning of an object that is stored as protobuf.
 var protobufMagic = []byte("k8s\x00")
 
-// decodeMetadata decodes the metadata of an object of any version, in either of
+func decodeMetadata(value []byte) (runtime.Object, error) { return DecodeMetadata(value) }
+
+// DecodeMetadata decodes the metadata of an object of any version, in either of
 // the formats in which apiservers store objects.
-func decodeMetadata(value []byte) (runtime.Object, error) {
+func DecodeMetadata(value []byte) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	enveloped, isProtobuf := bytes.CutPrefix(value, protobufMagic)
 	if !isProtobuf {
