@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -24,7 +26,35 @@ type builtIn struct {
 
 // installExtensions adds the APIs by which tenants add APIs.
 func (c *Chain) installExtensions(server *genericapiserver.GenericAPIServer) error {
-	return c.installDefinitions(server)
+	return errors.Join(c.installDefinitions(server), c.installAPIServices(server))
+}
+
+// added has the parts that serve the APIs that a tenant has added. Each is nil
+// if the tenant needs none.
+type added struct {
+	tenant *Tenant
+	custom *customResources
+	remote *apiAggregator
+}
+
+// addedBy returns these parts of a request's tenant.
+func (c *Chain) addedBy(ctx context.Context) (found added, err error) {
+	if found.tenant, err = c.tenant(ctx); err != nil {
+		return found, err
+	}
+	if found.custom, err = found.tenant.extensions.get(ctx); err != nil {
+		return found, err
+	}
+	if found.remote, err = found.tenant.aggregation.get(ctx); err != nil {
+		return found, err
+	}
+	if found.custom != nil {
+		err = found.custom.ready(ctx, errUnreadable)
+	}
+	if found.remote != nil {
+		err = errors.Join(err, found.remote.ready(ctx, errUnknownAPIServices))
+	}
+	return found, err
 }
 
 // serveAPIs serves the APIs of a tenant: the built-in ones, and those that the
@@ -35,74 +65,58 @@ func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 		c.builtIn.apis.ServeHTTP(w, r)
 		return
 	}
-	server, err := c.customResources(r)
+	found, err := c.addedBy(r.Context())
 	switch {
 	case err != nil:
 		unavailable(w, r, err)
-	case server == nil:
+	case found.custom == nil && found.remote == nil:
 		c.builtIn.apis.ServeHTTP(w, r)
 	default:
-		serve(server, w, r)
+		serve(found, w, r)
 	}
 }
 
-// different returns what serves a path that is different for a tenant with
-// custom resources, or nil for another path: above all the descriptions of APIs.
-func (c *Chain) different(path string) func(*customResources, http.ResponseWriter, *http.Request) {
+// different returns what serves a path that is different for a tenant that has
+// added APIs, or nil for another path.
+func (c *Chain) different(path string) func(added, http.ResponseWriter, *http.Request) {
 	switch parts := splitPath(path); {
 	case parts[0] == "apis" && len(parts) <= 2:
 		return c.serveGroups
 	case parts[0] == "openapi":
 		return c.serveOpenAPI
-	case parts[0] == "apis" && c.builtIn.discovery.lacks(parts[1], parts[2]):
-		return c.serveCustom // what is built in would not pass the request on
+	case parts[0] == "apis" && !c.builtIn.discovery.has(parts[1], parts[2]):
+		return c.serveAdded
 	default:
 		return nil
 	}
 }
 
-// serveRest serves what the built-in APIs do not: custom resources.
-func (c *Chain) serveRest(w http.ResponseWriter, r *http.Request) {
-	if splitPath(r.URL.Path)[0] != "apis" {
-		http.NotFound(w, r)
+// serveAdded serves a version of a group that is not built in.
+func (c *Chain) serveAdded(found added, w http.ResponseWriter, r *http.Request) {
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	parts := splitPath(r.URL.Path)
+	if remote := found.remoteAPI(schema.GroupVersion{Group: parts[1], Version: parts[2]}); remote != nil {
+		remote.ServeHTTP(w, r)
 		return
 	}
-	server, err := c.customResources(r)
 	switch {
-	case err != nil:
-		unavailable(w, r, err)
-	case server == nil:
+	case found.custom == nil:
 		http.NotFound(w, r)
-	default:
-		c.serveCustom(server, w, r)
-	}
-}
-
-// serveCustom serves custom resources and the lists of them.
-func (c *Chain) serveCustom(server *customResources, w http.ResponseWriter, r *http.Request) {
-	info, ok := apirequest.RequestInfoFrom(r.Context())
-	switch {
 	case ok && info.IsResourceRequest:
-		server.resources.ServeHTTP(w, r)
-	case len(splitPath(r.URL.Path)) == 3:
-		c.serveVersion(server, w, r)
+		found.custom.resources.ServeHTTP(w, r)
+	case len(parts) == 3:
+		c.serveVersion(found, w, r)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// customResources returns the server of custom resources of a request's tenant,
-// or nil if the tenant has none.
-func (c *Chain) customResources(r *http.Request) (*customResources, error) {
-	t, err := c.tenant(r.Context())
-	if err != nil {
-		return nil, err
+// remoteAPI returns the aggregated API of a version, or nil.
+func (a added) remoteAPI(version schema.GroupVersion) *remoteAPI {
+	if a.remote == nil {
+		return nil
 	}
-	server, err := t.extensions.get(r.Context())
-	if err != nil || server == nil {
-		return nil, err
-	}
-	return server, server.ready(r.Context())
+	return a.remote.of(version)
 }
 
 // splitPath returns the parts of a path, of which there is at least one.

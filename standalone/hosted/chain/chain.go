@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -34,7 +35,8 @@ type Chain struct {
 	// what each tenant has of its own.
 	authentication authentication.Config
 	// builtIn is what all tenants have.
-	builtIn builtIn
+	builtIn     builtIn
+	apiServices storage.Interface // of all tenants
 
 	template lazy[*template]
 
@@ -78,7 +80,7 @@ func (c *Chain) captureAPIs(apis http.Handler, config *genericapiserver.Config) 
 func (c *Chain) build(ctx context.Context) error {
 	c.closeCore()
 	completed := c.config.KubeAPIs.Complete()
-	rest := http.HandlerFunc(c.serveRest)
+	rest := http.NotFoundHandler() // serveAPIs has served what tenants have added
 	server, err := completed.ControlPlane.New("kube-apiserver", genericapiserver.NewEmptyDelegateWithCustomHandler(rest))
 	if err != nil {
 		return fmt.Errorf("build the apiserver: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,15 +21,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	// definitionsPatience is the time for which requests wait for the definitions
-	// after the server of custom resources was started. If definitions cannot be
-	// read by then, requests fail at once.
-	definitionsPatience = 10 * time.Second
-	// definitionsResync is upstream's. The controllers rely on it: one of them
-	// does not look at definitions that exist when it starts.
-	definitionsResync = 5 * time.Minute
-)
+// definitionsResync is upstream's. The controllers rely on it: one of them
+// does not look at definitions that exist when it starts.
+const definitionsResync = 5 * time.Minute
 
 // errUnreadable does not say why: definitions are not for all users to read.
 var errUnreadable = errors.New("the definitions of custom resources cannot be read")
@@ -40,17 +33,12 @@ var errUnreadable = errors.New("the definitions of custom resources cannot be re
 // upstream's apiserver of custom resources. Discovery and OpenAPI documents are
 // computed when they are requested, so it has no controllers of them.
 type customResources struct {
+	background
+
 	definitions informers.CustomResourceDefinitionInformer
 	// resources serves resources and nothing else.
 	resources http.Handler
-	changes   atomic.Int64           // of definitions
-	groups    atomic.Pointer[groups] // computed from them
-	documents documentCache
-
-	patience context.Context // ends when the definitions are read, or are late
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
-	unused   *time.Timer // ends the server after the last definition
+	changes   atomic.Int64 // of definitions
 }
 
 // newCustomResources starts the server of custom resources of a tenant.
@@ -73,16 +61,17 @@ func (c *Chain) newCustomResources(t *Tenant) (*customResources, error) {
 	if err := s.observe(t); err != nil {
 		return nil, fmt.Errorf("observe the %s of tenant %q: %w", definitions, t.spec.Name, err)
 	}
-	ctx, cancel := context.WithCancel(t.life)
-	s.cancel = cancel
-	factory.StartWithContext(ctx)
-	s.run(ctx,
+	s.run(t.life, s.definitions.Informer().HasSynced,
 		naming.RunWithContext,
 		establishing.RunWithContext,
 		func(ctx context.Context) { structure.RunWithContext(1, ctx) },
 		func(ctx context.Context) { approval.RunWithContext(1, ctx) },
 		func(ctx context.Context) { deletion.RunWithContext(1, ctx) },
-		func(ctx context.Context) { <-ctx.Done(); factory.Shutdown() },
+		func(ctx context.Context) {
+			factory.StartWithContext(ctx)
+			<-ctx.Done()
+			factory.Shutdown()
+		},
 	)
 	return s, nil
 }
@@ -120,41 +109,4 @@ func (s *customResources) observe(t *Tenant) error {
 		},
 	})
 	return err
-}
-
-// run runs the controllers, and lets requests wait for the definitions.
-func (s *customResources) run(ctx context.Context, controllers ...func(context.Context)) {
-	for _, controller := range controllers {
-		s.running.Go(func() { controller(ctx) })
-	}
-	patience, read := context.WithTimeout(ctx, definitionsPatience)
-	s.patience = patience
-	s.running.Go(func() {
-		defer read()
-		cache.WaitForCacheSync(patience.Done(), s.definitions.Informer().HasSynced)
-	})
-}
-
-// ready waits until the definitions have been read. Until then it is not known
-// which resources exist, and clients must not take one for missing.
-func (s *customResources) ready(ctx context.Context) error {
-	if s.definitions.Informer().HasSynced() {
-		return nil
-	}
-	select {
-	case <-s.patience.Done():
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if !s.definitions.Informer().HasSynced() {
-		return errUnreadable
-	}
-	return nil
-}
-
-// stop ends the controllers. Requests in progress are not interrupted.
-func (s *customResources) stop() {
-	s.unused.Stop()
-	s.cancel()
-	s.running.Wait()
 }

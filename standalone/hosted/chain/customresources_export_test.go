@@ -7,13 +7,13 @@ import "context"
 func ServesCustomResources(t *Tenant) bool {
 	t.extensions.mu.Lock()
 	defer t.extensions.mu.Unlock()
-	return t.extensions.server != nil
+	return t.extensions.part != nil
 }
 
 // EndUnused ends the server of custom resources if there are no definitions.
 func EndUnused(ctx context.Context, t *Tenant) {
 	t.extensions.mu.Lock()
-	server := t.extensions.server
+	server := t.extensions.part
 	t.extensions.mu.Unlock()
 	if server != nil {
 		t.extensions.endUnused(ctx, server)
@@ -22,11 +22,27 @@ func EndUnused(ctx context.Context, t *Tenant) {
 
 // KeepsDocuments reports whether OpenAPI documents of a tenant are in memory.
 func KeepsDocuments(t *Tenant) bool {
-	documents := &t.extensions.server.documents
-	documents.mu.Lock()
-	defer documents.mu.Unlock()
-	return documents.current != nil
+	t.documents.mu.Lock()
+	defer t.documents.mu.Unlock()
+	return t.documents.current != nil
 }
 
 // DropDocuments drops the OpenAPI documents of a tenant, as after some time.
-func DropDocuments(t *Tenant) { t.extensions.server.documents.drop() }
+func DropDocuments(t *Tenant) { t.documents.drop() }
+
+// Aggregates reports whether a tenant has an aggregator.
+func Aggregates(t *Tenant) bool {
+	t.aggregation.mu.Lock()
+	defer t.aggregation.mu.Unlock()
+	return t.aggregation.part != nil
+}
+
+// EndUnusedAggregator ends the aggregator if all APIs are local.
+func EndUnusedAggregator(ctx context.Context, t *Tenant) {
+	t.aggregation.mu.Lock()
+	part := t.aggregation.part
+	t.aggregation.mu.Unlock()
+	if part != nil {
+		t.aggregation.endUnused(ctx, part)
+	}
+}

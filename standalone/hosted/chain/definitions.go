@@ -73,7 +73,7 @@ func (s definitionStorage) Create(ctx context.Context, key string, object, out r
 	if err != nil {
 		return err
 	}
-	t.extensions.defined()
+	t.extensions.created()
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -39,11 +38,8 @@ type builtInDiscovery struct {
 	tag      string
 }
 
-// lacks reports whether a group is built in, but not one of its versions.
-func (b *builtInDiscovery) lacks(group, version string) bool {
-	versions, ok := b.versions[group]
-	return ok && !versions[version]
-}
+// has reports whether a version of a group is built in.
+func (b *builtInDiscovery) has(group, version string) bool { return b.versions[group][version] }
 
 // describe reads the discovery document of the built-in APIs, which have all
 // been installed.
@@ -92,59 +88,109 @@ func readDocument(ctx context.Context, served http.Handler, path, mediaType stri
 	return response.Header.Get("ETag"), nil
 }
 
-// groups are the groups of a tenant with custom resources.
+// state tells whether the groups of a tenant have changed.
+type state struct {
+	custom  *customResources
+	changes int64  // of the definitions
+	remote  string // the ETag of the aggregated groups
+}
+
+// groups are the groups of a tenant that has added some.
 type groups struct {
-	changes int64
+	state state
 	// all have the built-in ones, too. Both share what is equal.
-	all    []apidiscovery.APIGroupDiscovery
-	custom map[string]bool // the groups of custom resources
-	tag    string
+	all   []apidiscovery.APIGroupDiscovery
+	added map[string]bool // groups that are not only built in
+	tag   string
 	// Earlier forms of the same:
-	list      *metav1.APIGroupList
-	resources map[schema.GroupVersion]*metav1.APIResourceList
+	list      []metav1.APIGroup
+	resources map[schema.GroupVersion]*metav1.APIResourceList // of definitions
+}
+
+// stateOf returns the state of a tenant's groups, and the aggregated ones.
+func (c *Chain) stateOf(ctx context.Context, from added) (now state, remote []apidiscovery.APIGroupDiscovery, err error) {
+	if from.custom != nil {
+		now.custom, now.changes = from.custom, from.custom.changes.Load()
+	}
+	if from.remote != nil {
+		var list apidiscovery.APIGroupDiscoveryList
+		now.remote, err = readDocument(ctx, from.remote.groups, "/apis", aggregatedMediaType, &list)
+		remote = list.Items
+	}
+	return now, remote, err
 }
 
 // groupsOf returns the groups of a tenant.
-func (c *Chain) groupsOf(s *customResources) (*groups, error) {
-	changes := s.changes.Load()
-	if known := s.groups.Load(); known != nil && known.changes == changes {
+func (c *Chain) groupsOf(ctx context.Context, from added) (*groups, error) {
+	now, remote, err := c.stateOf(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if known := from.tenant.groups.Load(); known != nil && known.state == now {
 		return known, nil
 	}
-	objects, err := s.definitions.Lister().List(labels.Everything())
+	objects, err := from.definitions()
 	if err != nil {
-		return nil, fmt.Errorf("list the %s: %w", definitions, err)
+		return nil, err
 	}
-	custom := customGroups(objects)
-	content, err := json.Marshal(custom)
+	merged := mergeGroups(remote, customGroups(objects))
+	content, err := json.Marshal(merged)
 	if err != nil {
-		return nil, fmt.Errorf("encode the groups of custom resources: %w", err)
+		return nil, fmt.Errorf("encode the groups that a tenant has added: %w", err)
 	}
 	sum := sha256.Sum256(append(content, c.builtIn.discovery.tag...))
-	found := &groups{changes: changes, custom: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
-	found.all = mergeGroups(c.builtIn.discovery.groups, custom)
-	for _, each := range custom {
-		found.custom[each.Name] = true
+	found := &groups{state: now, added: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
+	for _, each := range merged {
+		found.added[each.Name] = true
 	}
-	found.list, found.resources, _ = clientdiscovery.SplitGroupsAndResources(apidiscovery.APIGroupDiscoveryList{Items: found.all})
-	maps.DeleteFunc(found.resources, func(version schema.GroupVersion, _ *metav1.APIResourceList) bool { return !found.custom[version.Group] })
+	found.all = mergeGroups(c.builtIn.discovery.groups, merged)
+	for _, each := range found.all {
+		found.list = append(found.list, groupOf(each))
+	}
+	_, found.resources, _ = clientdiscovery.SplitGroupsAndResources(apidiscovery.APIGroupDiscoveryList{Items: customGroups(objects)})
 	tidy(found.resources, objects)
-	s.groups.Store(found)
+	from.tenant.groups.Store(found)
 	return found, nil
 }
 
-// mergeGroups adds groups of custom resources to the built-in ones. They follow
-// the built-in groups; in a group of both, their versions come first. Of a
-// version of both, only the built-in one is served.
-func mergeGroups(builtIn, custom []apidiscovery.APIGroupDiscovery) []apidiscovery.APIGroupDiscovery {
-	merged := slices.Clone(builtIn)
-	for _, added := range custom {
+// definitions returns the definitions of custom resources.
+func (a added) definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if a.custom == nil {
+		return nil, nil
+	}
+	objects, err := a.custom.definitions.Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list the %s: %w", definitions, err)
+	}
+	return objects, nil
+}
+
+// groupOf returns a group without its resources. It has the versions that do
+// not respond, too: clients must not take them for missing.
+func groupOf(from apidiscovery.APIGroupDiscovery) metav1.APIGroup {
+	group := metav1.APIGroup{Name: from.Name}
+	for _, v := range from.Versions {
+		version := schema.GroupVersion{Group: from.Name, Version: v.Version}
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: v.Version})
+	}
+	if len(group.Versions) > 0 {
+		group.PreferredVersion = group.Versions[0]
+	}
+	return group
+}
+
+// mergeGroups adds groups to others, which they follow. In a group of both, the
+// added versions come first; a version of both is not added.
+func mergeGroups(others, additional []apidiscovery.APIGroupDiscovery) []apidiscovery.APIGroupDiscovery {
+	merged := slices.Clone(others)
+	for _, added := range additional {
 		at := slices.IndexFunc(merged, func(g apidiscovery.APIGroupDiscovery) bool { return g.Name == added.Name })
 		if at < 0 {
 			merged = append(merged, added)
 			continue
 		}
 		own := merged[at].Versions
-		merged[at].Versions = append(slices.DeleteFunc(added.Versions, func(v apidiscovery.APIVersionDiscovery) bool {
+		merged[at].Versions = append(slices.DeleteFunc(slices.Clone(added.Versions), func(v apidiscovery.APIVersionDiscovery) bool {
 			return slices.ContainsFunc(own, func(o apidiscovery.APIVersionDiscovery) bool { return o.Version == v.Version })
 		}), own...)
 	}
@@ -177,17 +223,17 @@ func tidy(lists map[schema.GroupVersion]*metav1.APIResourceList, objects []*apie
 }
 
 // serveGroups serves the list of groups in all its forms, and single groups.
-func (c *Chain) serveGroups(s *customResources, w http.ResponseWriter, r *http.Request) {
-	found, err := c.groupsOf(s)
+func (c *Chain) serveGroups(from added, w http.ResponseWriter, r *http.Request) {
+	found, err := c.groupsOf(r.Context(), from)
 	parts := splitPath(r.URL.Path)
 	switch {
 	case err != nil:
 		unavailable(w, r, err)
 	case len(parts) == 1:
 		aggregated.WrapAggregatedDiscoveryToHandler(c.groupList(found), c.aggregatedGroups(found), nil).ServeHTTP(w, r)
-	case found.custom[parts[1]]:
-		at := slices.IndexFunc(found.list.Groups, func(g metav1.APIGroup) bool { return g.Name == parts[1] })
-		discovery.NewAPIGroupHandler(apiextensionsserver.Codecs, found.list.Groups[at]).ServeHTTP(w, r)
+	case found.added[parts[1]]:
+		at := slices.IndexFunc(found.list, func(g metav1.APIGroup) bool { return g.Name == parts[1] })
+		discovery.NewAPIGroupHandler(apiextensionsserver.Codecs, found.list[at]).ServeHTTP(w, r)
 	default:
 		c.builtIn.apis.ServeHTTP(w, r)
 	}
@@ -196,7 +242,7 @@ func (c *Chain) serveGroups(s *customResources, w http.ResponseWriter, r *http.R
 // groupList serves the groups without their resources.
 func (c *Chain) groupList(found *groups) http.Handler {
 	root := discovery.NewRootAPIsHandler(c.generic.DiscoveryAddresses, apiextensionsserver.Codecs)
-	for _, group := range found.list.Groups {
+	for _, group := range found.list {
 		root.AddGroup(group)
 	}
 	return root
@@ -216,9 +262,9 @@ func (c *Chain) aggregatedGroups(found *groups) http.Handler {
 	})
 }
 
-// serveVersion serves the resources of a version that has only custom ones.
-func (c *Chain) serveVersion(s *customResources, w http.ResponseWriter, r *http.Request) {
-	found, err := c.groupsOf(s)
+// serveVersion serves the list of the custom resources of a version.
+func (c *Chain) serveVersion(from added, w http.ResponseWriter, r *http.Request) {
+	found, err := c.groupsOf(r.Context(), from)
 	if err != nil {
 		unavailable(w, r, err)
 		return

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -15,7 +14,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/handler"
@@ -32,11 +32,13 @@ const (
 	documentsExpire = time.Minute
 )
 
-// documents are the OpenAPI documents of a tenant with custom resources.
+// documents are the OpenAPI documents of a tenant that has added APIs.
 type documents struct {
-	changes int64
-	// v2 serves the merged document, and v3 serves those of single versions of
-	// groups that have only custom resources. Each is computed on first use.
+	state state
+	// expire is when documents of aggregated APIs are read again.
+	expire time.Time
+	// v2 serves the merged document, and v3 serves those of single versions that
+	// are not built in. Each is computed on first use.
 	v2 func() http.Handler
 	v3 func() *versionDocuments
 }
@@ -45,6 +47,8 @@ type documents struct {
 type versionDocuments struct {
 	service *handler3.OpenAPIService
 	paths   map[string]bool // such as apis/example.com/v1
+	// remote are the paths of aggregated APIs.
+	remote map[string]handler3.OpenAPIV3DiscoveryGroupVersion
 }
 
 // documentCache keeps documents while they are in use.
@@ -54,11 +58,11 @@ type documentCache struct {
 	expiry  *time.Timer
 }
 
-// get returns the documents after a number of changes of definitions.
-func (d *documentCache) get(changes int64, create func() (*documents, error)) (*documents, error) {
+// get returns the documents of a state.
+func (d *documentCache) get(now state, create func() (*documents, error)) (*documents, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.current == nil || d.current.changes != changes {
+	if d.current == nil || d.current.state != now || now.remote != "" && time.Now().After(d.current.expire) {
 		created, err := create()
 		if err != nil {
 			return nil, err
@@ -79,17 +83,24 @@ func (d *documentCache) drop() {
 }
 
 // documentsOf returns the OpenAPI documents of a tenant.
-func (c *Chain) documentsOf(s *customResources) (*documents, error) {
-	changes := s.changes.Load()
-	return s.documents.get(changes, func() (*documents, error) {
-		objects, err := s.definitions.Lister().List(labels.Everything())
+func (c *Chain) documentsOf(ctx context.Context, from added) (*documents, error) {
+	now, _, err := c.stateOf(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return from.tenant.documents.get(now, func() (*documents, error) {
+		objects, err := from.definitions()
 		if err != nil {
-			return nil, fmt.Errorf("list the %s: %w", definitions, err)
+			return nil, err
 		}
 		return &documents{
-			changes: changes,
-			v2:      sync.OnceValue(func() http.Handler { return mergedDocument(c.builtIn.openAPI.document, objects) }),
-			v3:      sync.OnceValue(func() *versionDocuments { return c.builtIn.openAPI.documentsOfVersions(objects) }),
+			state: now, expire: time.Now().Add(documentsExpire),
+			v2: sync.OnceValue(func() http.Handler { return mergedDocument(c.builtIn.openAPI.document, objects, from.remote) }),
+			v3: sync.OnceValue(func() *versionDocuments {
+				found := documentsOfVersions(objects)
+				found.remote = from.remote.documents()
+				return found
+			}),
 		}, nil
 	})
 }
@@ -110,7 +121,7 @@ func eachVersion(objects []*apiextensionsv1.CustomResourceDefinition, visit func
 
 // mergedDocument serves a document of version 2. As in upstream, definitions
 // that cannot be described are left out.
-func mergedDocument(builtIn *spec.Swagger, objects []*apiextensionsv1.CustomResourceDefinition) http.Handler {
+func mergedDocument(builtIn *spec.Swagger, objects []*apiextensionsv1.CustomResourceDefinition, remote *apiAggregator) http.Handler {
 	service := handler.NewOpenAPIServiceLazy(cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
 		var custom []*spec.Swagger
 		eachVersion(objects, func(object *apiextensionsv1.CustomResourceDefinition, version string) {
@@ -121,6 +132,9 @@ func mergedDocument(builtIn *spec.Swagger, objects []*apiextensionsv1.CustomReso
 			}
 		})
 		merged, err := builder.MergeSpecs(builtIn, custom...)
+		if err == nil {
+			remote.mergeDocuments(merged)
+		}
 		return merged, "", err
 	})))
 	mux := http.NewServeMux()
@@ -146,8 +160,8 @@ func newBuiltInOpenAPI(ctx context.Context, apis http.Handler, server *genericap
 	}
 }
 
-// documentsOfVersions returns the documents of version 3.
-func (b builtInOpenAPI) documentsOfVersions(objects []*apiextensionsv1.CustomResourceDefinition) *versionDocuments {
+// documentsOfVersions returns the documents of version 3 of custom resources.
+func documentsOfVersions(objects []*apiextensionsv1.CustomResourceDefinition) *versionDocuments {
 	byPath := map[string][]*spec3.OpenAPI{}
 	eachVersion(objects, func(object *apiextensionsv1.CustomResourceDefinition, version string) {
 		document, err := builder.BuildOpenAPIV3(object, version, builder.Options{IncludeSelectableFields: true})
@@ -167,8 +181,8 @@ func (b builtInOpenAPI) documentsOfVersions(objects []*apiextensionsv1.CustomRes
 }
 
 // serveOpenAPI serves OpenAPI documents.
-func (c *Chain) serveOpenAPI(s *customResources, w http.ResponseWriter, r *http.Request) {
-	found, err := c.documentsOf(s)
+func (c *Chain) serveOpenAPI(from added, w http.ResponseWriter, r *http.Request) {
+	found, err := c.documentsOf(r.Context(), from)
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	version, isVersion := strings.CutPrefix(path, openAPIV3+"/")
 	switch {
@@ -178,18 +192,32 @@ func (c *Chain) serveOpenAPI(s *customResources, w http.ResponseWriter, r *http.
 		found.v2().ServeHTTP(w, r)
 	case path == openAPIV3:
 		c.serveDocumentList(found, w, r)
-	case isVersion && !c.isBuiltIn(version) && found.v3().paths[version]:
-		found.v3().service.HandleGroupVersion(w, r)
+	case isVersion && c.isAdded(version):
+		serveVersionDocument(found.v3(), from, version, w, r)
 	default:
 		c.builtIn.apis.ServeHTTP(w, r)
 	}
 }
 
-// isBuiltIn reports whether a document of version 3 is that of built-in APIs.
-func (c *Chain) isBuiltIn(path string) bool {
-	found, err := c.builtIn.openAPI.discovery()
-	_, ok := found.Paths[path]
-	return ok || err != nil
+// isAdded reports whether a path, such as apis/example.com/v1, is not that of
+// built-in APIs.
+func (c *Chain) isAdded(path string) bool {
+	parts := splitPath(path)
+	return len(parts) == 3 && !c.builtIn.discovery.has(parts[1], parts[2])
+}
+
+// serveVersionDocument serves a document of version 3 that is not built in.
+func serveVersionDocument(found *versionDocuments, from added, path string, w http.ResponseWriter, r *http.Request) {
+	parts := splitPath(path)
+	remote := from.remoteAPI(schema.GroupVersion{Group: parts[1], Version: parts[2]})
+	switch {
+	case remote != nil:
+		remote.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(), aggregatorUser())))
+	case found.paths[path]:
+		found.service.HandleGroupVersion(w, r)
+	default:
+		http.NotFound(w, r)
+	}
 }
 
 // serveDocumentList serves where the documents of version 3 are.
@@ -205,6 +233,7 @@ func (c *Chain) serveDocumentList(found *documents, w http.ResponseWriter, r *ht
 		unavailable(w, r, err)
 		return
 	}
+	maps.Copy(custom.Paths, found.v3().remote)
 	maps.Copy(custom.Paths, builtIn.Paths)
 	content, err := json.Marshal(custom)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -87,7 +88,10 @@ type Tenant struct {
 	eviction      lazy[*podstore.EvictionREST]
 	connections   lazy[*connections]
 
-	extensions extensions
+	extensions  optional[*customResources]
+	aggregation optional[*apiAggregator]
+	groups      atomic.Pointer[groups] // computed from these
+	documents   documentCache
 }
 
 func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
@@ -102,6 +106,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		network.close()
 		cancel()
 		t.extensions.end()
+		t.aggregation.end()
 		t.services.close()
 		_ = t.views.Close(ctx) // does not wait for handlers
 	})
@@ -118,6 +123,8 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
 	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
 	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
+	t.aggregation.count = func(ctx context.Context) (int64, error) { return c.countAPIServices(ctx, t) }
+	t.aggregation.start = func() (*apiAggregator, error) { return newAggregator(t) }
 	t.services.create = func() (*services, error) { return c.newServices(t) }
 	t.services.end, t.services.lingering = (*services).close, servicesLingering
 	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
