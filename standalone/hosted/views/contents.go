@@ -20,6 +20,8 @@ type contents struct {
 	transform    cache.TransformFunc
 	store        cache.Indexer
 	subscription *feed.Subscription
+	// complete reports whether the store has had all objects.
+	complete atomic.Bool
 	// revision is the last one that all objects are up to date with.
 	revision atomic.Int64
 }
@@ -55,9 +57,10 @@ func (c *contents) Listed(revision int64) {
 	v := c.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.contents != c || v.current.Load() == c {
+	if v.contents != c || v.closed || v.current.Load() == c {
 		return
 	}
+	c.complete.Store(true)
 	v.current.Store(c)
 	close(v.listed)
 	v.begin()

@@ -66,10 +66,13 @@ func (v *view) list() (cache.Indexer, error) {
 			return nil, err
 		}
 		err = c.subscription.Receive(v.owner.ctx, c)
-		if errors.Is(err, feed.ErrClosed) {
-			continue // by trim or close
+		switch {
+		case err == nil && c.complete.Load():
+			return c.store, nil
+		case err != nil && !errors.Is(err, feed.ErrClosed):
+			return nil, err
 		}
-		return c.store, err
+		// Trim or close came before the list was complete.
 	}
 }
 
