@@ -32,14 +32,15 @@ var requestPath = []string{
 type functions map[string][]string
 
 // makeContexts has the functions that return a context, or a request with a
-// context, without the values of a caller's context. WithoutCancel keeps the
-// values, but its context outlives the request.
+// context, without the values of a caller's context, and types whose literals
+// are such requests. WithoutCancel keeps the values, but its context outlives
+// the request.
 var makeContexts = functions{
 	"context":                                {"Background", "TODO", "WithoutCancel"},
 	"k8s.io/apimachinery/pkg/util/wait":      {"ContextForChannel"},
 	"k8s.io/apiserver/pkg/endpoints/request": {"NewContext", "NewDefaultContext"},
 	"k8s.io/apiserver/pkg/server":            {"SetupSignalContext"},
-	"net/http":                               {"NewRequest"},
+	"net/http":                               {"NewRequest", "Request{}"},
 }
 
 // makeStorages has the functions that return a storage or a client of etcd.
@@ -99,18 +100,32 @@ func usesIn(file *ast.File, of functions) []string {
 	var found []string
 	for _, decl := range file.Decls {
 		ast.Inspect(decl, func(node ast.Node) bool {
-			selector, ok := node.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			pkg, ok := selector.X.(*ast.Ident)
-			if ok && slices.Contains(of[imports[pkg.Name]], selector.Sel.Name) {
-				found = append(found, declName(decl)+" "+pkg.Name+"."+selector.Sel.Name)
+			pkg, name := selected(node)
+			if slices.Contains(of[imports[pkg]], name) {
+				found = append(found, declName(decl)+" "+pkg+"."+name)
 			}
 			return true
 		})
 	}
 	return found
+}
+
+// selected returns the package and the name of an identifier of another
+// package. The name of a type in a literal ends with braces.
+func selected(node ast.Node) (pkg, name string) {
+	suffix := ""
+	if literal, ok := node.(*ast.CompositeLit); ok {
+		node, suffix = literal.Type, "{}"
+	}
+	selector, ok := node.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	ident, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return "", ""
+	}
+	return ident.Name, selector.Sel.Name + suffix
 }
 
 // importsOf returns the import paths of a file by the names of the packages.
@@ -181,6 +196,7 @@ var background = other.Background()
 func (s *Store[T]) Get(ctx context.Context) { s.get(context.TODO()); s.get(ctx) }
 func (s Map[K, V]) Run()                    { go func() { s.run(request.NewContext) }() }
 func download()                             { http.NewRequest("GET", "/", nil); http.NewRequestWithContext(nil, "GET", "/", nil) }
+func review()                               { s.authenticate(&http.Request{Header: h}); var _ *http.Request }
 func todo()                                 { s.context.TODO(); TODO() }
 `
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", strings.Replace(source, "\t\"example.com/fake/context/v2\"\n", "", 1), 0)
@@ -189,6 +205,7 @@ func todo()                                 { s.context.TODO(); TODO() }
 	}
 	want := []string{
 		"(variable) other.Background", "Store.Get context.TODO", "Map.Run request.NewContext", "download http.NewRequest",
+		"review http.Request{}",
 	}
 	if got := usesIn(file, makeContexts); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
