@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
@@ -39,7 +38,7 @@ func BenchmarkAGreedyTenant(b *testing.B) {
 
 func beGreedy(b *testing.B, limits quota.Limits) {
 	opts := options(b.TempDir())
-	host, greedy, honest := startPair(b, opts, limits, inflight.Limits{})
+	host, greedy, honest := startPair(b, opts, hosted.Spec{Limits: limits})
 	b.ReportMetric(resident(b), "MB-before")
 	alone := honestRequests(b, honest, 5*time.Second)
 	reportLatency(b, alone, "alone")
@@ -65,15 +64,14 @@ func beGreedy(b *testing.B, limits quota.Limits) {
 	debug.FreeOSMemory()
 	resetPeak(b)
 	begin := time.Now()
-	host, _, _ = startPair(b, opts, limits, inflight.Limits{})
+	host, _, _ = startPair(b, opts, hosted.Spec{Limits: limits})
 	b.ReportMetric(time.Since(begin).Seconds(), "s-restart")
 	b.ReportMetric(peak(b), "MB-peak-of-restart")
 	stopBench(b, host)
 }
 
-func startPair(
-	b *testing.B, opts hosted.Options, limits quota.Limits, requests inflight.Limits,
-) (host *hosted.Host, greedy, honest kubernetes.Interface) {
+// startPair starts a host with two control planes of a spec.
+func startPair(b *testing.B, opts hosted.Options, spec hosted.Spec) (host *hosted.Host, greedy, honest kubernetes.Interface) {
 	b.Helper()
 	host, err := hosted.Start(context.Background(), opts)
 	if err != nil {
@@ -81,7 +79,8 @@ func startPair(
 	}
 	clients := map[string]kubernetes.Interface{}
 	for _, name := range []string{"greedy", "honest"} {
-		plane, err := host.Run(hosted.Spec{Name: name, Limits: limits, Requests: requests})
+		spec.Name = name
+		plane, err := host.Run(spec)
 		if err != nil {
 			b.Fatal(err)
 		}

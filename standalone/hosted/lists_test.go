@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
 const (
@@ -31,23 +31,24 @@ const (
 // 50,000 objects in a loop from 100 clients, and how much memory the process
 // takes, which has a limit of 2 GiB. Run it with -benchtime 1x.
 func BenchmarkAHundredListers(b *testing.B) {
-	requests := inflight.Limits{Reads: 100, Writes: 50, Watches: 1000}
-	for name, accept := range map[string]string{
-		"json": "application/json", "table": "application/json;as=Table;v=v1;g=meta.k8s.io", "protobuf": "application/vnd.kubernetes.protobuf",
-	} {
-		b.Run(name, func(b *testing.B) {
-			before := debug.SetMemoryLimit(listMemory)
-			defer debug.SetMemoryLimit(before)
-			for range b.N {
-				beListed(b, accept, requests)
-			}
-		})
+	spec := hosted.Spec{Requests: inflight.Limits{Reads: 100, Writes: 50, Watches: 1000}}
+	for isolation, shared := range map[string]bool{"dedicated": false, "shared": true} {
+		spec.Shared = shared
+		for name, accept := range map[string]string{"json": "application/json", "table": "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+			b.Run(isolation+"/"+name, func(b *testing.B) {
+				before := debug.SetMemoryLimit(listMemory)
+				defer debug.SetMemoryLimit(before)
+				for range b.N {
+					beListed(b, spec, accept)
+				}
+			})
+		}
 	}
 }
 
-func beListed(b *testing.B, accept string, requests inflight.Limits) {
+func beListed(b *testing.B, spec hosted.Spec, accept string) {
 	b.Helper()
-	host, greedy, honest := startPair(b, options(b.TempDir()), quota.Limits{}, requests)
+	host, greedy, honest := startPair(b, options(b.TempDir()), spec)
 	createMany(b, greedy)
 	debug.FreeOSMemory()
 	b.ReportMetric(resident(b), "MB-before")

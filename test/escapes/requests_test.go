@@ -24,7 +24,17 @@ import (
 
 // All hosted control planes share a process. Mallory has low limits, so that an
 // attack reaches them soon; alice has the host's.
-var _ = Describe("The requests of hosted control planes", Ordered, func() {
+var _ = Describe("The requests of hosted control planes", func() {
+	Describe("with a handler chain of their own", Ordered, func() {
+		attackWithRequests(tenancyv1alpha1.IsolationDedicated, "")
+	})
+	Describe("that share a handler chain", Ordered, func() {
+		attackWithRequests(tenancyv1alpha1.IsolationShared, ", in a shared chain")
+	})
+})
+
+// attackWithRequests declares the attacks on control planes of an isolation.
+func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 	const (
 		ns = "requests"
 		// fewest is the lowest limit of reads and writes in flight, and
@@ -41,12 +51,14 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Limits: &tenancyv1alpha1.ControlPlaneLimits{
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Isolation: isolation, Limits: &tenancyv1alpha1.ControlPlaneLimits{
 				ConcurrentReads: new(int32(fewest)), ConcurrentWrites: new(int32(fewest)), ConcurrentWatches: new(int32(fewestWatches)),
 				WritesPerSecond: new(int32(writesPerSecond)),
 			}}
 		})
-		alice = tenant(ctx)
+		alice = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Isolation: isolation}
+		})
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		kit.Create(ctx, alice.Client, kit.Namespace(ns))
 		var err error
@@ -79,7 +91,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		return sender.Do(r)
 	}
 
-	attack("more watches than a tenant may have", "idea: each watch is a goroutine and a buffer in a shared process", func(ctx SpecContext) {
+	attack("more watches than a tenant may have"+where, "idea: each watch is a goroutine and a buffer in a shared process", func(ctx SpecContext) {
 		watching, end := context.WithCancel(ctx)
 		defer end()
 		codes := map[int]int{}
@@ -104,7 +116,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		}).Should(Succeed())
 	})
 
-	attack("bodies that do not end, in as many writes as a tenant may send", "slow POST attacks", func(ctx SpecContext) {
+	attack("bodies that do not end, in as many writes as a tenant may send"+where, "slow POST attacks", func(ctx SpecContext) {
 		var work sync.WaitGroup
 		defer work.Wait()
 		writing, end := context.WithCancel(ctx)
@@ -136,7 +148,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		throttled(ctx, "in flight")
 	})
 
-	attack("a flood of lists from two hundred clients", "issue of peers: one tenant's controllers starve a shared apiserver", func(ctx SpecContext) {
+	attack("a flood of lists from two hundred clients"+where, "issue of peers: one tenant's controllers starve a shared apiserver", func(ctx SpecContext) {
 		floods := make([]*flood, 0, 200)
 		for range cap(floods) {
 			floods = append(floods, newFlood(ctx, func(ctx context.Context, _ int64) error {
@@ -163,7 +175,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		}
 	})
 
-	attack("small writes without a pause", "idea: a limit of bytes alone", func(ctx SpecContext) {
+	attack("small writes without a pause"+where, "idea: a limit of bytes alone", func(ctx SpecContext) {
 		const path = "/api/v1/namespaces/" + ns + "/configmaps"
 		code, sent := 0, 0
 		for ; sent < 4*writeBurst && code != http.StatusTooManyRequests; sent++ {
@@ -176,7 +188,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		throttled(ctx, "more was written than 20 times")
 	})
 
-	attack("a compressed body that is a gigabyte", "CVE-2019-11253 and archive bombs", func(ctx SpecContext) {
+	attack("a compressed body that is a gigabyte"+where, "CVE-2019-11253 and archive bombs", func(ctx SpecContext) {
 		small := &bytes.Buffer{}
 		packer := gzip.NewWriter(small)
 		_, err := io.CopyN(packer, zeros{}, 1<<30)
@@ -200,7 +212,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 		{"a pod of empty containers in YAML", "application/yaml", "spec:\n  containers: [" + strings.Repeat("~,", containers) + "]"},
 		{"a pod of empty containers in protobuf, two bytes each", runtime.ContentTypeProtobuf, protobufPod(containers)},
 	} {
-		attack(a.text, "CVE-2019-11253 and CVE-2022-3064: a body that takes a thousand times its bytes", func(ctx SpecContext) {
+		attack(a.text+where, "CVE-2019-11253 and CVE-2022-3064: a body that takes a thousand times its bytes", func(ctx SpecContext) {
 			response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/pods", a.mediaType, strings.NewReader(a.body))
 			Expect(err).NotTo(HaveOccurred())
 			defer func() { Expect(response.Body.Close()).To(Succeed()) }()
@@ -211,7 +223,7 @@ var _ = Describe("The requests of hosted control planes", Ordered, func() {
 			aliceWorks(ctx)
 		})
 	}
-})
+}
 
 // zeros is a reader without an end.
 type zeros struct{}
