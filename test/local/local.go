@@ -31,6 +31,10 @@ import (
 // Binary is the environment variable with the path of vc-standalone.
 const Binary = "VC_STANDALONE"
 
+// Isolation is the environment variable with the isolation of tenants whose
+// VirtualClusters do not say it: the suites run with each.
+const Isolation = "VC_TENANT_ISOLATION"
+
 // kubeconfigFile is the admin's kubeconfig in the data directory.
 const kubeconfigFile = "super.kubeconfig"
 
@@ -73,6 +77,9 @@ func StartBinary(ctx context.Context, binary, dir string, args ...string) (*Supe
 			return nil, err
 		}
 		args = append(args, "--vn-agent-address", s.agent)
+	}
+	if isolation := os.Getenv(Isolation); isolation != "" {
+		args = append([]string{"--tenant-isolation", isolation}, args...)
 	}
 	// Stop sends the child a signal, so that it can clean up. The context of
 	// CommandContext would kill it.
