@@ -1,7 +1,7 @@
 // Package bench measures what hosted control planes cost: their memory,
-// goroutines and idle CPU, the time until they are ready, and the latency of
-// requests compared with upstream's kube-apiserver as a process of its own. It
-// prints a table in Markdown.
+// goroutines and idle CPU, the time until they are ready, the latency of
+// requests compared with upstream's kube-apiserver as a process of its own, and
+// the sleep of control planes. It prints a table in Markdown.
 //
 // Each measured program is a child process, so that measurements do not affect
 // each other.
@@ -62,7 +62,7 @@ type figure struct {
 }
 
 func figures() []figure {
-	return []figure{{"memory", measureMemory}, {"ready", measureReady}, {"requests", measureRequests}}
+	return []figure{{"memory", measureMemory}, {"ready", measureReady}, {"requests", measureRequests}, {"sleep", measureSleep}}
 }
 
 // inDirectory calls do with a temporary directory.

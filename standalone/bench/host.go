@@ -20,6 +20,7 @@ import (
 // The commands that a child with a host serves on the loopback interface.
 const (
 	runPath     = "/run"
+	sleepPath   = "/sleep"
 	garbagePath = "/garbage"
 )
 
@@ -27,6 +28,13 @@ const (
 type runCommand struct {
 	Names  []string `json:"names"`
 	Shared bool     `json:"shared"`
+}
+
+// sleepCommand puts control planes to sleep, and waits until they have stopped.
+// A connection wakes them.
+type sleepCommand struct {
+	Names  []string `json:"names"`
+	Shared bool     `json:"shared"` // when they wake
 }
 
 // state is the response to a command.
@@ -58,6 +66,14 @@ func serveHost(ctx context.Context, dir string, exit func(code int)) error {
 		}
 		respond(w, kubeconfigs, err)
 	})
+	mux.HandleFunc(sleepPath, func(w http.ResponseWriter, r *http.Request) {
+		var command sleepCommand
+		err := json.NewDecoder(r.Body).Decode(&command)
+		if err == nil {
+			err = sleepPlanes(r.Context(), host, command)
+		}
+		respond(w, nil, err)
+	})
 	mux.HandleFunc(garbagePath, func(w http.ResponseWriter, _ *http.Request) {
 		runtime.GC() // finalizers run after the first
 		debug.FreeOSMemory()
@@ -85,7 +101,7 @@ func runPlanes(ctx context.Context, host *hosted.Host, command runCommand) ([][]
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range command.Names {
 		group.Go(func() error {
-			plane, err := host.Run(hosted.Spec{Name: name, Shared: command.Shared, Network: egress.Unrestricted{}})
+			plane, err := host.Run(specOf(name, command.Shared))
 			if err != nil {
 				return err
 			}
@@ -101,4 +117,19 @@ func runPlanes(ctx context.Context, host *hosted.Host, command runCommand) ([][]
 		})
 	}
 	return kubeconfigs, group.Wait()
+}
+
+func specOf(name string, shared bool) hosted.Spec {
+	return hosted.Spec{Name: name, Shared: shared, Network: egress.Unrestricted{}}
+}
+
+// sleepPlanes puts control planes to sleep.
+func sleepPlanes(ctx context.Context, host *hosted.Host, command sleepCommand) error {
+	for _, name := range command.Names {
+		wake := func() { _, _ = host.Run(specOf(name, command.Shared)) } // the request that woke it shows the error
+		if err := host.Sleep(ctx, name, wake); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -64,6 +64,14 @@ func (h *hostClient) run(ctx context.Context, names ...string) ([]*rest.Config, 
 	return configs, nil
 }
 
+// sleep puts control planes to sleep.
+func (h *hostClient) sleep(ctx context.Context, names ...string) error {
+	if _, err := h.do(ctx, sleepPath, sleepCommand{Names: names, Shared: h.shared}); err != nil {
+		return fmt.Errorf("put %d control planes to sleep: %w", len(names), err)
+	}
+	return nil
+}
+
 // cost is what a process uses.
 type cost struct{ mib, goroutines float64 }
 

@@ -21,6 +21,8 @@ type options struct {
 	starts    int
 	requests  int
 	pods      int
+	wakes     int
+	sleepers  int
 	idle      time.Duration
 	settle    time.Duration
 	smoke     bool
@@ -42,6 +44,8 @@ func parseOptions(args []string) (*options, error) {
 	flags.IntVar(&o.starts, "starts", 10, "number of VirtualClusters that are created one after the other, in each run")
 	flags.IntVar(&o.requests, "requests", 2000, "number of requests of a kind, in each run")
 	flags.IntVar(&o.pods, "pods", 100, "number of pods in a list")
+	flags.IntVar(&o.wakes, "wakes", 50, "how often a control plane is woken by a request, in each run")
+	flags.IntVar(&o.sleepers, "sleepers", 5000, "number of control planes that sleep whose memory is measured")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the CPU time of idle control planes is measured")
 	flags.DurationVar(&o.settle, "settle", 10*time.Second, "how long memory must not change before it is measured")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure everything once in a tiny size, to see that it works")
@@ -49,7 +53,7 @@ func parseOptions(args []string) (*options, error) {
 		return nil, err
 	}
 	if o.smoke {
-		o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods = 1, 1, 1, 1, 10, 5
+		o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods, o.wakes, o.sleepers = 1, 1, 1, 1, 10, 5, 1, 10
 		o.idle, o.settle = time.Second, 0
 	}
 	return o, o.validate()
@@ -72,7 +76,7 @@ func (o *options) validate() error {
 			return fmt.Errorf("--figures=%s: it must be some of %q", name, figureNames())
 		}
 	}
-	if min(o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods) < 1 {
+	if min(o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods, o.wakes, o.sleepers) < 1 {
 		return errors.New("every number must be at least 1")
 	}
 	if o.idle <= 0 || o.settle < 0 {
