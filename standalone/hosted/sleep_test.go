@@ -2,6 +2,7 @@ package hosted_test
 
 import (
 	"crypto/tls"
+	"net/http"
 	"runtime"
 	"strconv"
 	"testing"
@@ -30,20 +31,30 @@ func sleepUntilWoken(t *testing.T, name string) <-chan struct{} {
 // answered when the control plane runs again.
 func TestARequestWakes(t *testing.T) {
 	t.Parallel()
+	for isolation, spec := range map[string]hosted.Spec{"dedicated": {Name: "sleepy"}, "shared": {Name: "sleepy-shared", Shared: true}} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			wakeByRequest(t, spec)
+		})
+	}
+}
+
+func wakeByRequest(t *testing.T, spec hosted.Spec) {
+	t.Helper()
 	g := NewWithT(t)
-	plane := runReady(t, shared, hosted.Spec{Name: "sleepy"})
+	plane := runReady(t, shared, spec)
 	config := plane.RESTConfig()
 	client := clientOf(t, config)
 	makeConfigMap(t, client, "kept", "yes")
 
-	woken := sleepUntilWoken(t, "sleepy")
+	woken := sleepUntilWoken(t, spec.Name)
 	g.Expect(plane.Done()).To(BeClosed())
 	g.Expect(plane.Err()).NotTo(HaveOccurred())
 
 	answered := make(chan string, 3)
 	for range 3 {
 		go func() {
-			value, err := configMapValue(t, clientOf(t, rest.CopyConfig(config)), "kept")
+			value, err := configMapValue(t, patientClient(t, config), "kept")
 			if err != nil {
 				value = err.Error()
 			}
@@ -52,11 +63,25 @@ func TestARequestWakes(t *testing.T) {
 	}
 	g.Eventually(woken).WithTimeout(soon).Should(Receive())
 	g.Consistently(answered, "300ms").ShouldNot(Receive(), "held, not refused")
-	runReady(t, shared, hosted.Spec{Name: "sleepy"})
+	runReady(t, shared, spec)
 	for range 3 {
-		g.Eventually(answered).WithTimeout(soon).Should(Receive(Equal("yes")))
+		g.Eventually(answered).WithTimeout(later).Should(Receive(Equal("yes")))
 	}
 	g.Expect(woken).To(BeEmpty(), "woken once")
+}
+
+// patientClient returns a client with connections of its own, which waits longer
+// for a handshake than clients do by default.
+func patientClient(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	g := NewWithT(t)
+	tlsConfig, err := rest.TLSConfigFor(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	transport := &http.Transport{TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	client, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport})
+	g.Expect(err).NotTo(HaveOccurred())
+	return client
 }
 
 func TestWhatCannotSleep(t *testing.T) {
@@ -102,8 +127,18 @@ func TestASleeperIsDeletedOrClosed(t *testing.T) {
 // the control plane cannot pass for the platform by a name.
 func TestUse(t *testing.T) {
 	t.Parallel()
+	for isolation, spec := range map[string]hosted.Spec{"dedicated": {Name: "used"}, "shared": {Name: "used-shared", Shared: true}} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			countUse(t, spec)
+		})
+	}
+}
+
+func countUse(t *testing.T, spec hosted.Spec) {
+	t.Helper()
 	g := NewWithT(t)
-	plane := runReady(t, shared, hosted.Spec{Name: "used"})
+	plane := runReady(t, shared, spec)
 	ready := plane.Activity()
 	g.Expect(ready.Ready).To(BeTemporally("~", time.Now(), time.Minute))
 
