@@ -93,6 +93,9 @@ func (c *Chain) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the APIs: %w", err)
 	}
+	if err := c.resolvePolicyKinds(providers); err != nil {
+		return err
+	}
 	if err := server.InstallAPIs(c.withReplacements(providers)...); err != nil {
 		return fmt.Errorf("install the APIs: %w", err)
 	}

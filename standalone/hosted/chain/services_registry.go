@@ -28,6 +28,8 @@ var (
 	_ rest.SingularNameProvider   = serviceRegistry{}
 	_ rest.StorageVersionProvider = serviceRegistry{}
 	_ rest.ResetFieldsStrategy    = serviceRegistry{}
+
+	_ rest.MayReturnFullObjectDeleter = serviceRegistry{}
 )
 
 func (c *Chain) servicesOf(ctx context.Context) (own *services, release func(), err error) {
@@ -134,6 +136,11 @@ func (r serviceRegistry) StorageVersion() runtime.GroupVersioner { return r.shar
 // GetResetFields implements rest.ResetFieldsStrategy.
 func (r serviceRegistry) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.shared.GetResetFields()
+}
+
+// DeleteReturnsDeletedObject implements rest.MayReturnFullObjectDeleter.
+func (r serviceRegistry) DeleteReturnsDeletedObject() bool {
+	return r.shared.DeleteReturnsDeletedObject()
 }
 
 // serviceStatus writes the status of each Service by the registry of its
