@@ -110,7 +110,7 @@ func (b *backend) connections() int {
 
 // ServeHTTP implements http.Handler.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	user := "nobody"
+	user := "no certificate"
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		user = r.TLS.PeerCertificates[0].Subject.CommonName
 	}
@@ -311,7 +311,7 @@ func TestConnectionsOfTenants(t *testing.T) {
 					case each.dialed == toKubelet:
 						g.Expect(body).To(HavePrefix(n.name+"'s kubelet saw "+n.name+" apiserver"), "%d", status)
 					default:
-						g.Expect(body).To(HavePrefix(n.name+"'s pod saw nobody"), "%d", status)
+						g.Expect(body).To(HavePrefix(n.name+"'s pod saw no certificate"), "%d", status)
 					}
 					for _, dialed := range n.network.take() {
 						g.Expect(dialed).To(Equal(each.dialed))
