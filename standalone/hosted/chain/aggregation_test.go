@@ -204,9 +204,24 @@ func TestAggregatedAPIs(t *testing.T) {
 	_, err = who(t, red)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(who(t, blue)).To(HaveKeyWithValue("server", "blue"))
-	chain.EndUnusedAggregator(t.Context(), red)
+}
+
+// TestAggregatorExpires: it ends without requests, and serves the next one.
+func TestAggregatorExpires(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	red := addExtension(t, c, newExtension(t, "red"))
+	g.Expect(chain.Aggregates(red)).To(BeTrue())
+	chain.ExpireAggregator(red)
 	g.Expect(chain.Aggregates(red)).To(BeFalse())
-	g.Expect(chain.Aggregates(blue)).To(BeTrue())
+	g.Expect(who(t, red)).To(HaveKeyWithValue("server", "red"))
+	g.Expect(chain.Aggregates(red)).To(BeTrue())
+
+	all := apiServicesOf(t, red).ApiregistrationV1().APIServices()
+	g.Expect(all.Delete(t.Context(), "v1.metrics.example.com", metav1.DeleteOptions{})).To(Succeed())
+	chain.ExpireAggregator(red)
+	g.Expect(resourcesOf(t, red, false)).NotTo(HaveKey(metricsVersion))
+	g.Expect(chain.Aggregates(red)).To(BeFalse(), "all APIs are local")
 }
 
 // TestAggregatedOpenAPI: the documents of a tenant contain those of its

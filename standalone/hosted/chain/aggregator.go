@@ -34,7 +34,7 @@ var errUnknownAPIServices = errors.New("the aggregated APIs are not known yet")
 // apiAggregator serves the APIs of a tenant that are Services, and runs upstream's
 // controllers of their availability and discovery. It repeats NewWithDelegate
 // of upstream's aggregator without what concerns local APIs, which need no
-// proxy.
+// proxy. It ends when it is not used, and begins again with the next request.
 type apiAggregator struct {
 	background
 
@@ -68,7 +68,7 @@ func newAggregator(t *Tenant) (*apiAggregator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.unused = time.AfterFunc(lingering, func() { t.aggregation.endUnused(t.life, a) })
+	a.unused = time.AfterFunc(lingering, func() { t.aggregation.expire(a) })
 	known, err := a.services.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: a.update, UpdateFunc: func(_, updated any) { a.update(updated) }, DeleteFunc: a.remove,
 	})
@@ -170,7 +170,14 @@ func (a *apiAggregator) remove(object any) {
 		removed.close()
 		delete(a.remotes, versionOf(service))
 	}
-	if len(a.remotes) == 0 {
+}
+
+// used delays the end of the aggregator. Without requests, it need not know
+// which APIs are available, and checks of many tenants are expensive.
+func (a *apiAggregator) used() {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if len(a.remotes) > 0 {
 		a.unused.Reset(lingering)
 	}
 }

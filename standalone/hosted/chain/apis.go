@@ -52,6 +52,7 @@ func (c *Chain) addedBy(ctx context.Context) (found added, err error) {
 		err = found.custom.ready(ctx, errUnreadable)
 	}
 	if found.remote != nil {
+		found.remote.used()
 		err = errors.Join(err, found.remote.ready(ctx, errUnknownAPIServices))
 	}
 	return found, err

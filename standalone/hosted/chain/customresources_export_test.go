@@ -37,12 +37,12 @@ func Aggregates(t *Tenant) bool {
 	return t.aggregation.part != nil
 }
 
-// EndUnusedAggregator ends the aggregator if all APIs are local.
-func EndUnusedAggregator(ctx context.Context, t *Tenant) {
+// ExpireAggregator ends the aggregator, as after some time without requests.
+func ExpireAggregator(t *Tenant) {
 	t.aggregation.mu.Lock()
 	part := t.aggregation.part
 	t.aggregation.mu.Unlock()
 	if part != nil {
-		t.aggregation.endUnused(ctx, part)
+		t.aggregation.expire(part)
 	}
 }

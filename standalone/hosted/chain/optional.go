@@ -81,6 +81,21 @@ func (o *optional[T]) endUnused(ctx context.Context, part T) {
 	}
 }
 
+// expire ends a part that has not been used. The next call of get starts it
+// again.
+func (o *optional[T]) expire(part T) {
+	o.mu.Lock()
+	expired := o.part == part
+	if expired {
+		var none T
+		o.part, o.counted = none, false
+	}
+	o.mu.Unlock()
+	if expired {
+		part.stop()
+	}
+}
+
 // end ends the part for good.
 func (o *optional[T]) end() {
 	var none T
