@@ -79,6 +79,28 @@ func TestPolicyParameters(t *testing.T) {
 	g.Expect(createConfigMap(t, blue, "red-x")).To(MatchError(ContainSubstring("by policy")))
 }
 
+// TestPolicyParametersOfCustomResources: the parameters can be of a kind that the
+// tenant has defined, of equal names in each tenant.
+func TestPolicyParametersOfCustomResources(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	clients := map[string]kubernetes.Interface{}
+	for _, name := range []string{"red", "blue"} {
+		tenant, client := addTeam(t, c, name)
+		clients[name] = client
+		define(t, tenant, definitionOf("size", "string"))
+		_, err := widgetsOf(t, tenant).Create(t.Context(), widget("x", map[string]any{"size": name + "-"}), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		forbid(t, client, `object.metadata.name.startsWith(params.spec.size)`,
+			&admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Widget"},
+			&admissionregistrationv1.ParamRef{Name: "x", Namespace: "team", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)})
+	}
+	g.Eventually(func() error { return createConfigMap(t, clients["red"], "red-x") }, later).Should(Succeed())
+	g.Expect(createConfigMap(t, clients["red"], "blue-x")).To(MatchError(ContainSubstring("by policy")))
+	g.Eventually(func() error { return createConfigMap(t, clients["blue"], "blue-x") }, later).Should(Succeed())
+	g.Expect(createConfigMap(t, clients["blue"], "red-x")).To(MatchError(ContainSubstring("by policy")))
+}
+
 // TestPolicyThatFails: an expression that exceeds its budget denies requests of
 // its tenant only.
 func TestPolicyThatFails(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -307,10 +308,21 @@ func TestRemovedTenantLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)
 	of := newHook(t, labels("red"))
-	tenant, red := addWithHook(t, c, "red", of)
-	createMutating(t, red, admissionregistrationv1.MutatingWebhook{ClientConfig: of.clientConfig()})
-	g.Expect(labelOf(t, red, "team", "x")).To(Equal("red"))
+	use := func(name string) *chain.Tenant {
+		tenant, client := addWithHook(t, c, name, of)
+		createMutating(t, client, admissionregistrationv1.MutatingWebhook{ClientConfig: of.clientConfig()})
+		forbid(t, client, `object.metadata.name != "y"`, nil, nil)
+		_, err := client.CoreV1().ResourceQuotas("team").Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(labelOf(t, client, "team", "x")).To(Equal("red"))
+		return tenant
+	}
+	use("blue") // starts what all tenants share
+	goroutines := runtime.NumGoroutine()
+	tenant := use("red")
+	g.Expect(runtime.NumGoroutine()).To(BeNumerically(">", goroutines))
 	g.Expect(of.closed.Load()).To(BeZero(), "connections are kept for the next request")
 	c.Remove(tenant)
 	g.Eventually(of.closed.Load, later).Should(BeEquivalentTo(1))
+	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", goroutines))
 }

@@ -17,13 +17,16 @@ type need struct {
 	pending func(ctx context.Context, s *state) (bool, error)
 	// triggers are the resources whose changes can make pending true.
 	triggers []string
-	// always means that every change can make pending true.
+	// always means that every change can make pending true, except one of events.
 	always bool
 }
 
+// eventsResource is that of Events. They are many, and no controller works on them.
+const eventsResource = "events"
+
 // concerns reports whether a change of a resource can make the need arise.
 func (n *need) concerns(resource string) bool {
-	return n.always || slices.Contains(n.resources, resource) || slices.Contains(n.triggers, resource)
+	return n.always && resource != eventsResource || slices.Contains(n.resources, resource) || slices.Contains(n.triggers, resource)
 }
 
 // arises reports whether the controller is needed.

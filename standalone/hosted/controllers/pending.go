@@ -62,7 +62,7 @@ func hasDependents(ctx context.Context, s *state) (bool, error) {
 		return true, err
 	}
 	for _, resource := range changed {
-		if resource == "events" { // upstream ignores them
+		if resource == eventsResource {
 			continue
 		}
 		found, err := s.anyMetadata(ctx, resource, func(m *metav1.ObjectMeta) bool {

@@ -41,11 +41,17 @@ func (s *state) any(ctx context.Context, resource string, condition func(name st
 		return false, err
 	}
 	defer subscription.Close()
-	search := &search{condition: condition}
-	if err := subscription.Receive(ctx, search); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	search := &search{condition: condition, stop: cancel}
+	err = subscription.Receive(ctx, search)
+	switch {
+	case search.found || search.err != nil:
+		return search.found, search.err
+	case err != nil:
 		return false, fmt.Errorf("list %s: %w", resource, err)
 	}
-	return search.found, search.err
+	return false, nil
 }
 
 // anyMetadata does the same for a condition on metadata. An object that cannot
@@ -57,9 +63,10 @@ func (s *state) anyMetadata(ctx context.Context, resource string, condition func
 	})
 }
 
-// search receives the records of a resource.
+// search receives the records of a resource, until one meets the condition.
 type search struct {
 	condition func(name string, value []byte) (bool, error)
+	stop      func()
 	found     bool
 	err       error
 }
@@ -69,8 +76,11 @@ func (*search) Names() []string { return nil }
 
 // Receive implements feed.Receiver.
 func (s *search) Receive(change feed.Change) {
-	if change.Value != nil && !s.found && s.err == nil {
-		s.found, s.err = s.condition(change.Name, change.Value)
+	if change.Value == nil || s.found || s.err != nil {
+		return
+	}
+	if s.found, s.err = s.condition(change.Name, change.Value); s.found || s.err != nil {
+		s.stop()
 	}
 }
 
