@@ -128,7 +128,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 	spec := chain.Spec{
 		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, ServiceCIDR: *services,
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
-		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey,
+		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
 		Network: c.spec.Network, Filter: c.limitShared, Count: c.activity.count,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,8 @@ import (
 // nodePortsKey is the key of the record of allocated node ports, as
 // kube-apiserver has it.
 const nodePortsKey = "/ranges/servicenodeports"
+
+const nodePortsTimeout = 10 * time.Second
 
 var (
 	nodePortsResource = api.Resource("servicenodeportallocations")
@@ -162,7 +165,9 @@ func (p *nodePorts) update(change func(*allocator.AllocationBitmap) error) error
 func (p *nodePorts) write(change func(*api.RangeAllocation) (runtime.Object, error)) error {
 	p.updating.Lock()
 	defer p.updating.Unlock()
-	err := p.store.GuaranteedUpdate(p.ctx, nodePortsKey, &api.RangeAllocation{}, true, nil,
+	ctx, cancel := context.WithTimeout(p.ctx, nodePortsTimeout)
+	defer cancel()
+	err := p.store.GuaranteedUpdate(ctx, nodePortsKey, &api.RangeAllocation{}, true, nil,
 		storage.SimpleUpdate(func(stored runtime.Object) (runtime.Object, error) {
 			return change(stored.(*api.RangeAllocation))
 		}), nil)
@@ -171,8 +176,10 @@ func (p *nodePorts) write(change func(*api.RangeAllocation) (runtime.Object, err
 
 // Get implements rangeallocation.RangeRegistry.
 func (p *nodePorts) Get() (*api.RangeAllocation, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, nodePortsTimeout)
+	defer cancel()
 	record := &api.RangeAllocation{}
-	err := p.store.Get(p.ctx, nodePortsKey, storage.GetOptions{IgnoreNotFound: true}, record)
+	err := p.store.Get(ctx, nodePortsKey, storage.GetOptions{IgnoreNotFound: true}, record)
 	return record, storeerr.InterpretGetError(err, nodePortsResource, "")
 }
 

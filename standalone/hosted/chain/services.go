@@ -76,7 +76,8 @@ func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
 	if err != nil {
 		return err
 	}
-	ports, record, err := c.newNodePorts(ctx, c.config.KubeAPIs.ServiceNodePortRange)
+	// Not ctx: a repair would repeat failed reads, and close waits for it.
+	ports, record, err := c.newNodePorts(context.WithoutCancel(ctx), c.config.KubeAPIs.ServiceNodePortRange)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
@@ -255,4 +257,19 @@ func expectKeysOf(ctx context.Context, g Gomega, all *clientv3.Client, tenants .
 	for _, each := range written.Kvs {
 		g.Expect(string(each.Key)).To(Or(prefixes...))
 	}
+}
+
+// TestEndsAllocators: the end of a tenant does not wait for repairs.
+func TestEndsAllocators(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	tenant, client := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	before := runtime.NumGoroutine()
+	_, err := client.CoreV1().Services("team").Create(t.Context(), nodePort("web", "", 0), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runtime.NumGoroutine()).To(BeNumerically(">", before+10))
+	begun := time.Now()
+	c.Remove(tenant)
+	g.Expect(time.Since(begun)).To(BeNumerically("<", 5*time.Second))
+	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", before+2))
 }
