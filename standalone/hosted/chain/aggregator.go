@@ -33,8 +33,7 @@ var errUnknownAPIServices = errors.New("the aggregated APIs are not known yet")
 
 // apiAggregator serves the APIs of a tenant that are Services, and runs upstream's
 // controllers of their availability and discovery. It repeats NewWithDelegate
-// of upstream's aggregator without what concerns local APIs, which need no
-// proxy. It ends when it is not used, and begins again with the next request.
+// of upstream's aggregator without what concerns local APIs: they need no proxy. It ends when it is not used, and begins again with the next request.
 type apiAggregator struct {
 	background
 
@@ -50,7 +49,7 @@ type apiAggregator struct {
 }
 
 // newAggregator starts the aggregator of a tenant.
-func newAggregator(t *Tenant) (*apiAggregator, error) {
+func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	client, err := clientset.NewForConfig(t.config)
 	if err != nil {
 		return nil, fmt.Errorf("create a client of the APIServices of tenant %q: %w", t.spec.Name, err)
@@ -75,7 +74,7 @@ func newAggregator(t *Tenant) (*apiAggregator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observe the APIServices of tenant %q: %w", t.spec.Name, err)
 	}
-	a.start(factory, objects, known.HasSynced, controllers)
+	a.start(factory, objects, known.HasSynced, func() { c.report(t, errUnknownAPIServices) }, controllers)
 	return a, nil
 }
 
@@ -97,7 +96,8 @@ func (a *apiAggregator) availability(client clientset.Interface, objects *views.
 // start starts the controllers, and follows discovery once all APIServices are
 // known.
 func (a *apiAggregator) start(
-	factory externalversions.SharedInformerFactory, objects *views.Factory, known func() bool, controllers []func(int, <-chan struct{}),
+	factory externalversions.SharedInformerFactory, objects *views.Factory,
+	known func() bool, late func(), controllers []func(int, <-chan struct{}),
 ) {
 	discovered := make(chan struct{})
 	synced := func() bool {
@@ -124,7 +124,7 @@ func (a *apiAggregator) start(
 	for _, controller := range controllers {
 		all = append(all, func(ctx context.Context) { controller(1, ctx.Done()) })
 	}
-	a.run(a.tenant.life, synced, all...)
+	a.run(a.tenant.life, synced, late, all...)
 }
 
 // dialer returns the way to aggregated APIs.

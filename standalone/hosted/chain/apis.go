@@ -120,6 +120,13 @@ func (a added) remoteAPI(version schema.GroupVersion) *remoteAPI {
 	return a.remote.of(version)
 }
 
+// report tells that a part of a tenant failed.
+func (c *Chain) report(t *Tenant, err error) {
+	if c.opts.OnFailure != nil {
+		c.opts.OnFailure(t.spec.Name, err)
+	}
+}
+
 // splitPath returns the parts of a path, of which there is at least one.
 func splitPath(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 

@@ -21,8 +21,9 @@ type background struct {
 	unused   *time.Timer // ends the part after the last object
 }
 
-// run runs controllers until the part is stopped.
-func (b *background) run(life context.Context, synced func() bool, controllers ...func(context.Context)) {
+// run runs controllers until the part is stopped. It calls late if the part has
+// not read its objects in time.
+func (b *background) run(life context.Context, synced func() bool, late func(), controllers ...func(context.Context)) {
 	ctx, cancel := context.WithCancel(life)
 	b.cancel, b.synced = cancel, synced
 	for _, controller := range controllers {
@@ -32,7 +33,9 @@ func (b *background) run(life context.Context, synced func() bool, controllers .
 	b.patience = waits
 	b.running.Go(func() {
 		defer read()
-		cache.WaitForCacheSync(waits.Done(), synced)
+		if !cache.WaitForCacheSync(waits.Done(), synced) && ctx.Err() == nil {
+			late()
+		}
 	})
 }
 

@@ -61,7 +61,7 @@ func (c *Chain) newCustomResources(t *Tenant) (*customResources, error) {
 	if err := s.observe(t); err != nil {
 		return nil, fmt.Errorf("observe the %s of tenant %q: %w", definitions, t.spec.Name, err)
 	}
-	s.run(t.life, s.definitions.Informer().HasSynced,
+	s.run(t.life, s.definitions.Informer().HasSynced, func() { c.report(t, errUnreadable) },
 		naming.RunWithContext,
 		establishing.RunWithContext,
 		func(ctx context.Context) { structure.RunWithContext(1, ctx) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -255,7 +257,8 @@ func TestUpdatesDefinition(t *testing.T) {
 // use custom resources, and learns that none is missing. Others serve.
 func TestUnreadableDefinition(t *testing.T) {
 	g := NewWithT(t)
-	c, all := newChain(t)
+	failed := make(chan string, 1)
+	c, all := chainWith(t, func(o *chain.Options) { o.OnFailure = func(tenant string, _ error) { failed <- tenant } })
 	_, err := all.Put(t.Context(), keyspace.Prefix("broken")+"/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", "{")
 	g.Expect(err).NotTo(HaveOccurred())
 	broken, client := addTeam(t, c, "broken")
@@ -263,6 +266,7 @@ func TestUnreadableDefinition(t *testing.T) {
 	define(t, red, definitionOf("size", "integer"))
 	_, err = widgetsOf(t, broken).List(t.Context(), metav1.ListOptions{})
 	g.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "%v", err)
+	g.Eventually(failed, later).Should(Receive(Equal("broken")))
 	_, err = client.Discovery().ServerGroups()
 	g.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "%v", err)
 	_, err = client.CoreV1().ConfigMaps("team").List(t.Context(), metav1.ListOptions{})
@@ -270,6 +274,50 @@ func TestUnreadableDefinition(t *testing.T) {
 	_, err = widgetsOf(t, red).List(t.Context(), metav1.ListOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	c.Remove(broken)
+}
+
+// TestDecoratesCustomResources: what limits the storage of built-in resources
+// also limits that of the others.
+func TestDecoratesCustomResources(t *testing.T) {
+	g := NewWithT(t)
+	var mu sync.Mutex
+	decorated := map[string]int{}
+	c, _ := chainWith(t, func(o *chain.Options) {
+		o.Decorate = func(store storage.Interface, resource schema.GroupResource) storage.Interface {
+			mu.Lock()
+			defer mu.Unlock()
+			decorated[resource.String()]++
+			return store
+		}
+	})
+	for _, name := range []string{"red", "blue"} {
+		tenant, _ := addTeam(t, c, name)
+		define(t, tenant, definitionOf("size", "integer"))
+		_, err := widgetsOf(t, tenant).List(t.Context(), metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	g.Expect(decorated).To(HaveKeyWithValue("widgets.example.com", 2), "they are not shared")
+	g.Expect(decorated).To(HaveKeyWithValue("customresourcedefinitions.apiextensions.k8s.io", 1))
+	g.Expect(decorated).To(HaveKeyWithValue("apiservices.apiregistration.k8s.io", 1))
+}
+
+// chainWith starts an etcd and a chain with other options.
+func chainWith(t *testing.T, change func(*chain.Options)) (*chain.Chain, *clientv3.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	kv, all := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	g.Expect(err).NotTo(HaveOccurred())
+	run(t, source.Run)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	options := chain.Options{Store: keyspace.Confine(clientOf(t, all.Endpoints()[0])), Feed: source}
+	change(&options)
+	c, err := chain.New(ctx, options)
+	g.Expect(err).NotTo(HaveOccurred())
+	return c, all
 }
 
 // TestEndsWithTenant: the controllers of a removed tenant have ended.

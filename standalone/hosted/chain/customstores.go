@@ -79,7 +79,8 @@ func (s boundStorage) GuaranteedUpdate(
 	ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
 ) error {
-	return s.Interface.GuaranteedUpdate(keyspace.NewContext(ctx, s.tenant), key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+	ctx = keyspace.NewContext(ctx, s.tenant)
+	return s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
 }
 
 // Stats implements storage.Interface.

@@ -55,7 +55,9 @@ func (b *builtIn) describe(ctx context.Context, server *genericapiserver.Generic
 		return err
 	}
 	b.openAPI = newBuiltInOpenAPI(ctx, b.apis, server)
-	b.discovery = builtInDiscovery{codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag, versions: map[string]map[string]bool{}}
+	b.discovery = builtInDiscovery{
+		codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag, versions: map[string]map[string]bool{},
+	}
 	for _, group := range list.Items {
 		versions := map[string]bool{}
 		for _, v := range group.Versions {

@@ -40,8 +40,8 @@ func names(list *metav1.APIResourceList) []string {
 	return found
 }
 
-// TestDiscoveryByTenant: each form of discovery has the built-in groups, and the custom
-// ones of the tenant only.
+// TestDiscoveryByTenant: each form of discovery has the built-in groups, and the
+// custom ones of the tenant only.
 func TestDiscoveryByTenant(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)
@@ -183,7 +183,7 @@ func TestManyDefinitions(t *testing.T) {
 	g.Expect(paths).To(And(HaveKey("apis/g0.example.org/v1"), HaveKey(fmt.Sprintf("apis/g%d.example.org/v1", many-1)), HaveKey("apis/apps/v1")))
 }
 
-// TestDiscoveryRequiresAuthentication: the APIs of a tenant are not for everybody.
+// TestDiscoveryRequiresAuthentication: the APIs of a tenant are not for all.
 func TestDiscoveryRequiresAuthentication(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)

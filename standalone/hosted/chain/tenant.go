@@ -124,7 +124,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.extensions.count = func(ctx context.Context) (int64, error) { return c.countDefinitions(ctx, t) }
 	t.extensions.start = func() (*customResources, error) { return c.newCustomResources(t) }
 	t.aggregation.count = func(ctx context.Context) (int64, error) { return c.countAPIServices(ctx, t) }
-	t.aggregation.start = func() (*apiAggregator, error) { return newAggregator(t) }
+	t.aggregation.start = func() (*apiAggregator, error) { return c.newAggregator(t) }
 	t.services.create = func() (*services, error) { return c.newServices(t) }
 	t.services.end, t.services.lingering = (*services).close, servicesLingering
 	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
