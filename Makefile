@@ -145,8 +145,9 @@ test-escapes: build ## Try what a hostile tenant would try, on real apiservers; 
 	$(INTEGRATION) --procs 2 ./test/escapes
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot
+test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants
 	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot' ./test/integration
+	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
 
