@@ -59,7 +59,8 @@ func TestMethodsOfServices(t *testing.T) {
 		// of the tenant, because they allocate or release
 		"Create", "Delete", "DeleteCollection", "Update",
 		// shared: they read, with the context of the request, or describe
-		"Categories", "ConvertToTable", "DeleteReturnsDeletedObject", "Get", "GetResetFields", "GetSingularName", "List", "NamespaceScoped", "New", "NewList",
+		"Categories", "ConvertToTable", "DeleteReturnsDeletedObject",
+		"Get", "GetResetFields", "GetSingularName", "List", "NamespaceScoped", "New", "NewList",
 		"ShortNames", "StorageVersion", "Watch",
 		// not called through the API, or behind a feature gate that is off
 		"CompleteWithOptions", "Destroy", "GetCorruptObjDeleter", "GetCreateStrategy", "GetDeleteStrategy", "GetUpdateStrategy", "ListPredicate",

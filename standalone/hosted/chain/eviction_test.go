@@ -30,7 +30,8 @@ func protect(t *testing.T, client kubernetes.Interface, allowed int32) {
 	}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	budget.Status = policyv1.PodDisruptionBudgetStatus{
-		ObservedGeneration: budget.Generation, DisruptionsAllowed: allowed, CurrentHealthy: 1 + allowed, DesiredHealthy: 1, ExpectedPods: 1 + allowed,
+		ObservedGeneration: budget.Generation, DisruptionsAllowed: allowed,
+		CurrentHealthy: 1 + allowed, DesiredHealthy: 1, ExpectedPods: 1 + allowed,
 	}
 	g.Expect(budgets.UpdateStatus(ctx, budget, metav1.UpdateOptions{})).Error().NotTo(HaveOccurred())
 }

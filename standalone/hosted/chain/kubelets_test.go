@@ -210,8 +210,10 @@ func (n *node) fill(t *testing.T) {
 	g.Expect(core.Endpoints("team").Create(ctx, &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Subsets: []corev1.EndpointSubset{{
-			Addresses: []corev1.EndpointAddress{{IP: podAddress, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "team", Name: made.Name}}},
-			Ports:     []corev1.EndpointPort{{Port: 443}},
+			Addresses: []corev1.EndpointAddress{{
+				IP: podAddress, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "team", Name: made.Name},
+			}},
+			Ports: []corev1.EndpointPort{{Port: 443}},
 		}},
 	}, metav1.CreateOptions{})).Error().NotTo(HaveOccurred())
 }
@@ -251,7 +253,9 @@ const (
 
 var (
 	spdy      = []string{"Connection: Upgrade", "Upgrade: SPDY/3.1"}
-	websocket = []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13"}
+	websocket = []string{
+		"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+	}
 )
 
 func protocol(name string) []string {
@@ -388,9 +392,11 @@ func TestKubeletsAreVerified(t *testing.T) {
 		"no authority":      {func(s *chain.Spec) { s.KubeletCA = nil }, "red's kubelet saw", toKubelet},
 		"bad authority":     {func(s *chain.Spec) { s.KubeletCA = []byte("PEM") }, "it has no certificate", ""},
 		"no certificate":    {func(s *chain.Spec) { s.KubeletClient = nil }, `"code":500`, toKubelet},
-		"bad certificate":   {func(s *chain.Spec) { s.KubeletClient = func() (_, _ []byte) { return nil, nil } }, "failed to find any PEM data", toKubelet},
-		"no network":        {func(s *chain.Spec) { s.Network = nil }, "not allowed", ""},
-		"by hostname":       {func(s *chain.Spec) { s.KubeletsByHostname = true }, "red's kubelet saw", "kubelet node-1:10250"},
+		"bad certificate": {
+			func(s *chain.Spec) { s.KubeletClient = func() (_, _ []byte) { return nil, nil } }, "failed to find any PEM data", toKubelet,
+		},
+		"no network":  {func(s *chain.Spec) { s.Network = nil }, "not allowed", ""},
+		"by hostname": {func(s *chain.Spec) { s.KubeletsByHostname = true }, "red's kubelet saw", "kubelet node-1:10250"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

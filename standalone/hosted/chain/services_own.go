@@ -36,7 +36,8 @@ func (c *Chain) createOwnService(ctx context.Context, t *Tenant, service *corev1
 	}
 	withoutAllocators := *c.core.services.Store
 	withoutAllocators.BeginCreate = nil
-	_, err = withoutAllocators.Create(request.WithNamespace(ctx, service.Namespace), internal, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	ctx = request.WithNamespace(ctx, service.Namespace)
+	_, err = withoutAllocators.Create(ctx, internal, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	return err
 }
 

@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -16,11 +17,15 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 )
 
 // serve adds a tenant with the ServiceCIDR that its bootstrap creates.
@@ -109,6 +114,7 @@ func TestServiceVerbs(t *testing.T) {
 	_, red := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
 	_, blue := serve(t, c, chain.Spec{Name: "blue"}, "10.96.0.0/16")
 	services := red.CoreV1().Services("team")
+	finalized := []byte(`{"metadata":{"finalizers":["example.com/x"]}}`)
 	_, err := blue.CoreV1().Services("team").Create(ctx, nodePort("web", "10.96.0.10", 30080), metav1.CreateOptions{})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, end := range map[string]func(g Gomega){
@@ -125,7 +131,7 @@ func TestServiceVerbs(t *testing.T) {
 			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
 		},
 		"removal of the last finalizer": func(g Gomega) {
-			_, err := services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{})
+			_, err := services.Patch(ctx, "web", types.MergePatchType, finalized, metav1.PatchOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
 			_, err = services.Get(ctx, "web", metav1.GetOptions{})
@@ -134,7 +140,7 @@ func TestServiceVerbs(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 		},
 		"removal of the last finalizer by the status": func(g Gomega) {
-			_, err := services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/x"]}}`), metav1.PatchOptions{})
+			_, err := services.Patch(ctx, "web", types.MergePatchType, finalized, metav1.PatchOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(services.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
 			_, err = services.Patch(ctx, "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}, "status")
@@ -147,7 +153,8 @@ func TestServiceVerbs(t *testing.T) {
 			web.Labels = map[string]string{"app": "web"}
 			_, err := services.Create(ctx, web, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			_, err = red.CoreV1().Endpoints("team").Create(ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+			endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+			_, err = red.CoreV1().Endpoints("team").Create(ctx, endpoints, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			end(g)
 			_, err = services.Get(ctx, "web", metav1.GetOptions{})
@@ -272,4 +279,64 @@ func TestEndsAllocators(t *testing.T) {
 	c.Remove(tenant)
 	g.Expect(time.Since(begun)).To(BeNumerically("<", 5*time.Second))
 	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", before+2))
+}
+
+// TestServicesOfTwoServers: an apiserver that ends its last requests and the
+// next one of the same tenant never allocate the same.
+func TestServicesOfTwoServers(t *testing.T) {
+	g := NewWithT(t)
+	kv, all := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	g.Expect(err).NotTo(HaveOccurred())
+	run(t, source.Run)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	_, old := serve(t, chainOn(ctx, t, source, all), chain.Spec{Name: "red"}, "10.96.0.0/26")
+	_, next := serve(t, chainOn(ctx, t, source, all), chain.Spec{Name: "red"}, "10.96.0.0/26")
+	var made sync.WaitGroup
+	for i := range 60 {
+		client := []kubernetes.Interface{old, next}[i%2]
+		made.Go(func() {
+			port := int32(30000 + i/4) // each is wanted by two of each apiserver
+			_, _ = client.CoreV1().Services("team").Create(t.Context(), nodePort(fmt.Sprintf("web-%d", i), "", port), metav1.CreateOptions{})
+		})
+	}
+	made.Wait()
+	list, err := next.CoreV1().Services("team").List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(list.Items).To(HaveLen(15))
+	ips, ports := sets.New[string](), sets.New[int32]()
+	for _, each := range list.Items {
+		ips.Insert(each.Spec.ClusterIP)
+		ports.Insert(each.Spec.Ports[0].NodePort)
+	}
+	g.Expect(ips).To(HaveLen(15))
+	g.Expect(ports).To(HaveLen(15))
+}
+
+// TestNodePortsAreKubernetes: the record of node ports is that of a
+// kube-apiserver, which another isolation of the tenant reads.
+func TestNodePortsAreKubernetes(t *testing.T) {
+	g := NewWithT(t)
+	c, all := newChain(t)
+	_, client := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	_, err := client.CoreV1().Services("team").Create(t.Context(), nodePort("web", "", 30005), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	stored, err := all.Get(t.Context(), "/controlplanes/red/ranges/servicenodeports")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(stored.Kvs).To(HaveLen(1))
+	record := &corev1.RangeAllocation{}
+	_, _, err = scheme.Codecs.UniversalDeserializer().Decode(stored.Kvs[0].Value, nil, record)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(record.Range).To(Equal("30000-32767"))
+	g.Expect(record.Data).To(Equal([]byte{1 << 5}))
+
+	// A port that no Service has, as after a crash, is not allocated.
+	record.Data = []byte{1<<5 | 1}
+	var encoded bytes.Buffer
+	g.Expect(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(record, &encoded)).To(Succeed())
+	_, err = all.Put(t.Context(), "/controlplanes/red/ranges/servicenodeports", encoded.String())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = client.CoreV1().Services("team").Create(t.Context(), nodePort("other", "", 30000), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("provided port is already allocated")))
 }
