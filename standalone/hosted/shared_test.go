@@ -1,11 +1,14 @@
 package hosted_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -29,6 +32,23 @@ func TestASharedTenantWorks(t *testing.T) {
 			t.Run("custom resources are collected", func(t *testing.T) { customResourcesAreCollected(t, client, plane) })
 		})
 	}
+}
+
+// TestAControllerOfASharedControlPlaneThatGivesUp ends alone, and starts again.
+func TestAControllerOfASharedControlPlaneThatGivesUp(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var starts atomic.Int32
+	faulty := hosted.NewController("faulty", func(context.Context) (func(context.Context), error) {
+		if starts.Add(1) == 1 {
+			klog.OsExit(255) // as klog.Fatal does
+		}
+		return func(ctx context.Context) { <-ctx.Done() }, nil
+	})
+	plane := runReady(t, shared, hosted.Spec{Name: "gives-up", Shared: true, Controllers: append(hosted.TenantControllers(), faulty)})
+	g.Eventually(starts.Load).WithTimeout(later).Should(BeEquivalentTo(2))
+	g.Expect(plane.Done()).NotTo(BeClosed())
+	t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, clientOf(t, plane.RESTConfig())) })
 }
 
 // TestSharedControlPlanesAreApart: the credentials of one tenant are none in
