@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -35,7 +36,12 @@ type sharedChain struct {
 	// changes tells the controllers of control planes what has changed.
 	changes *controllers.Changes
 	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
+
+// trimInterval is the time after which objects that an idle control plane does
+// not read are freed. Requests read roles, for example.
+const trimInterval = 5 * time.Minute
 
 // get returns the chain, and what has changed in its etcd. A failed start is
 // repeated at the next call.
@@ -71,6 +77,7 @@ func (s *sharedChain) start() error {
 	}
 	s.chain, s.client, s.cancel = started, client, cancel
 	s.changes = controllers.NewChanges(s.store.feed)
+	s.running.Go(func() { trim(ctx, started) })
 	return nil
 }
 
@@ -88,8 +95,23 @@ func (s *sharedChain) stop() {
 	}
 	s.changes.Close()
 	s.cancel()
+	s.running.Wait()
 	_ = s.client.Close()
 	s.chain = nil
+}
+
+// trim frees unused objects until ctx ends.
+func trim(ctx context.Context, of *chain.Chain) {
+	ticker := time.NewTicker(trimInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			of.Trim()
+		}
+	}
 }
 
 // startShared serves the apiserver of a control plane with the host's chain.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -162,6 +163,17 @@ func (c *Chain) Remove(t *Tenant) {
 	maps.DeleteFunc(c.tenants, func(_ string, each *Tenant) bool { return each == t })
 	c.mu.Unlock()
 	t.stop()
+}
+
+// Trim frees the objects that tenants have in memory, and have not read since
+// the last call. The next read lists them again.
+func (c *Chain) Trim() {
+	c.mu.RLock()
+	tenants := slices.Collect(maps.Values(c.tenants))
+	c.mu.RUnlock()
+	for _, t := range tenants {
+		t.views.Trim()
+	}
 }
 
 // removeAll removes all tenants. None can be added any more.
