@@ -244,3 +244,27 @@ func TestScaleToZero(t *testing.T) {
 		return *set.Spec.Replicas == 1 && set.Annotations[names.ReplicasAwake] == ""
 	})
 }
+
+// TestASleeperAfterARestart: a control plane that slept when its host stopped
+// sleeps on, without a start, and wakes when its work is due.
+func TestASleeperAfterARestart(t *testing.T) {
+	g := NewWithT(t)
+	s := startSleeper(t, "green")
+	meta.SetStatusCondition(&s.vc.Status.Conditions, metav1.Condition{
+		Type: tenancyv1alpha1.ConditionAwake, Status: metav1.ConditionFalse, Reason: tenancyv1alpha1.ReasonIdle,
+	})
+	s.vc.Status.WakeTime = new(metav1.NewTime(time.Now().Add(time.Hour)))
+	state := s.ensure(t)
+	g.Expect(state.IsAsleep()).To(BeTrue())
+	g.Expect(state.RecheckAfter).To(BeNumerically("~", time.Hour, time.Minute))
+	g.Expect(state.Sleep.WakeTime).To(BeTemporally("==", s.vc.Status.WakeTime.Time))
+	g.Expect(s.gauge()).To(BeEquivalentTo(1))
+	g.Consistently(s.Events(), "200ms").ShouldNot(Receive(), "it is not started")
+
+	s.vc.Status.WakeTime = new(metav1.NewTime(time.Now()))
+	state = s.ensure(t)
+	g.Expect(state.IsAsleep()).To(BeTrue(), "while it wakes")
+	g.Expect(state.Sleep.Message).To(ContainSubstring("wakes"))
+	s.untilAwake(t, tenancyv1alpha1.ReasonWorkDue)
+	g.Expect(s.gauge()).To(BeZero())
+}
