@@ -14,7 +14,9 @@ import (
 
 // ensureKubeconfig writes the kubeconfigs of the admin and of the platform to
 // their Secret, unless they are there.
-func (r *Reconciler) ensureKubeconfig(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane provisioner.ControlPlane) error {
+func (r *Reconciler) ensureKubeconfig(
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane provisioner.ControlPlane,
+) error {
 	data := map[string][]byte{names.AdminKubeconfigKey: controlPlane.Kubeconfig}
 	if len(controlPlane.PlatformKubeconfig) > 0 {
 		data[names.PlatformKubeconfigKey] = controlPlane.PlatformKubeconfig

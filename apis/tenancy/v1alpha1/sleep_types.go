@@ -32,7 +32,7 @@ type SleepSpec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.asleep) || has(self.awake)",message="schedule must set asleep, awake or both"
 type SleepSchedule struct {
 	// asleep is when the control plane is put to sleep, even if it is in use, in
-	// cron form: minute, hour, day of the month, month, day of the week. Such as
+	// cron form with five fields, from the minute to the day of the week, such as
 	// "0 20 * * 1-5".
 	// +optional
 	// +kubebuilder:validation:MinLength=9
