@@ -190,16 +190,14 @@ func (c *ControlPlane) findJobs(ctx context.Context, opts metav1.ListOptions, _ 
 // when it expires.
 func unfinishedJob(j *batchv1.Job) (why string, expires time.Time) {
 	for _, condition := range j.Status.Conditions {
-		if condition.Status != corev1.ConditionTrue {
+		finished := condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed
+		if !finished || condition.Status != corev1.ConditionTrue {
 			continue
 		}
-		switch condition.Type {
-		case batchv1.JobComplete, batchv1.JobFailed:
-			if ttl := j.Spec.TTLSecondsAfterFinished; ttl != nil {
-				expires = condition.LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
-			}
-			return "", expires
+		if ttl := j.Spec.TTLSecondsAfterFinished; ttl != nil {
+			expires = condition.LastTransitionTime.Add(time.Duration(*ttl) * time.Second)
 		}
+		return "", expires
 	}
 	if j.Spec.Suspend != nil && *j.Spec.Suspend && j.Status.Active == 0 {
 		return "", time.Time{}

@@ -74,8 +74,8 @@ func (h *Hosted) decide(vc *tenancyv1alpha1.VirtualCluster, found *plane) sleep.
 
 // policy returns when a control plane should sleep.
 func (h *Hosted) policy(vc *tenancyv1alpha1.VirtualCluster, now time.Time) sleep.Policy {
-	days := cmp.Or(time.Duration(vc.Spec.PKIExpireDays), defaultPKIDays)
-	policy := sleep.Policy{Paused: vc.Spec.Paused, AfterIdle: h.options.Sleep.AfterIdle, Longest: days * day / lifetimeParts}
+	validity := cmp.Or(time.Duration(vc.Spec.PKIExpireDays)*day, defaultPKIDays*day)
+	policy := sleep.Policy{Paused: vc.Spec.Paused, AfterIdle: h.options.Sleep.AfterIdle, Longest: validity / lifetimeParts}
 	if vc.Spec.ControlPlane == nil || vc.Spec.ControlPlane.Sleep == nil {
 		return policy
 	}

@@ -244,7 +244,7 @@ func (p Policy) sleep(now time.Time, o Observed, stay Decision, reason string, w
 
 // because adds what keeps a control plane awake that would sleep.
 func (d Decision) because(what string) Decision {
-	d.Message += fmt.Sprintf("; it is not used, but does not sleep yet: %s", what)
+	d.Message += "; it is not used, but does not sleep yet: " + what
 	return d
 }
 
