@@ -80,7 +80,7 @@ type ControlPlane struct {
 	// that to the manager. It is for provisioners that cannot report every
 	// change by Events.
 	RecheckAfter time.Duration
-	// Sleep says whether the control plane sleeps; nil for a provisioner whose
+	// Sleep reports whether the control plane sleeps; nil for a provisioner whose
 	// control planes never do. One that sleeps is not Ready, and that is no
 	// failure.
 	Sleep *Sleep

@@ -126,8 +126,9 @@ func (o *Options) Validate() error {
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
 	}
-	if isolation := tenancyv1alpha1.Isolation(o.TenantIsolation); isolation != tenancyv1alpha1.IsolationDedicated && isolation != tenancyv1alpha1.IsolationShared {
-		return fmt.Errorf("--tenant-isolation is %q: it must be %s or %s", isolation, tenancyv1alpha1.IsolationDedicated, tenancyv1alpha1.IsolationShared)
+	const dedicated, shared = tenancyv1alpha1.IsolationDedicated, tenancyv1alpha1.IsolationShared
+	if isolation := tenancyv1alpha1.Isolation(o.TenantIsolation); isolation != dedicated && isolation != shared {
+		return fmt.Errorf("--tenant-isolation is %q: it must be %s or %s", isolation, dedicated, shared)
 	}
 	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
 		return fmt.Errorf("--tenant-egress-cidr: %w", err)

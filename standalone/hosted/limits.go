@@ -11,8 +11,8 @@ type Limits struct {
 	Requests inflight.Limits
 }
 
-// SetLimits changes the limits of the control plane while it runs. What exceeds
-// them stays: it cannot grow.
+// SetLimits changes the limits of the control plane while it runs. It keeps
+// objects that exceed them, but cannot grow.
 func (c *ControlPlane) SetLimits(limits Limits) {
 	c.ledger.SetLimits(c.spec.Name, limits.Stored)
 	c.requests.SetLimits(limits.Requests)

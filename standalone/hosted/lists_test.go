@@ -102,7 +102,7 @@ func unlike(seed int) string {
 type listing struct{ served, rejected atomic.Int64 }
 
 // listInLoops lists all ConfigMaps from many clients for a while. A client that
-// is rejected tries again at once.
+// is rejected retries at once.
 func listInLoops(ctx context.Context, client kubernetes.Interface, accept string) *listing {
 	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()

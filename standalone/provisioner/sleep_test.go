@@ -88,7 +88,7 @@ func (s *sleeper) setSyncing(reason string) {
 	})
 }
 
-// until ensures at each event, and when it was asked for, until a state
+// until ensures at each event, and at the time that was returned, until a state
 // matches.
 func (s *sleeper) until(t *testing.T, what string, matches func(contract.ControlPlane) bool) contract.ControlPlane {
 	t.Helper()

@@ -27,7 +27,7 @@ const (
 // control plane sleeps; was or now is nil if the copy was created or deleted.
 //
 // An engaged tenant may be about to sleep, and its requests dropped, so that it
-// is told of ends, too.
+// is notified of ends, too.
 func (e *superEvents) tell(k *kinds.Kind, was, now client.Object, engaged bool) {
 	if e.changed == nil {
 		return

@@ -89,7 +89,7 @@ func TestConcernOf(t *testing.T) {
 	}
 }
 
-// TestTell: tenants that are not engaged are told of every change, and engaged
+// TestTell: tenants that are not engaged are notified of every change, and engaged
 // ones of ends, with the time of a change that is seen late.
 func TestTell(t *testing.T) {
 	type told struct {
@@ -147,5 +147,5 @@ func TestTell(t *testing.T) {
 	}
 
 	none := &superEvents{shared: &shared{}}
-	none.tell(podKind(), running, failed, false) // it tells nobody
+	none.tell(podKind(), running, failed, false) // has no receiver
 }

@@ -45,7 +45,7 @@ type Options struct {
 	NodeLinger time.Duration
 	// Patrol is how often both sides of everything are compared.
 	Patrol time.Duration
-	// Changed is told of changes in the super cluster that a tenant has to see
+	// Changed is notified of changes in the super cluster that a tenant has to see
 	// even if it is not engaged because its control plane sleeps; nil if none
 	// does.
 	Changed func(tenant string, at time.Time, urgent bool)

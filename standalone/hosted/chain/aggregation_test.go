@@ -248,7 +248,7 @@ func TestAggregatedOpenAPI(t *testing.T) {
 }
 
 // TestUnavailableAggregatedAPI: an API that does not respond is known, so that
-// nobody takes its resources for missing, and disturbs no others.
+// clients do not take its resources for missing, and disturbs no others.
 func TestUnavailableAggregatedAPI(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)

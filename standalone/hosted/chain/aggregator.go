@@ -33,7 +33,8 @@ var errUnknownAPIServices = errors.New("the aggregated APIs are not known yet")
 
 // apiAggregator serves the APIs of a tenant that are Services, and runs upstream's
 // controllers of their availability and discovery. It repeats NewWithDelegate
-// of upstream's aggregator without what concerns local APIs: they need no proxy. It ends when it is not used, and begins again with the next request.
+// of upstream's aggregator without what concerns local APIs: they need no proxy.
+// It ends when it is not used, and begins again with the next request.
 type apiAggregator struct {
 	background
 
@@ -108,7 +109,8 @@ func (a *apiAggregator) start(
 			return false
 		}
 	}
-	all := []func(context.Context){
+	all := make([]func(context.Context), 0, 2+len(controllers)) //nolint:mnd // the two below
+	all = append(all,
 		func(ctx context.Context) {
 			if cache.WaitForCacheSync(ctx.Done(), known) {
 				a.discovery.Run(ctx.Done(), discovered)
@@ -120,7 +122,7 @@ func (a *apiAggregator) start(
 			<-ctx.Done()
 			factory.Shutdown()
 		},
-	}
+	)
 	for _, controller := range controllers {
 		all = append(all, func(ctx context.Context) { controller(1, ctx.Done()) })
 	}

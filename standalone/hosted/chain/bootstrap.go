@@ -27,6 +27,7 @@ const (
 	systemNamespace = "/namespaces/" + metav1.NamespaceSystem
 	kubernetesName  = "kubernetes"
 	securePort      = 443
+	secureScheme    = "https"
 )
 
 // Bootstrap makes sure that a tenant has the objects of every cluster. It is
@@ -195,7 +196,7 @@ func (c *Chain) ensureKubernetesService(ctx context.Context, t *Tenant) error {
 				ClusterIP: address.String(), IPFamilyPolicy: &single,
 				SessionAffinity: corev1.ServiceAffinityNone, Type: corev1.ServiceTypeClusterIP,
 				Ports: []corev1.ServicePort{{
-					Name: "https", Protocol: corev1.ProtocolTCP, Port: securePort, TargetPort: intstr.FromInt(port),
+					Name: secureScheme, Protocol: corev1.ProtocolTCP, Port: securePort, TargetPort: intstr.FromInt(port),
 				}},
 			},
 		})
@@ -212,7 +213,8 @@ func (t *Tenant) ensureEndpoints() error {
 		return nil
 	}
 	reconciler := reconcilers.NewMasterCountEndpointReconciler(1, reconcilers.NewEndpointsAdapter(t.client.CoreV1(), t.client.DiscoveryV1()))
-	ports := []corev1.EndpointPort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: int32(t.spec.Endpoint.Port)}} //nolint:gosec // a port
+	port := int32(t.spec.Endpoint.Port) //nolint:gosec // a port
+	ports := []corev1.EndpointPort{{Name: secureScheme, Protocol: corev1.ProtocolTCP, Port: port}}
 	if err := reconciler.ReconcileEndpoints(kubernetesName, t.spec.Endpoint.IP, ports, true); err != nil {
 		return fmt.Errorf("ensure the endpoints of Service %s/%s: %w", metav1.NamespaceDefault, kubernetesName, err)
 	}

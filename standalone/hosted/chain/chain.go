@@ -111,8 +111,8 @@ func (c *Chain) build(ctx context.Context) error {
 }
 
 // clusterHooks returns upstream's hooks that run after the start of an
-// apiserver. They work on one cluster. What tenants need of them, a tenant's
-// bootstrap and its controllers do.
+// apiserver. They work on one cluster. The bootstrap of a tenant and its
+// controllers take their place.
 func clusterHooks() []string {
 	return []string{
 		"bootstrap-controller",

@@ -25,7 +25,7 @@ import (
 // does not look at definitions that exist when it starts.
 const definitionsResync = 5 * time.Minute
 
-// errUnreadable does not say why: definitions are not for all users to read.
+// errUnreadable contains no reason: definitions are not for all users to read.
 var errUnreadable = errors.New("the definitions of custom resources cannot be read")
 
 // customResources serves the custom resources of a tenant, and runs upstream's

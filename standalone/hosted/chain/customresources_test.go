@@ -215,7 +215,7 @@ func TestDeletesDefinition(t *testing.T) {
 }
 
 // TestDefinitionsAfterRestart: a new chain on the same store serves the custom
-// resources, and goes on with what their controllers had to do.
+// resources, and continues with what their controllers had to do.
 func TestDefinitionsAfterRestart(t *testing.T) {
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)

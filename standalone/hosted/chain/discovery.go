@@ -90,7 +90,7 @@ func readDocument(ctx context.Context, served http.Handler, path, mediaType stri
 	return response.Header.Get("ETag"), nil
 }
 
-// state tells whether the groups of a tenant have changed.
+// state reports whether the groups of a tenant have changed.
 type state struct {
 	custom  *customResources
 	changes int64  // of the definitions

@@ -32,7 +32,7 @@ func as(name string) credentials {
 	return func(config *rest.Config) { config.Impersonate.UserName = name }
 }
 
-// proxied returns the credentials of a user whom the front proxy authenticated.
+// proxied returns the credentials of a user that the front proxy authenticated.
 // Unlike those of a certificate or a token, they have no ID: the user is the
 // same one in two tenants.
 func (c *cluster) proxied(t testing.TB, name string) credentials {
@@ -45,7 +45,7 @@ func (c *cluster) proxied(t testing.TB, name string) credentials {
 }
 
 // TestImpersonation: joe may act as jane in red only. The filters of a tenant
-// remember for ten seconds that he may, so blue is asked within that time.
+// remember for ten seconds that he may, so the request to blue follows within that time.
 func TestImpersonation(t *testing.T) {
 	for mode, rules := range map[string][]rbacv1.PolicyRule{
 		"any request": {rule("impersonate", "", "users")},

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -207,9 +208,9 @@ func (n *node) fill(t *testing.T) {
 	g.Expect(core.Services("team").Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 	}, metav1.CreateOptions{})).Error().NotTo(HaveOccurred())
-	g.Expect(core.Endpoints("team").Create(ctx, &corev1.Endpoints{
+	g.Expect(core.Endpoints("team").Create(ctx, &corev1.Endpoints{ //nolint:staticcheck // the proxy of Services reads them
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Subsets: []corev1.EndpointSubset{{
+		Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // as above
 			Addresses: []corev1.EndpointAddress{{
 				IP: podAddress, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "team", Name: made.Name},
 			}},
@@ -337,9 +338,7 @@ func TestConnectionsAreDialed(t *testing.T) {
 		"attach, translated":       {aPod + "/attach?stdout=1", protocol("v5.channel.k8s.io"), toKubelet},
 		"port-forward, translated": {aPod + "/portforward", protocol("SPDY/3.1+portforward.k8s.io"), toKubelet},
 	}
-	for name, each := range connecting() {
-		more[name] = each
-	}
+	maps.Copy(more, connecting())
 	for name, each := range more {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -27,7 +27,7 @@ import (
 const (
 	openAPIV2 = "/openapi/v2"
 	openAPIV3 = "/openapi/v3"
-	// documentsExpire is the time after which documents that nobody has requested
+	// documentsExpire is the time after which documents without requests
 	// are dropped: that of version 2 contains all built-in APIs.
 	documentsExpire = time.Minute
 )

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	aggregatorserver "k8s.io/kube-aggregator/pkg/apiserver"
 	remoteavailability "k8s.io/kube-aggregator/pkg/controllers/status/remote"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 var errNotAvailable = errors.New("the aggregated API is not available")
@@ -86,7 +86,7 @@ func (a *remoteAPI) proxy(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, r, errNotAvailable)
 		return
 	}
-	location = &url.URL{Scheme: "https", Host: location.Host, Path: r.URL.Path, RawQuery: r.URL.Query().Encode()}
+	location = &url.URL{Scheme: secureScheme, Host: location.Host, Path: r.URL.Path, RawQuery: r.URL.Query().Encode()}
 	request, cancel := proxy.NewRequestForProxy(location, r)
 	defer cancel()
 	upgrade := httpstream.IsUpgradeRequest(r)

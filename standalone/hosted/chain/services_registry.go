@@ -40,7 +40,7 @@ func (c *Chain) servicesOf(ctx context.Context) (own *services, release func(), 
 	return t.services.use()
 }
 
-// Create implements rest.Creater.
+// Create implements the interface of upstream for creations.
 func (r serviceRegistry) Create(
 	ctx context.Context, service runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {

@@ -153,7 +153,7 @@ func TestServiceVerbs(t *testing.T) {
 			web.Labels = map[string]string{"app": "web"}
 			_, err := services.Create(ctx, web, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+			endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "web"}} //nolint:staticcheck // a Service deletes its own
 			_, err = red.CoreV1().Endpoints("team").Create(ctx, endpoints, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			end(g)

@@ -20,8 +20,8 @@ import (
 type Decorator func(storage.Interface, schema.GroupResource) storage.Interface
 
 // stores creates the storage of built-in resources on one confined client of
-// etcd. The same resource has the same storage wherever it is asked for, so
-// that a part of a tenant adds no storage of its own.
+// etcd. All registries of a resource have the same storage, so that a part of a
+// tenant adds no storage of its own.
 type stores struct {
 	generic.RESTOptionsGetter
 

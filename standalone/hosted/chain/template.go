@@ -81,7 +81,7 @@ func readTemplate(ctx context.Context, c *Chain) (*template, error) {
 // runHooks creates the objects that every cluster has, and updates those of an
 // earlier version of Kubernetes.
 func runHooks(ctx context.Context, t *Tenant) error {
-	ctx, cancel := context.WithCancel(ctx) // some hooks go on in the background
+	ctx, cancel := context.WithCancel(ctx) // some hooks continue in the background
 	defer cancel()
 	if err := createNamespaces(ctx, t.client); err != nil {
 		return err

@@ -69,6 +69,7 @@ type object struct {
 // TestPending holds the needs that are not a matter of counting against objects
 // in a store.
 func TestPending(t *testing.T) {
+	t.Parallel()
 	now := metav1.Now()
 	owned := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}}
 	ready := networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue}}}

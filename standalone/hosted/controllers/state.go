@@ -59,7 +59,7 @@ func (s *state) any(ctx context.Context, resource string, condition func(name st
 func (s *state) anyMetadata(ctx context.Context, resource string, condition func(*metav1.ObjectMeta) bool) (bool, error) {
 	return s.any(ctx, resource, func(_ string, value []byte) (bool, error) {
 		object, err := views.DecodeMetadata(value)
-		return err != nil || condition(&object.ObjectMeta), nil
+		return err != nil || condition(&object.ObjectMeta), nil //nolint:nilerr // meets the condition, see above
 	})
 }
 

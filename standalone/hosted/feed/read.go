@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
@@ -45,7 +46,7 @@ func (f *Feed) Resources(ctx context.Context, tenant string) ([]string, error) {
 		_, below, _ := keyspace.Split(key)
 		resource, _, ok := keyspace.SplitRecord(below)
 		if !ok { // no record of a resource
-			begin = append(key, 0)
+			begin = append(slices.Clone(key), 0)
 			continue
 		}
 		resources = append(resources, string(resource))
