@@ -30,9 +30,9 @@ const (
 	secureScheme    = "https"
 )
 
-// Bootstrap makes sure that a tenant has the objects of every cluster. It is
-// fast for a new tenant, and for one that this version of Kubernetes has served
-// before.
+// Bootstrap makes sure that a tenant has the objects of every cluster, until it
+// is removed. It is fast for a new tenant, and for one that this version of
+// Kubernetes has served before.
 func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 	ctx = keyspace.NewContext(ctx, t.spec.Name)
 	stamp, err := c.opts.Store.KV.Get(ctx, stampKey)
@@ -44,7 +44,14 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 			return err
 		}
 	}
-	return c.ensureOwnObjects(ctx, t)
+	if err := createNamespaces(ctx, t.client); err != nil {
+		return err
+	}
+	if err := c.ensureOwnObjects(ctx, t); err != nil {
+		return err
+	}
+	t.upkeep.begin()
+	return nil
 }
 
 func stampOf() string { return componentversion.Get().String() }

@@ -65,6 +65,7 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	controlPlane.ServiceAccountIssuerURL = "" // each tenant is an issuer
 	controlPlane.ServiceAccountIssuer = issuers{c}
 	context.AfterFunc(ctx, c.removeAll)
+	context.AfterFunc(ctx, opts.Feed.Observe(c.watchDeletions))
 	c.template.create = func() (*template, error) { return newTemplate(ctx, c) }
 	return c, c.build(ctx)
 }

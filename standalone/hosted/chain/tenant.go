@@ -78,6 +78,7 @@ type Tenant struct {
 	// informers is the factory of the parts that serve requests.
 	informers informers.SharedInformerFactory
 
+	upkeep        upkeep
 	filters       lazy[http.Handler]
 	authenticator lazy[authenticator.Request]
 	issuer        lazy[*issuer]
@@ -105,6 +106,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		close(t.done)
 		network.close()
 		cancel()
+		t.upkeep.end()
 		t.extensions.end()
 		t.aggregation.end()
 		t.services.close()
@@ -115,6 +117,8 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		return nil, fmt.Errorf("create a client of tenant %q: %w", spec.Name, err)
 	}
 	t.informers = t.views.NewFactory()
+	t.upkeep.life = ctx
+	t.upkeep.repair = func(ctx context.Context) error { return c.Bootstrap(ctx, t) }
 	t.filters.create = func() (http.Handler, error) { return c.newFilters(t), nil }
 	t.authenticator.create = func() (authenticator.Request, error) { return c.newAuthenticator(t) }
 	t.issuer.create = func() (*issuer, error) { return newIssuer(spec) }
