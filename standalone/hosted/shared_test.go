@@ -4,10 +4,13 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -25,6 +28,7 @@ func TestASharedTenantWorks(t *testing.T) {
 			t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, client) })
 			t.Run("a namespace goes away", func(t *testing.T) { namespaceGoesAway(t, client) })
 			t.Run("a service account's token works", func(t *testing.T) { tokenWorks(t, client, plane) })
+			t.Run("Endpoints without a Service stay", func(t *testing.T) { endpointsStay(t, client) })
 			t.Run("a claim is bound", func(t *testing.T) { claimIsBound(t, client) })
 			t.Run("a quota counts", func(t *testing.T) { quotaCounts(t, client) })
 			t.Run("a certificate is signed", func(t *testing.T) { certificateIsSigned(t, client, plane) })
@@ -49,6 +53,35 @@ func TestAControllerOfASharedControlPlaneThatGivesUp(t *testing.T) {
 	g.Eventually(starts.Load).WithTimeout(later).Should(BeEquivalentTo(2))
 	g.Expect(plane.Done()).NotTo(BeClosed())
 	t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, clientOf(t, plane.RESTConfig())) })
+}
+
+// endpointsStay creates Endpoints, and then the first Service, which starts the
+// controller of endpoints.
+func endpointsStay(t *testing.T, client kubernetes.Interface) {
+	t.Parallel()
+	g := NewWithT(t)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "manual"}}
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = client.CoreV1().Endpoints("manual").Create(t.Context(), &corev1.Endpoints{ //nolint:staticcheck // users still write them
+		ObjectMeta: metav1.ObjectMeta{Name: "external"},
+		Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}}}}, //nolint:staticcheck // as above
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "other"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	_, err = client.CoreV1().Services("manual").Create(t.Context(), service, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error {
+		_, err := client.CoreV1().Endpoints("manual").Get(t.Context(), "other", metav1.GetOptions{})
+		return err
+	}).WithTimeout(soon).WithPolling(tick).Should(Succeed(), "the controller runs")
+	g.Consistently(func() error {
+		_, err := client.CoreV1().Endpoints("manual").Get(t.Context(), "external", metav1.GetOptions{})
+		return err
+	}).WithTimeout(2 * time.Second).WithPolling(tick).Should(Succeed())
 }
 
 // TestSharedControlPlanesAreApart: the credentials of one tenant are none in

@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 	})
 	command.SetArgs([]string{
 		"--kubeconfig", file, "--workers=7", "--slow-workers=9", "--tenant-cap=3", "--tenant-memory=3Gi", "--timeout=4s",
-		"--node-linger=5s", "--patrol=6s", "--health-probe-bind-address=0",
+		"--node-linger=5s", "--patrol=6s", "--wake-interval=8m", "--health-probe-bind-address=0",
 		"--enable-quota-validation", "--quota-validators=quota,rules,mine", "--quota-rules=rules.yaml", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
 		"--share-tenants", "--share-namespace=leases", "--vn-agent-address=agent.example:10550",
 	})
@@ -43,7 +43,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := Options{
 		Workers: 7, SlowWorkers: 9, TenantCap: 3, TenantMemory: resource.MustParse("3Gi"),
-		Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second,
+		Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second, WakeInterval: 8 * time.Minute,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		ShareTenants: true, ShareNamespace: "leases", AgentAddress: "agent.example:10550",
 		Options: component.Options{HealthProbeBindAddress: "0"},

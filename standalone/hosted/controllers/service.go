@@ -24,7 +24,7 @@ func serviceControllers() []Controller {
 
 func buildEndpoints(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
-	c := endpoint.NewEndpointController(ctx, core.Pods(), core.Services(), core.Endpoints(), env.client, 0)
+	c := endpoint.NewEndpointController(ctx, core.Pods(), core.Services(), withoutLeftovers{core.Endpoints()}, env.client, 0)
 	return workers(2, c), nil
 }
 
