@@ -119,9 +119,15 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.informers = t.views.NewFactory()
 	t.upkeep.life = ctx
 	t.upkeep.repair = func(ctx context.Context) error { return c.Bootstrap(ctx, t) }
+	c.prepareParts(t)
+	return t, nil
+}
+
+// prepareParts sets how the parts of a tenant are created.
+func (c *Chain) prepareParts(t *Tenant) {
 	t.filters.create = func() (http.Handler, error) { return c.newFilters(t), nil }
 	t.authenticator.create = func() (authenticator.Request, error) { return c.newAuthenticator(t) }
-	t.issuer.create = func() (*issuer, error) { return newIssuer(spec) }
+	t.issuer.create = func() (*issuer, error) { return newIssuer(t.spec) }
 	t.openID.create = func() (http.Handler, error) { return newOpenID(t) }
 	t.policy.create = func() (*rbac.RBACAuthorizer, error) { return newPolicy(t.informers), nil }
 	t.admission.create = func() (admission.Interface, error) { return c.newAdmission(t) }
@@ -133,7 +139,6 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	t.services.end, t.services.lingering = (*services).close, servicesLingering
 	t.eviction.create = func() (*podstore.EvictionREST, error) { return c.newEviction(t) }
 	t.connections.create = func() (*connections, error) { return c.newConnections(t) }
-	return t, nil
 }
 
 // Name returns the name of the tenant.

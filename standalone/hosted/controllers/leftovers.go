@@ -23,4 +23,6 @@ func (w withoutLeftovers) Lister() listers.EndpointsLister {
 type gettable struct{ listers.EndpointsLister }
 
 // List implements listers.EndpointsLister.
-func (gettable) List(labels.Selector) ([]*corev1.Endpoints, error) { return nil, nil } //nolint:staticcheck // a controller of upstream reads them
+func (gettable) List(labels.Selector) ([]*corev1.Endpoints, error) { //nolint:staticcheck // a controller of upstream reads them
+	return nil, nil
+}
