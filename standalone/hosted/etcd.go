@@ -47,10 +47,10 @@ type store struct {
 	client   *clientv3.Client
 	endpoint string
 	ledger   *quota.Ledger
-	// feed, follow and keeper run beside etcd.
-	feed   *feed.Feed
-	follow func(context.Context) error
-	keeper *quota.Keeper
+	feed     *feed.Feed
+	// followers and keeper run beside etcd. The followers read its revisions.
+	followers []func(context.Context) error
+	keeper    *quota.Keeper
 	// sockets is a temporary directory to delete at the end, if one was
 	// necessary.
 	sockets string
@@ -85,12 +85,14 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to etcd in %s: %w", dir, err), s.stop())
 	}
-	if s.follow, err = quota.Follow(s.ledger, s.server.Server.KV(), s.server.Server.Backend()); err != nil {
+	follow, err := quota.Follow(s.ledger, s.server.Server.KV(), s.server.Server.Backend())
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read etcd's records in %s: %w", dir, err), s.stop())
 	}
 	if s.feed, err = feed.New(s.server.Server.KV()); err != nil {
 		return nil, errors.Join(fmt.Errorf("follow etcd's records in %s: %w", dir, err), s.stop())
 	}
+	s.followers = []func(context.Context) error{follow, s.feed.Run}
 	s.keeper = &quota.Keeper{
 		Ledger: s.ledger, Client: s.client, Endpoint: s.endpoint, Log: opts.Log,
 		Quota: opts.StoreBytes, MaxSuperseded: opts.StoreBytes / percent * maxSupersededPercent,
@@ -173,9 +175,10 @@ func (s *store) run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	lost := make(chan error, 2) // one for each that ends with an error
-	beside.Go(func() { lost <- s.follow(ctx) })
-	beside.Go(func() { lost <- s.feed.Run(ctx) })
+	lost := make(chan error, len(s.followers))
+	for _, follow := range s.followers {
+		beside.Go(func() { lost <- follow(ctx) })
+	}
 	beside.Go(func() { s.keeper.Run(ctx) })
 	select {
 	case err := <-s.server.Err():

@@ -200,7 +200,7 @@ func TestStoresEndTogether(t *testing.T) {
 		return nil
 	}
 	fake := func(follow func(context.Context) error) *store {
-		return &store{server: &embed.Etcd{}, follow: follow, keeper: &quota.Keeper{}}
+		return &store{server: &embed.Etcd{}, followers: []func(context.Context) error{follow}, keeper: &quota.Keeper{}}
 	}
 	lagging := func(context.Context) error { return quota.ErrLagging }
 	for name, test := range map[string]struct {

@@ -103,9 +103,6 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		h.router.stop()
 		return nil, err
 	}
-	h.shared = &sharedChain{store: h.stores.tenants, log: opts.Log, newContext: func() (context.Context, context.CancelFunc) {
-		return context.WithCancel(context.WithoutCancel(ctx))
-	}}
 	if err := h.registerMetrics(); err != nil {
 		h.router.stop()
 		return nil, errors.Join(err, h.stores.stop())
@@ -128,6 +125,9 @@ func newHost(opts Options) *Host {
 
 // serve lets control planes run until ctx ends.
 func (h *Host) serve(ctx context.Context) {
+	h.shared = &sharedChain{store: h.stores.tenants, log: h.opts.Log, newContext: func() (context.Context, context.CancelFunc) {
+		return context.WithCancel(context.WithoutCancel(ctx))
+	}}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	h.router.start(ctx)

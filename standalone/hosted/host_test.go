@@ -71,10 +71,10 @@ func TestAHostEndsWithItsStore(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	h.stores = openStores(t, opts)
 	lost := make(chan struct{})
-	h.stores.tenants.follow = func(context.Context) error {
+	h.stores.tenants.followers = []func(context.Context) error{func(context.Context) error {
 		<-lost
 		return quota.ErrLagging
-	}
+	}}
 	h.serve(t.Context())
 	plane, err := h.Run(Spec{Name: "red"})
 	g.Expect(err).NotTo(HaveOccurred())
