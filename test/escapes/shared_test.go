@@ -3,6 +3,7 @@ package escapes
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -85,7 +86,7 @@ var _ = Describe("The handler chain of several tenants", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred())
 			sent, err := http.NewRequestWithContext(ctx, http.MethodGet, mallory.Config.Host+secrets+"/of-the-victim", nil)
 			Expect(err).NotTo(HaveOccurred())
-			for _, host := range []string{victim.Config.ServerName, victim.Config.Host, victim.VC.Name} {
+			for _, host := range []string{victim.Config.ServerName, strings.TrimPrefix(victim.Config.Host, "https://"), victim.VC.Name} {
 				sent.Host = host
 				response, err := sender.Do(sent)
 				Expect(err).NotTo(HaveOccurred())
