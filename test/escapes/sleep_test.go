@@ -106,7 +106,7 @@ var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 		for range number {
 			flooding.Go(func() {
 				dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
-					ServerName: mallory.Config.ServerName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, //nolint:gosec // an attacker
+					ServerName: mallory.Config.ServerName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
 				}}
 				if conn, err := dialer.DialContext(flood, "tcp", server.Host); err == nil {
 					_ = conn.Close()

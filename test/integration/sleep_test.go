@@ -28,10 +28,10 @@ func sleeping(vc *tenancyv1alpha1.VirtualCluster) {
 
 // shouldSleep waits until the control plane of a tenant sleeps and the syncer
 // has closed its watches.
-func shouldSleep(ctx context.Context, t *local.Tenant, reason string) {
+func shouldSleep(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
 	Eventually(kit.Read(ctx, super.Client, t.VC)).WithTimeout(2*kit.Soon + idle*time.Second).Should(And(
-		kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, reason),
+		kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, tenancyv1alpha1.ReasonIdle),
 		kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonAsleep),
 		kit.HaveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady),
 		HaveField("Status.Phase", tenancyv1alpha1.PhaseAsleep)))
@@ -71,7 +71,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 		red = tenant(ctx, sleeping)
 		kit.Create(ctx, red.Client, kit.Namespace(ns), kit.Pod(ns, "web"), kit.Pod(ns, "job"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(2))
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 	})
 
 	It("keeps its pods, and its conditions show no failure", func(ctx SpecContext) {
@@ -91,7 +91,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 		setMessage("first")
 		shouldWake(ctx, red, tenancyv1alpha1.ReasonWakeNeeded)
 		Eventually(kit.Read(ctx, red.Client, kit.Pod(ns, "web"))).Should(HaveField("Status.Message", "first"))
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		setMessage("second")
 		Consistently(kit.Read(ctx, super.Client, red.VC)).WithTimeout(5 * time.Second).Should(
 			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, tenancyv1alpha1.ReasonIdle))
@@ -106,7 +106,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 	})
 
 	It("wakes for a request alone", func(ctx SpecContext) {
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		// The first request may be answered before the control plane has stopped.
 		Eventually(func() (*tenancyv1alpha1.VirtualCluster, error) {
 			Expect(running(ctx, red.Client, ns)).To(HaveLen(1))
@@ -117,7 +117,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 	})
 
 	It("loses nothing when the syncer restarts, which sees what ended meanwhile", func(ctx SpecContext) {
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		restartSyncer()
 		Eventually(syncer.Metric).WithArguments("vc_syncer_tenants", map[string]string{"reason": "Asleep"}).
 			Should(BeNumerically("==", 1))
@@ -127,7 +127,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 	})
 
 	It("wakes by an admin's annotation", func(ctx SpecContext) {
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		annotate(ctx, red, names.WokenAt, time.Now().UTC().Format(time.RFC3339))
 		shouldWake(ctx, red, tenancyv1alpha1.ReasonRequested)
 	})
@@ -155,7 +155,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 	})
 
 	It("is deleted while it sleeps", func(ctx SpecContext) {
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		Expect(super.Client.Delete(ctx, red.VC)).To(Succeed())
 		kit.ShouldVanish(ctx, super.Client, red.VC)
 	})
@@ -169,7 +169,7 @@ var _ = Describe("A tenant whose workloads are scaled to zero while its control 
 		})
 		kit.Create(ctx, red.Client, kit.Namespace(ns), deployment(ns, "web", 3), kit.Pod(ns, "alone"))
 		Eventually(running).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(HaveLen(4))
-		shouldSleep(ctx, red, tenancyv1alpha1.ReasonIdle)
+		shouldSleep(ctx, red)
 		Expect(running(ctx, super.Client, red.Super(ns))).To(ConsistOf("alone"), "a pod of no workload cannot come back")
 
 		annotate(ctx, red, names.WokenAt, time.Now().UTC().Format(time.RFC3339))
