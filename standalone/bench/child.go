@@ -61,6 +61,21 @@ func startChild(ctx context.Context, args ...string) (p *childprocess.Process, e
 	}, nil
 }
 
+// startReady does the same, and waits until the child is ready.
+func startReady(ctx context.Context, args ...string) (p *childprocess.Process, end func(), err error) {
+	p, end, err = startChild(ctx, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := p.AwaitReady(waiting); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return p, end, nil
+}
+
 // until waits for the condition. It ignores errors of the condition until the
 // end: a server that starts refuses connections.
 func until(ctx context.Context, interval time.Duration, what string, condition func() (bool, error)) error {

@@ -30,14 +30,8 @@ type hostClient struct {
 
 // startHost starts a child with a host. The caller calls end.
 func startHost(ctx context.Context, opts *options, dir string) (host *hostClient, end func(), err error) {
-	p, end, err := startChild(ctx, hostChild, dir)
+	p, end, err := startReady(ctx, hostChild, dir)
 	if err != nil {
-		return nil, nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := p.AwaitReady(waiting); err != nil {
-		end()
 		return nil, nil, err
 	}
 	_, address, _ := strings.Cut(p.Output(), "ready ")

@@ -75,14 +75,8 @@ func measureReady(ctx context.Context, opts *options, dir string, t *table) erro
 
 // startStandalone starts a vc-standalone. The caller calls end.
 func startStandalone(ctx context.Context, opts *options, dir string) (s *standalone, end func(), err error) {
-	p, end, err := startChild(ctx, "up", "--data-dir", dir, "--port", "0", "--tenant-isolation", opts.isolation)
+	p, end, err := startReady(ctx, "up", "--data-dir", dir, "--port", "0", "--tenant-isolation", opts.isolation)
 	if err != nil {
-		return nil, nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := p.AwaitReady(waiting); err != nil {
-		end()
 		return nil, nil, err
 	}
 	s = &standalone{pid: p.PID()}

@@ -63,14 +63,8 @@ func startUpstream(ctx context.Context, dir string) (config *rest.Config, end fu
 	if err != nil {
 		return nil, nil, err
 	}
-	etcd, endEtcd, err := startChild(ctx, etcdChild, dir)
+	_, endEtcd, err := startReady(ctx, etcdChild, dir)
 	if err != nil {
-		return nil, nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := etcd.AwaitReady(waiting); err != nil {
-		endEtcd()
 		return nil, nil, err
 	}
 	_, endServer, err := startChild(ctx, append([]string{apiserverChild}, apiserverFlags(dir, port)...)...)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
@@ -250,11 +251,7 @@ func setKubeletOptions(o *options.ServerRunOptions, spec Spec, creds *credential
 // setEconomyOptions disables features that the host provides once for all
 // control planes, or that a control plane next to many others does not need.
 func setEconomyOptions(o *options.ServerRunOptions) {
-	o.Etcd.SkipHealthEndpoints = true
-	o.Etcd.StorageConfig.CompactionInterval = 0
-	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
-	o.Etcd.StorageConfig.DBMetricPollInterval = 0
-	o.Features.EnablePriorityAndFairness = false
+	chain.Economize(o)
 	o.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchDrain
 }

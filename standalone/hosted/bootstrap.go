@@ -2,14 +2,13 @@ package hosted
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 )
 
 // bootstrap creates the RBAC roles and priority classes that every cluster has.
@@ -24,18 +23,14 @@ type bootstrap struct {
 
 // takeOverHooks prevents the apiserver from running the hooks itself.
 func takeOverHooks(config *genericapiserver.Config) (*bootstrap, error) {
-	b := &bootstrap{hooks: map[string]genericapiserver.PostStartHookFunc{}, done: make(chan struct{})}
-	for _, provider := range []genericapiserver.PostStartHookProvider{
-		rbacrest.RESTStorageProvider{}, schedulingrest.RESTStorageProvider{},
-	} {
-		name, hook, err := provider.PostStartHook()
-		if err != nil {
-			return nil, fmt.Errorf("find the bootstrap hook %s: %w", name, err)
-		}
-		b.hooks[name] = hook
+	hooks, err := chain.HooksOf(rbacrest.RESTStorageProvider{}, schedulingrest.RESTStorageProvider{})
+	if err != nil {
+		return nil, err
+	}
+	for name := range hooks {
 		config.DisabledPostStartHooks.Insert(name)
 	}
-	return b, nil
+	return &bootstrap{hooks: hooks, done: make(chan struct{})}, nil
 }
 
 // newBootstrap returns a bootstrap with one hook.
@@ -48,20 +43,8 @@ func newBootstrap(name string, hook func(context.Context) error) *bootstrap {
 // start runs the hooks in the background and closes done when all have
 // returned.
 func (b *bootstrap) start(ctx context.Context, loopback *rest.Config) {
-	var running sync.WaitGroup
-	errs := make(chan error, len(b.hooks))
-	for name, hook := range b.hooks {
-		running.Go(func() {
-			err := hook(genericapiserver.PostStartHookContext{LoopbackClientConfig: loopback, Context: ctx})
-			errs <- wrapf(err, "run the bootstrap hook %s", name)
-		})
-	}
 	go func() { // until the hooks return
 		defer close(b.done)
-		running.Wait()
-		close(errs)
-		for err := range errs {
-			b.err = errors.Join(b.err, err)
-		}
+		b.err = chain.RunHooks(ctx, loopback, b.hooks)
 	}()
 }

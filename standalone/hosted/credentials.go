@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 )
 
 const (
@@ -36,8 +37,6 @@ const (
 	mastersGroup = "system:masters"
 	// platformUser is the user of the platform's own clients.
 	platformUser = "vc-platform"
-	// frontProxyClient is the user that proxies requests to aggregated APIs.
-	frontProxyClient = "front-proxy-client"
 )
 
 // credentials has the keys and certificates of one control plane, stored in one
@@ -145,7 +144,7 @@ func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem
 // frontProxyCAFile returns the path of the authority's certificate, without its
 // key: the apiserver publishes the content.
 func (c *credentials) frontProxyCAFile() string { return c.path("front-proxy-ca.crt") }
-func (c *credentials) frontProxyFile() string   { return c.path(frontProxyClient + ".pem") }
+func (c *credentials) frontProxyFile() string   { return c.path(chain.FrontProxyUser + ".pem") }
 
 // renew creates certificates that are missing, damaged, about to expire, of
 // another authority, or for other names.
@@ -168,7 +167,7 @@ func (c *credentials) renew(now time.Time) error {
 		// Its validity is that of its authority, whose key is in the same
 		// directory, so that the file need not be watched.
 		{&c.proxy, leaf{path: c.frontProxyFile(), signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
-			return signer.Client(frontProxyClient, nil, authorityValidity, now)
+			return signer.Client(chain.FrontProxyUser, nil, authorityValidity, now)
 		}}},
 		{&c.server, servingLeaf(c.path("server.pem"), "kube-apiserver", c.authority, c.dnsNames, c.ips, c.validity, now)},
 	}

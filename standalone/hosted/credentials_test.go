@@ -152,7 +152,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, test := range map[string]struct{ file, content, want string }{
 		"an authority without a key":  {"ca.pem", string(certificate.CertPEM), "admin.pem"},
-		"a damaged front proxy":       {"front-proxy-ca.pem", "damaged", frontProxyClient + ".pem"},
+		"a damaged front proxy":       {"front-proxy-ca.pem", "damaged", "front-proxy-client.pem"},
 		"a damaged kubelet authority": {"kubelet-client-ca.pem", "damaged", "kubelet-client.pem"},
 		"a damaged signing key":       {"sa.key", "damaged", "sa.key"},
 		"a certificate as the key":    {"sa.key", string(certificate.CertPEM), "sa.key"},

@@ -77,13 +77,8 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err := s.awaitReady(ctx, dir); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	s.client, err = clientv3.New(clientv3.Config{
-		Endpoints:   []string{s.endpoint},
-		DialTimeout: etcdStartTimeout,
-		Logger:      zap.NewNop(),
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to etcd in %s: %w", dir, err), s.stop())
+	if s.client, err = s.connect(); err != nil {
+		return nil, errors.Join(err, s.stop())
 	}
 	follow, err := quota.Follow(s.ledger, s.server.Server.KV(), s.server.Server.Backend())
 	if err != nil {
@@ -98,6 +93,12 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 		Quota: opts.StoreBytes, MaxSuperseded: opts.StoreBytes / percent * maxSupersededPercent,
 	}
 	return s, nil
+}
+
+// connect returns a new client of etcd.
+func (s *store) connect() (*clientv3.Client, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop()})
+	return client, wrapf(err, "connect to etcd at %s", s.endpoint)
 }
 
 // checkUnused returns an error if another process uses the data directory. Etcd

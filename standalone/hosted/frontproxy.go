@@ -8,6 +8,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 )
 
 // setFrontProxyOptions makes the apiserver send aggregated APIs the user of a
@@ -16,10 +18,10 @@ func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
 	o.ProxyClientCertFile, o.ProxyClientKeyFile = creds.frontProxyFile(), creds.frontProxyFile()
 	o.Authentication.RequestHeader = &genericoptions.RequestHeaderAuthenticationOptions{
 		ClientCAFile:        creds.frontProxyCAFile(),
-		AllowedNames:        []string{frontProxyClient},
-		UsernameHeaders:     []string{"X-Remote-User"},
-		GroupHeaders:        []string{"X-Remote-Group"},
-		ExtraHeaderPrefixes: []string{"X-Remote-Extra-"},
+		AllowedNames:        []string{chain.FrontProxyUser},
+		UsernameHeaders:     []string{chain.FrontProxyUserHeader},
+		GroupHeaders:        []string{chain.FrontProxyGroupHeader},
+		ExtraHeaderPrefixes: []string{chain.FrontProxyExtraHeaders},
 	}
 }
 

@@ -10,14 +10,13 @@ import (
 
 	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -57,11 +56,9 @@ func (s *sharedChain) get() (*chain.Chain, *controllers.Changes, error) {
 }
 
 func (s *sharedChain) start() error {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{s.store.endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),
-	})
+	client, err := s.store.connect()
 	if err != nil {
-		return fmt.Errorf("connect to etcd: %w", err)
+		return err
 	}
 	ctx, cancel := s.newContext()
 	started, err := chain.New(ctx, chain.Options{
@@ -77,7 +74,7 @@ func (s *sharedChain) start() error {
 	}
 	s.chain, s.client, s.cancel = started, client, cancel
 	s.changes = controllers.NewChanges(s.store.feed)
-	s.running.Go(func() { trim(ctx, started) })
+	s.running.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { started.Trim() }, trimInterval) })
 	return nil
 }
 
@@ -98,20 +95,6 @@ func (s *sharedChain) stop() {
 	s.running.Wait()
 	_ = s.client.Close()
 	s.chain = nil
-}
-
-// trim frees unused objects until ctx ends.
-func trim(ctx context.Context, of *chain.Chain) {
-	ticker := time.NewTicker(trimInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			of.Trim()
-		}
-	}
 }
 
 // startShared serves the apiserver of a control plane with the host's chain.
@@ -162,8 +145,5 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 
 // limitShared limits the requests that the tenant has in flight.
 func (c *ControlPlane) limitShared(handler http.Handler, config *genericapiserver.Config) http.Handler {
-	return inflight.Filter{
-		Tenant:   func(context.Context) (*inflight.Tenant, error) { return c.requests, nil },
-		Resolver: config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
-	}.Wrap(handler)
+	return filterOf(c.requests, config).Wrap(handler)
 }

@@ -151,8 +151,8 @@ func countUse(t *testing.T, spec hosted.Spec) {
 
 	stranger := rest.AnonymousClientConfig(platform)
 	g.Expect(clientOf(t, stranger).Discovery().RESTClient().Get().AbsPath("/version").Do(t.Context()).Error()).To(Succeed())
-	nobody := as(t, plane, "nobody")
-	_, err = nobody.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	powerless := as(t, plane, "powerless")
+	_, err = powerless.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(HaveOccurred(), "a user without rights")
 	g.Expect(plane.Activity()).To(Equal(ready), "none of these is use")
 

@@ -48,11 +48,17 @@ func limitRequests(config *app.Config, tenant *inflight.Tenant) {
 	outer := &config.Aggregator.GenericConfig.Config
 	build, token := outer.BuildHandlerChainFunc, outer.LoopbackClientConfig.BearerToken
 	outer.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		filter := inflight.Filter{
-			Tenant:   func(context.Context) (*inflight.Tenant, error) { return tenant, nil },
-			Resolver: c.RequestInfoResolver, IsLongRunning: c.LongRunningFunc, IsInternal: isInternal, Cached: true,
-		}
+		filter := filterOf(tenant, c)
+		filter.Cached = true
 		return withOrigin(filter.Wrap(build(handler, c)), token)
+	}
+}
+
+// filterOf returns the filter of an apiserver that serves one tenant.
+func filterOf(tenant *inflight.Tenant, config *genericapiserver.Config) inflight.Filter {
+	return inflight.Filter{
+		Tenant:   func(context.Context) (*inflight.Tenant, error) { return tenant, nil },
+		Resolver: config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
 	}
 }
 

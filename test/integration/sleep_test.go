@@ -162,7 +162,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 })
 
 var _ = Describe("A tenant whose workloads are scaled to zero while its control plane sleeps", func() {
-	It("has them as they were when it wakes", func(ctx SpecContext) {
+	It("scales them back to their replicas when it wakes", func(ctx SpecContext) {
 		const ns = "zero"
 		red := tenant(ctx, sleeping, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.ControlPlane.Sleep.Workloads = tenancyv1alpha1.SleepingWorkloadsScaleToZero

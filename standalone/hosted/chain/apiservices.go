@@ -32,11 +32,8 @@ func (c *Chain) installAPIServices(server *genericapiserver.GenericAPIServer) er
 
 // decorateAPIServices wraps the storage of APIServices, of which there is one.
 func (c *Chain) decorateAPIServices(store storage.Interface, resource schema.GroupResource) storage.Interface {
-	if c.opts.Decorate != nil {
-		store = c.opts.Decorate(store, resource)
-	}
-	c.apiServices = store
-	return apiServiceStorage{Interface: store, chain: c}
+	c.apiServices = c.opts.Decorate(store, resource)
+	return apiServiceStorage{Interface: c.apiServices, chain: c}
 }
 
 // apiServiceStorage starts the aggregator of a tenant with the first APIService

@@ -66,10 +66,10 @@ func frontProxy(spec Spec) (*authenticatorfactory.RequestHeaderConfig, error) {
 	}
 	content, err := authority(spec.Name, "front proxy CA", spec.FrontProxyCA)
 	return &authenticatorfactory.RequestHeaderConfig{
-		UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
+		UsernameHeaders:     headerrequest.StaticStringSlice{FrontProxyUserHeader},
 		UIDHeaders:          headerrequest.StaticStringSlice{},
-		GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
-		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
+		GroupHeaders:        headerrequest.StaticStringSlice{FrontProxyGroupHeader},
+		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{FrontProxyExtraHeaders},
 		AllowedClientNames:  headerrequest.StaticStringSlice{FrontProxyUser},
 		CAContentProvider:   content,
 	}, err

@@ -44,7 +44,7 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 			return err
 		}
 	}
-	if err := createNamespaces(ctx, t.client); err != nil {
+	if err := ensureNamespaces(ctx, t.client); err != nil {
 		return err
 	}
 	if err := c.ensureOwnObjects(ctx, t); err != nil {
@@ -109,9 +109,9 @@ func (t *Tenant) authenticationInfo() map[string]string {
 	if len(t.spec.FrontProxyCA) > 0 {
 		info["requestheader-client-ca-file"] = string(t.spec.FrontProxyCA)
 		info["requestheader-allowed-names"] = listOf(FrontProxyUser)
-		info["requestheader-username-headers"] = listOf("X-Remote-User")
-		info["requestheader-group-headers"] = listOf("X-Remote-Group")
-		info["requestheader-extra-headers-prefix"] = listOf("X-Remote-Extra-")
+		info["requestheader-username-headers"] = listOf(FrontProxyUserHeader)
+		info["requestheader-group-headers"] = listOf(FrontProxyGroupHeader)
+		info["requestheader-extra-headers-prefix"] = listOf(FrontProxyExtraHeaders)
 	}
 	return info
 }
@@ -119,9 +119,18 @@ func (t *Tenant) authenticationInfo() map[string]string {
 // listOf returns a list with one name, in JSON.
 func listOf(name string) string { return fmt.Sprintf("[%q]", name) }
 
-// FrontProxyUser is the name in the certificate with which an apiserver sends
-// requests to aggregated APIs.
-const FrontProxyUser = "front-proxy-client"
+const (
+	// FrontProxyUser is the name in the certificate with which an apiserver sends
+	// requests to aggregated APIs.
+	FrontProxyUser = "front-proxy-client"
+	// FrontProxyUserHeader is the header in which it sends the user of a request.
+	FrontProxyUserHeader = "X-Remote-User"
+	// FrontProxyGroupHeader is the header of each of the user's groups.
+	FrontProxyGroupHeader = "X-Remote-Group"
+	// FrontProxyExtraHeaders is the prefix of the headers with what else is known
+	// of the user.
+	FrontProxyExtraHeaders = "X-Remote-Extra-"
+)
 
 // ensureConfigMap creates a ConfigMap in kube-system, and updates the given
 // keys, unless they are only set when it is created.

@@ -48,6 +48,9 @@ type Chain struct {
 // New builds the apiserver. It serves requests of tenants that are added, until
 // ctx ends.
 func New(ctx context.Context, opts Options) (*Chain, error) {
+	if opts.Decorate == nil {
+		opts.Decorate = func(store storage.Interface, _ schema.GroupResource) storage.Interface { return store }
+	}
 	c := &Chain{opts: opts, tenants: map[string]*Tenant{}}
 	var err error
 	if c.config, c.authentication, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {

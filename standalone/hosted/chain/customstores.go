@@ -27,10 +27,7 @@ type customStores struct {
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (s customStores) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	decorate := func(store storage.Interface, resource schema.GroupResource) storage.Interface {
-		if s.chain.opts.Decorate != nil {
-			store = s.chain.opts.Decorate(store, resource)
-		}
-		return boundStorage{Interface: store, tenant: s.tenant}
+		return boundStorage{Interface: s.chain.opts.Decorate(store, resource), tenant: s.tenant}
 	}
 	// The map of these stores has one storage only.
 	return newStores(s.chain.config.ApiExtensions.ExtraConfig.CRDRESTOptionsGetter, s.chain.opts.Store, decorate).

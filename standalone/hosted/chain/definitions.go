@@ -50,10 +50,7 @@ func (c *Chain) installDefinitions(server *genericapiserver.GenericAPIServer) er
 
 // decorateDefinitions wraps the storage of definitions.
 func (c *Chain) decorateDefinitions(store storage.Interface, resource schema.GroupResource) storage.Interface {
-	if c.opts.Decorate != nil {
-		store = c.opts.Decorate(store, resource)
-	}
-	return definitionStorage{Interface: store, chain: c}
+	return definitionStorage{Interface: c.opts.Decorate(store, resource), chain: c}
 }
 
 // definitionStorage starts a tenant's server of custom resources with the first

@@ -26,7 +26,7 @@ type Options struct {
 	// OnFailure is called when objects of a tenant cannot be read or a part of
 	// it fails, see [views.Options]; nil for none.
 	OnFailure func(tenant string, err error)
-	// Decorate wraps the storage of every resource; nil for none.
+	// Decorate wraps the storage of every resource; nil for nothing.
 	Decorate Decorator
 }
 
@@ -48,16 +48,12 @@ func newConfig(ctx context.Context, endpoints []string) (*app.Config, authentica
 	o.Authorization.Modes = []string{modes.ModeAlwaysDeny}
 	o.Admission.GenericAdmission.DisablePlugins = o.Admission.GenericAdmission.Plugins.Registered()
 	o.Features.EnableProfiling = false
-	o.Features.EnablePriorityAndFairness = false
+	Economize(o)
 	// These limits are of all tenants together. A tenant has limits of its own.
 	o.GenericServerRunOptions.MaxRequestsInFlight = 0
 	o.GenericServerRunOptions.MaxMutatingRequestsInFlight = 0
-	o.Etcd.SkipHealthEndpoints = true
 	o.Etcd.EnableWatchCache = false
 	o.Etcd.StorageConfig.Prefix = "/" // the confined client adds the tenant's
-	o.Etcd.StorageConfig.CompactionInterval = 0
-	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
-	o.Etcd.StorageConfig.DBMetricPollInterval = 0
 	o.Etcd.StorageConfig.Transport.ServerList = endpoints
 	completed, err := o.Complete(ctx)
 	if err != nil {
@@ -74,6 +70,16 @@ func newConfig(ctx context.Context, endpoints []string) (*app.Config, authentica
 		return nil, users, fmt.Errorf("configure authentication: %w", err)
 	}
 	return config, users, nil
+}
+
+// Economize disables features of an apiserver that a host provides once for all
+// control planes.
+func Economize(o *options.ServerRunOptions) {
+	o.Etcd.SkipHealthEndpoints = true
+	o.Etcd.StorageConfig.CompactionInterval = 0
+	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
+	o.Etcd.StorageConfig.DBMetricPollInterval = 0
+	o.Features.EnablePriorityAndFairness = false
 }
 
 // noListener is the listener of an apiserver that does not listen. Upstream

@@ -84,7 +84,8 @@ func TestServicesOfEqualAddresses(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-// TestOwnServiceNeedsNoAllocators: a tenant has them from its first Service on.
+// TestOwnServiceNeedsNoAllocators: the first Service of a tenant creates its
+// allocators.
 func TestOwnServiceNeedsNoAllocators(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)

@@ -79,8 +79,5 @@ func (s *stores) create(
 	if err != nil {
 		return nil, fmt.Errorf("create the storage of %s: %w", resource, err)
 	}
-	if s.decorate == nil {
-		return store, nil
-	}
 	return s.decorate(store, resource), nil
 }

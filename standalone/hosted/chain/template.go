@@ -83,37 +83,44 @@ func readTemplate(ctx context.Context, c *Chain) (*template, error) {
 func runHooks(ctx context.Context, t *Tenant) error {
 	ctx, cancel := context.WithCancel(ctx) // some hooks continue in the background
 	defer cancel()
-	if err := createNamespaces(ctx, t.client); err != nil {
+	if err := ensureNamespaces(ctx, t.client); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(t.client, 0)
-	providers := []genericapiserver.PostStartHookProvider{
-		rbacrest.RESTStorageProvider{}, schedulingrest.RESTStorageProvider{}, flowcontrolrest.RESTStorageProvider{InformerFactory: factory},
-	}
-	hooks := make(map[string]genericapiserver.PostStartHookFunc, len(providers))
-	for _, provider := range providers {
-		name, hook, err := provider.PostStartHook()
-		if err != nil {
-			return fmt.Errorf("find the hook %s: %w", name, err)
-		}
-		hooks[name] = hook
+	hooks, err := HooksOf(
+		rbacrest.RESTStorageProvider{}, schedulingrest.RESTStorageProvider{}, flowcontrolrest.RESTStorageProvider{InformerFactory: factory})
+	if err != nil {
+		return err
 	}
 	factory.StartWithContext(ctx)
 	defer func() {
 		cancel()
 		factory.Shutdown()
 	}()
-	return runAll(ctx, t.Config(), hooks)
+	return RunHooks(ctx, t.Config(), hooks)
 }
 
-// runAll runs hooks at the same time.
-func runAll(ctx context.Context, loopback *rest.Config, hooks map[string]genericapiserver.PostStartHookFunc) error {
+// HooksOf returns the hooks of upstream's providers by their names.
+func HooksOf(providers ...genericapiserver.PostStartHookProvider) (map[string]genericapiserver.PostStartHookFunc, error) {
+	hooks := make(map[string]genericapiserver.PostStartHookFunc, len(providers))
+	for _, provider := range providers {
+		name, hook, err := provider.PostStartHook()
+		if err != nil {
+			return nil, fmt.Errorf("find the bootstrap hook %s: %w", name, err)
+		}
+		hooks[name] = hook
+	}
+	return hooks, nil
+}
+
+// RunHooks runs hooks of upstream at the same time, and waits for all.
+func RunHooks(ctx context.Context, loopback *rest.Config, hooks map[string]genericapiserver.PostStartHookFunc) error {
 	var running sync.WaitGroup
 	failures := make(chan error, len(hooks))
 	for name, hook := range hooks {
 		running.Go(func() {
 			if err := hook(genericapiserver.PostStartHookContext{LoopbackClientConfig: loopback, Context: ctx}); err != nil {
-				failures <- fmt.Errorf("run the hook %s: %w", name, err)
+				failures <- fmt.Errorf("run the bootstrap hook %s: %w", name, err)
 			}
 		})
 	}
@@ -126,12 +133,16 @@ func runAll(ctx context.Context, loopback *rest.Config, hooks map[string]generic
 	return err
 }
 
-func createNamespaces(ctx context.Context, client kubernetes.Interface) error {
+func ensureNamespaces(ctx context.Context, client kubernetes.Interface) error {
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		// A write would create the admission of an idle tenant.
+		_, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err = client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create namespace %s: %w", name, err)
+			return fmt.Errorf("ensure namespace %s: %w", name, err)
 		}
 	}
 	return nil

@@ -118,6 +118,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	}
 	t.informers = t.views.NewFactory()
 	t.upkeep.life = ctx
+	t.upkeep.failed = func(err error) { c.report(t, err) }
 	t.upkeep.repair = func(ctx context.Context) error { return c.Bootstrap(ctx, t) }
 	c.prepareParts(t)
 	return t, nil

@@ -2,10 +2,9 @@ package chain
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 )
@@ -23,6 +22,7 @@ const (
 type upkeep struct {
 	life   context.Context
 	repair func(context.Context) error
+	failed func(error)
 
 	mu      sync.Mutex // guards all below
 	begun   bool
@@ -60,7 +60,7 @@ func (u *upkeep) run() {
 	ctx, cancel := context.WithTimeout(u.life, upkeepTimeout)
 	defer cancel()
 	if err := u.repair(ctx); err != nil && u.life.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Failed to create objects of a cluster again, will retry")
+		u.failed(fmt.Errorf("create objects of every cluster again: %w", err))
 		u.request(upkeepRetry)
 	}
 }

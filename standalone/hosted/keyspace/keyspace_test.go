@@ -2,8 +2,6 @@ package keyspace_test
 
 import (
 	"context"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -218,25 +216,9 @@ func TestConfineRejectsOtherKeys(t *testing.T) {
 // clients starts an etcd and returns a client of all of it, and a confined one.
 func clients(t *testing.T) (all *clientv3.Client, confined *kubernetes.Client) {
 	t.Helper()
-	g := NewWithT(t)
-	dir := t.TempDir()
-	cfg := embed.NewConfig()
-	cfg.Dir = filepath.Join(dir, "data")
-	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(dir, "c.sock")}}
-	cfg.ListenPeerUrls = nil
-	cfg.UnsafeNoFsync = true
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	server, err := embed.StartEtcd(cfg)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(server.Close)
-	g.Eventually(server.Server.ReadyNotify(), time.Minute).Should(BeClosed())
-	open := func() *clientv3.Client {
-		client, err := clientv3.New(clientv3.Config{
-			Endpoints: []string{"unix://" + cfg.ListenClientUrls[0].Path}, DialTimeout: time.Minute, Logger: zap.NewNop(),
-		})
-		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
-	return open(), keyspace.Confine(open())
+	_, all = etcdtest.Start(t)
+	own, err := clientv3.New(clientv3.Config{Endpoints: all.Endpoints(), DialTimeout: time.Minute, Logger: zap.NewNop()})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = own.Close() })
+	return all, keyspace.Confine(own)
 }

@@ -18,6 +18,14 @@ import (
 // with a client.
 func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
 	tb.Helper()
+	server, client := StartWith(tb, func(*embed.Config) {})
+	return server.Server.KV(), client
+}
+
+// StartWith starts an etcd with a configuration that the function changes, and
+// returns it with a client.
+func StartWith(tb testing.TB, configure func(*embed.Config)) (*embed.Etcd, *clientv3.Client) {
+	tb.Helper()
 	dir, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
 		tb.Fatal(err)
@@ -28,6 +36,7 @@ func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
 	config.UnsafeNoFsync, config.MaxTxnOps = true, 1024 // as the host's
 	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
 	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{socket}, nil
+	configure(config)
 	server, err := embed.StartEtcd(config)
 	if err != nil {
 		tb.Fatal(err)
@@ -41,5 +50,5 @@ func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = client.Close() })
-	return server.Server.KV(), client
+	return server, client
 }
