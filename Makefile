@@ -26,7 +26,7 @@ TEST_TIMEOUT    ?= 10m
 # More flags for a benchmark, such as --scenarios=throughput --throughput=5000/50; bin/vc-bench --help lists them, and
 # make bench-hosting BENCH_FLAGS=--help lists those of bench-hosting.
 BENCH_FLAGS     ?=
-# The same for make conformance: --focus=sig-network, --on=tenant, --failed.
+# The same for make conformance: --focus=sig-network, --on=shared, --failed.
 CONFORMANCE_FLAGS ?=
 
 GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/security.md README.md docs/admins
@@ -170,7 +170,7 @@ SMOKE := via environment|mount an API token|DNS for the cluster|a basic endpoint
 
 .PHONY: conformance-smoke
 conformance-smoke: node-can-run conformance-suite ## Run a handful of its specs through a tenant
-	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --on tenant --focus '$(SMOKE)' --results "$$dir"
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --on shared --focus '$(SMOKE)' --results "$$dir"
 
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results

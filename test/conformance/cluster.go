@@ -50,17 +50,24 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 	return c, nil
 }
 
-// policies are those of the tenants by their sides.
-func policies() map[string]*tenancyv1alpha1.TenantPolicy {
-	return map[string]*tenancyv1alpha1.TenantPolicy{
-		defaultPolicy: nil,
-		tenant: {
-			PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
-			AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
-			IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
-			AllowTolerations: []string{"*"}, AllowNodeProfiles: true,
-			EndpointCIDRs: []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
-		},
+// tenants returns the specs of the tenants by their sides.
+func tenants() map[string]tenancyv1alpha1.VirtualClusterSpec {
+	return map[string]tenancyv1alpha1.VirtualClusterSpec{
+		shared:        {Policy: openPolicy(), ControlPlane: &tenancyv1alpha1.ControlPlaneSpec{Isolation: tenancyv1alpha1.IsolationShared}},
+		dedicated:     {Policy: openPolicy(), ControlPlane: &tenancyv1alpha1.ControlPlaneSpec{Isolation: tenancyv1alpha1.IsolationDedicated}},
+		defaultPolicy: {},
+	}
+}
+
+// openPolicy returns the policy that allows everything that the suite's pods
+// request.
+func openPolicy() *tenancyv1alpha1.TenantPolicy {
+	return &tenancyv1alpha1.TenantPolicy{
+		PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
+		AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
+		IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
+		AllowTolerations: []string{"*"}, AllowNodeProfiles: true,
+		EndpointCIDRs: []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
 	}
 }
 
@@ -68,7 +75,7 @@ func policies() map[string]*tenancyv1alpha1.TenantPolicy {
 func (c *clusters) makeTenant(ctx context.Context, side string) error {
 	vc := &tenancyv1alpha1.VirtualCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: side},
-		Spec:       tenancyv1alpha1.VirtualClusterSpec{Policy: policies()[side]},
+		Spec:       tenants()[side],
 	}
 	made, err := c.super.NewTenant(ctx, vc)
 	if err != nil {

@@ -16,11 +16,13 @@ type reason struct {
 	Reason string   `json:"reason"`
 }
 
-// reasons are why specs fail: through a tenant and not directly, directly as
-// well, and with the default policy and not with the opened one.
+// reasons are why specs fail: through a tenant and not directly; directly as
+// well; and through the other tenants and not through the shared one, which has
+// the open policy.
 type reasons struct {
 	Tenant        []reason `json:"tenant"`
 	Both          []reason `json:"both"`
+	Dedicated     []reason `json:"dedicated"`
 	DefaultPolicy []reason `json:"defaultPolicy"`
 }
 
@@ -51,14 +53,16 @@ type failure struct{ Name, Reason string }
 // tally is how many specs ran on a side, and how many passed.
 type tally struct{ Ran, Passed int }
 
-// comparison is what the sides have come to: OnlyTenant has what fails through
-// a tenant and not directly, OnlyDirect what fails directly and not through a
-// tenant, OnlyDefaultPolicy what fails with the default policy and not with the
-// opened one.
+// comparison is the result of all sides. OnlyTenant are the specs that fail
+// through the shared tenant and not directly, OnlyDirect those that fail
+// directly and not through it. OnlyDedicated and OnlyDefaultPolicy fail through
+// that tenant and not through the shared one.
 type comparison struct {
-	Specs                                           int
-	Direct, Tenant, DefaultPolicy                   tally
-	OnlyTenant, OnlyDirect, Both, OnlyDefaultPolicy []failure
+	Specs                            int
+	Direct, Shared                   tally
+	Dedicated, DefaultPolicy         tally
+	OnlyTenant, OnlyDirect, Both     []failure
+	OnlyDedicated, OnlyDefaultPolicy []failure
 }
 
 // compare holds the results of the sides against each other. A side without
@@ -67,10 +71,12 @@ func compare(specs []spec, sides map[string]*results, given reasons) comparison 
 	c := comparison{Specs: len(specs)}
 	for _, s := range specs {
 		passedDirect, ranDirect := c.Direct.count(sides[direct], s.name)
-		passedTenant, ranTenant := c.Tenant.count(sides[tenant], s.name)
-		passedDefault, ranDefault := c.DefaultPolicy.count(sides[defaultPolicy], s.name)
-		if ranDefault && !passedDefault && (passedTenant || !ranTenant) {
-			c.OnlyDefaultPolicy = append(c.OnlyDefaultPolicy, failure{s.name, find(given.DefaultPolicy, s.name)})
+		passedTenant, ranTenant := c.Shared.count(sides[shared], s.name)
+		if passed, ran := c.Dedicated.count(sides[dedicated], s.name); ran && !passed && (passedTenant || !ranTenant) {
+			c.OnlyDedicated = append(c.OnlyDedicated, failure{s.name, find(slices.Concat(given.Dedicated, given.Tenant), s.name)})
+		}
+		if passed, ran := c.DefaultPolicy.count(sides[defaultPolicy], s.name); ran && !passed && (passedTenant || !ranTenant) {
+			c.OnlyDefaultPolicy = append(c.OnlyDefaultPolicy, failure{s.name, find(slices.Concat(given.DefaultPolicy, given.Tenant), s.name)})
 		}
 		switch {
 		case ranTenant && !passedTenant && (passedDirect || !ranDirect):
@@ -98,10 +104,14 @@ func (t *tally) count(side *results, name string) (passed, ran bool) {
 
 // summarize says how many passed, and what failed through the tenants alone.
 func (c comparison) summarize(out console) {
-	out.sayf("of %d specs, passed directly %d of %d that ran, through a tenant %d of %d, with the default policy %d of %d",
-		c.Specs, c.Direct.Passed, c.Direct.Ran, c.Tenant.Passed, c.Tenant.Ran, c.DefaultPolicy.Passed, c.DefaultPolicy.Ran)
+	out.sayf("of %d specs, passed directly %d of %d that ran, through a tenant that shares %d of %d, through a dedicated one %d of %d, "+
+		"with the default policy %d of %d", c.Specs, c.Direct.Passed, c.Direct.Ran, c.Shared.Passed, c.Shared.Ran,
+		c.Dedicated.Passed, c.Dedicated.Ran, c.DefaultPolicy.Passed, c.DefaultPolicy.Ran)
 	for _, f := range c.OnlyTenant {
 		out.sayf("  fails through a tenant only: %s", f.Name)
+	}
+	for _, f := range c.OnlyDedicated {
+		out.sayf("  fails through a dedicated tenant only: %s", f.Name)
 	}
 	for _, f := range c.OnlyDefaultPolicy {
 		out.sayf("  fails with the default policy only: %s", f.Name)
@@ -111,7 +121,7 @@ func (c comparison) summarize(out console) {
 // err names the specs that fail through a tenant without a reason.
 func (c comparison) err() error {
 	var errs []error
-	for _, f := range slices.Concat(c.OnlyTenant, c.OnlyDefaultPolicy) {
+	for _, f := range slices.Concat(c.OnlyTenant, c.OnlyDedicated, c.OnlyDefaultPolicy) {
 		if f.Reason == "" {
 			errs = append(errs, fmt.Errorf("fails through a tenant, and reasons.yaml has no reason: %s", f.Name))
 		}

@@ -111,17 +111,25 @@ func TestCompare(t *testing.T) {
 		specReport("fine", types.SpecStateFailed), specReport("known", types.SpecStateFailed), specReport("odd", types.SpecStateFailed),
 		specReport("node", types.SpecStatePassed),
 	})
-	got := compare(specs, map[string]*results{direct: onDirect, tenant: onTenant, defaultPolicy: byDefault}, reasons{
-		Tenant:        []reason{{[]string{"other", "known"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
+	alone := kept(t, []types.SpecReport{
+		specReport("fine", types.SpecStateFailed), specReport("known", types.SpecStateFailed), specReport("not run", types.SpecStateFailed),
+		specReport("odd", types.SpecStatePassed),
+	})
+	got := compare(specs, map[string]*results{direct: onDirect, shared: onTenant, dedicated: alone, defaultPolicy: byDefault}, reasons{
+		Tenant:        []reason{{[]string{"other", "known", "not run"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
 		Both:          []reason{{[]string{"node"}, "one"}},
+		Dedicated:     []reason{{[]string{"fine"}, "alone"}},
 		DefaultPolicy: []reason{{[]string{"fine"}, "refused"}},
 	})
 
 	if want := (tally{Ran: 5, Passed: 3}); got.Direct != want {
 		t.Errorf("directly: got %+v, want %+v", got.Direct, want)
 	}
-	if want := (tally{Ran: 5, Passed: 2}); got.Tenant != want {
-		t.Errorf("through a tenant: got %+v, want %+v", got.Tenant, want)
+	if want := (tally{Ran: 5, Passed: 2}); got.Shared != want {
+		t.Errorf("through the shared tenant: got %+v, want %+v", got.Shared, want)
+	}
+	if want := (tally{Ran: 4, Passed: 1}); got.Dedicated != want {
+		t.Errorf("through the dedicated tenant: got %+v, want %+v", got.Dedicated, want)
 	}
 	if want := (tally{Ran: 4, Passed: 1}); got.DefaultPolicy != want {
 		t.Errorf("with the default policy: got %+v, want %+v", got.DefaultPolicy, want)
@@ -134,6 +142,7 @@ func TestCompare(t *testing.T) {
 	}
 	for table, want := range map[string]string{
 		table(got.OnlyTenant): "| known | because |\n| new |  |", table(got.OnlyDirect): "| odd |  |", table(got.Both): "| node | one |",
+		table(got.OnlyDedicated):     "| fine | alone |\n| not run | because |",
 		table(got.OnlyDefaultPolicy): "| fine | refused |\n| odd |  |",
 	} {
 		if !strings.HasSuffix(table, want) {
@@ -144,10 +153,10 @@ func TestCompare(t *testing.T) {
 
 func TestOneSideAlone(t *testing.T) {
 	got := compare([]spec{{name: "a"}, {name: "b"}}, map[string]*results{
-		direct: kept(t), defaultPolicy: kept(t),
-		tenant: kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}),
+		direct: kept(t), dedicated: kept(t), defaultPolicy: kept(t),
+		shared: kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}),
 	}, reasons{})
-	if got.Direct.Ran != 0 || got.Tenant.Passed != 1 || len(got.OnlyTenant) != 1 || len(got.OnlyDefaultPolicy) != 0 {
+	if got.Direct.Ran != 0 || got.Shared.Passed != 1 || len(got.OnlyTenant) != 1 || len(got.OnlyDefaultPolicy) != 0 {
 		t.Errorf("got %+v, want one that fails through the tenant", got)
 	}
 }
@@ -163,7 +172,7 @@ func TestReasonsAreGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range slices.Concat(given.Tenant, given.Both, given.DefaultPolicy) {
+	for _, r := range slices.Concat(given.Tenant, given.Both, given.Dedicated, given.DefaultPolicy) {
 		if r.Reason == "" || len(r.Specs) == 0 {
 			t.Errorf("%+v says too little", r)
 		}
@@ -177,7 +186,7 @@ func TestReasonsAreGiven(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "conformance.md")
-	c := comparison{Specs: 3, Tenant: tally{Ran: 2}, OnlyTenant: []failure{{"a | b", "because"}}}
+	c := comparison{Specs: 3, Shared: tally{Ran: 2}, OnlyTenant: []failure{{"a | b", "because"}}}
 	if err := c.write(file); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +194,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`| a \| b | because |`, "| through a tenant | 0 | 2 | 3 |", "None."} {
+	for _, want := range []string{`| a \| b | because |`, "| through a tenant, Shared | 0 | 2 | 3 |", "None."} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the document does not say %q", want)
 		}

@@ -30,14 +30,17 @@ type options struct {
 const (
 	// direct is the super cluster.
 	direct = "direct"
-	// tenant is a tenant whose policy allows all that the suite's pods ask for.
-	tenant = "tenant"
+	// shared is a tenant whose policy allows everything that the suite's pods
+	// request, and which shares a handler chain with others.
+	shared = "shared"
+	// dedicated is the same with a handler chain of its own.
+	dedicated = "dedicated"
 	// defaultPolicy is a tenant whose VirtualCluster has no policy.
 	defaultPolicy = "default-policy"
 )
 
 // allSides are the sides in the order in which they run.
-func allSides() []string { return []string{direct, tenant, defaultPolicy} }
+func allSides() []string { return []string{direct, shared, dedicated, defaultPolicy} }
 
 func defaultOptions() *options {
 	here := filepath.Join("test", "conformance")
@@ -49,8 +52,8 @@ func defaultOptions() *options {
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.binaries, "binaries", o.binaries, "directory that make conformance-suite built into")
 	flags.StringVar(&o.results, "results", o.results, "directory of results; what is in it is not run again")
-	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster, through a tenant, or through one with the default-policy; "+
-		"empty to compare what there is")
+	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster; through a tenant whose handler chain is shared or dedicated; "+
+		"or through one with the default-policy. Empty to compare the results that exist")
 	flags.StringVar(&o.focus, "focus", o.focus, "regular expression that the names of specs must match; empty for all")
 	flags.BoolVar(&o.failed, "failed", o.failed, "run those again that failed")
 	flags.IntVar(&o.procs, "procs", o.procs, "how many specs run at the same time")
