@@ -1,7 +1,6 @@
 package chain_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -21,8 +20,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -269,17 +266,11 @@ func TestUnavailableAggregatedAPI(t *testing.T) {
 // TestAggregatedAPIsAfterRestart: a new chain proxies from the first request on.
 func TestAggregatedAPIsAfterRestart(t *testing.T) {
 	g := NewWithT(t)
-	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
-	g.Expect(err).NotTo(HaveOccurred())
-	run(t, source.Run)
-	first, end := context.WithCancel(t.Context())
 	e := newExtension(t, "red")
-	c := chainOn(first, t, source, all)
+	c, _ := newChain(t)
 	c.Remove(addExtension(t, c, e))
-	end()
 
-	c = chainOn(t.Context(), t, source, all)
+	c = secondChain(t.Context(), t)
 	red, err := c.Add(e.spec(t))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(who(t, red)).To(HaveKeyWithValue("server", "red"))

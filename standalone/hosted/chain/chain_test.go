@@ -112,7 +112,7 @@ func TestRequiresAuthentication(t *testing.T) {
 // TestRunsNoHooks: a hook of upstream would work without a tenant.
 func TestRunsNoHooks(t *testing.T) {
 	g := NewWithT(t)
-	c, all := newChain(t)
+	c, all := startChain(t)
 	_, client := add(t, c, "red")
 	g.Eventually(func(g Gomega) {
 		checks, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").DoRaw(t.Context())

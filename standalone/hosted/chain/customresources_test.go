@@ -218,20 +218,14 @@ func TestDeletesDefinition(t *testing.T) {
 // resources, and continues with what their controllers had to do.
 func TestDefinitionsAfterRestart(t *testing.T) {
 	g := NewWithT(t)
-	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
-	g.Expect(err).NotTo(HaveOccurred())
-	run(t, source.Run)
-	first, end := context.WithCancel(t.Context())
-	c := chainOn(first, t, source, all)
+	c, _ := newChain(t)
 	red, _ := addTeam(t, c, "red")
 	define(t, red, definitionOf("size", "integer"))
-	_, err = widgetsOf(t, red).Create(t.Context(), widget("x", map[string]any{"size": int64(1)}), metav1.CreateOptions{})
+	_, err := widgetsOf(t, red).Create(t.Context(), widget("x", map[string]any{"size": int64(1)}), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	c.Remove(red)
-	end()
 
-	c = chainOn(t.Context(), t, source, all)
+	c = secondChain(t.Context(), t)
 	red, _ = add(t, c, "red")
 	got, err := widgetsOf(t, red).Get(t.Context(), "x", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred(), "the first request")

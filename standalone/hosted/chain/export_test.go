@@ -2,6 +2,8 @@ package chain
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -23,3 +25,13 @@ func (t *Tenant) HasAllocators() bool {
 
 // Authorizer returns the authorizer of the tenant's parts.
 func (t *Tenant) Authorizer() authorizer.Authorizer { return t.authorizer() }
+
+// RemoveTenants removes all tenants. Others can be added then.
+func (c *Chain) RemoveTenants() {
+	c.mu.RLock()
+	tenants := slices.Collect(maps.Values(c.tenants))
+	c.mu.RUnlock()
+	for _, t := range tenants {
+		c.Remove(t)
+	}
+}

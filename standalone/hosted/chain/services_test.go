@@ -24,8 +24,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 )
 
 // serve adds a tenant with the ServiceCIDR that its bootstrap creates.
@@ -286,14 +284,9 @@ func TestEndsAllocators(t *testing.T) {
 // next one of the same tenant never allocate the same.
 func TestServicesOfTwoServers(t *testing.T) {
 	g := NewWithT(t)
-	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
-	g.Expect(err).NotTo(HaveOccurred())
-	run(t, source.Run)
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	_, old := serve(t, chainOn(ctx, t, source, all), chain.Spec{Name: "red"}, "10.96.0.0/26")
-	_, next := serve(t, chainOn(ctx, t, source, all), chain.Spec{Name: "red"}, "10.96.0.0/26")
+	c, _ := newChain(t)
+	_, old := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/26")
+	_, next := serve(t, secondChain(t.Context(), t), chain.Spec{Name: "red"}, "10.96.0.0/26")
 	var made sync.WaitGroup
 	for i := range 60 {
 		client := []kubernetes.Interface{old, next}[i%2]

@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -29,11 +30,31 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CHAIN_LOG") == "" {
 		klog.SetLogger(logr.Discard())
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := common.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
-// newChain starts an etcd and a chain on it. The client is of the whole etcd.
+// newChain returns the chain that tests share, without tenants and on an empty
+// etcd. The client is of the whole etcd. A test that runs in parallel with others
+// starts a chain of its own.
 func newChain(t testing.TB) (*chain.Chain, *clientv3.Client) {
+	t.Helper()
+	common.use(t)
+	return common.chain, common.all
+}
+
+// secondChain returns another chain on the etcd of newChain, until ctx ends.
+func secondChain(ctx context.Context, t testing.TB) *chain.Chain {
+	t.Helper()
+	return chainOn(ctx, t, common.source, common.all)
+}
+
+// startChain starts an etcd and a chain on it. The client is of the whole etcd.
+func startChain(t testing.TB) (*chain.Chain, *clientv3.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)

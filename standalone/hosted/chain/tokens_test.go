@@ -202,7 +202,6 @@ func boundObjects() map[string]boundObject {
 
 // TestBoundTokens: a token ends with the object to which it is bound.
 func TestBoundTokens(t *testing.T) {
-	t.Parallel()
 	red, blue, _ := newClusters(t)
 	for kind, bound := range boundObjects() {
 		t.Run(kind, func(t *testing.T) {

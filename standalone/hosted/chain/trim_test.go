@@ -12,7 +12,6 @@ import (
 // TestTrim: an idle tenant has no roles in memory, and the next request lists
 // them.
 func TestTrim(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	c, _ := newChain(t)
 	tenant, _ := add(t, c, "red")

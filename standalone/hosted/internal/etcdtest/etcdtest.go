@@ -26,29 +26,43 @@ func Start(tb testing.TB) (mvcc.WatchableKV, *clientv3.Client) {
 // returns it with a client.
 func StartWith(tb testing.TB, configure func(*embed.Config)) (*embed.Etcd, *clientv3.Client) {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	server, client, stop, err := Launch(configure)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(stop)
+	return server, client
+}
+
+// Launch starts an etcd that several tests share, until stop is called.
+func Launch(configure func(*embed.Config)) (server *embed.Etcd, client *clientv3.Client, stop func(), err error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	remove := func() { _ = os.RemoveAll(dir) }
 	config := embed.NewConfig()
 	config.Dir, config.LogLevel, config.ZapLoggerBuilder = dir, "error", embed.NewZapLoggerBuilder(zap.NewNop())
 	config.UnsafeNoFsync, config.MaxTxnOps = true, 1024 // as the host's
 	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
 	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{socket}, nil
 	configure(config)
-	server, err := embed.StartEtcd(config)
-	if err != nil {
-		tb.Fatal(err)
+	if server, err = embed.StartEtcd(config); err != nil {
+		remove()
+		return nil, nil, nil, err
 	}
-	tb.Cleanup(server.Close)
 	<-server.Server.ReadyNotify()
-	client, err := clientv3.New(clientv3.Config{
+	client, err = clientv3.New(clientv3.Config{
 		Endpoints: []string{socket.String()}, DialTimeout: time.Minute, Logger: zap.NewNop(),
 	})
 	if err != nil {
-		tb.Fatal(err)
+		server.Close()
+		remove()
+		return nil, nil, nil, err
 	}
-	tb.Cleanup(func() { _ = client.Close() })
-	return server, client
+	return server, client, func() {
+		_ = client.Close()
+		server.Close()
+		remove()
+	}, nil
 }
