@@ -34,9 +34,9 @@ type Command struct {
 // Main runs a command with the process' arguments until SIGINT or SIGTERM,
 // prints an error in one line, and returns the exit code.
 func Main(command *cobra.Command) int {
-	LimitMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	LimitMemory(ctx)
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", command.Name(), err)
 		return 1

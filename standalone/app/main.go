@@ -21,7 +21,7 @@ const (
 // Main runs the command with the process' arguments until ctx ends, prints an
 // error in one line, and returns the exit code.
 func Main(ctx context.Context) int {
-	component.LimitMemory()
+	component.LimitMemory(ctx)
 	if err := NewCommand().ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
 		return 1

@@ -117,7 +117,7 @@ func (s *standalone) startManager(
 	if !s.opts.Manager {
 		return nil
 	}
-	counted, err := provisioner.NewMetrics(metrics.Registry, host)
+	counted, err := provisioner.NewMetrics(metrics.Registry, host.Sleeping)
 	if err != nil {
 		return err
 	}

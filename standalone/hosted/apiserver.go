@@ -68,7 +68,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	}
 	resolveServices(config)
 	explainStorage(config)
-	limitRequests(config, c.requests)
+	limitRequests(config, c)
 	countUse(config, c.activity)
 	if err := dropContents(config.KubeAPIs.ControlPlane.VersionedInformers); err != nil {
 		return nil, fmt.Errorf("strip objects in informers: %w", err)

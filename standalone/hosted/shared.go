@@ -145,5 +145,5 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 
 // limitShared limits the requests that the tenant has in flight.
 func (c *ControlPlane) limitShared(handler http.Handler, config *genericapiserver.Config) http.Handler {
-	return filterOf(c.requests, config).Wrap(handler)
+	return c.filter(config).Wrap(handler)
 }

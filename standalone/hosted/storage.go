@@ -42,23 +42,24 @@ func explainStorage(config *app.Config) {
 	}
 }
 
-// limitRequests limits the requests of an apiserver to what its tenant may have
-// in flight.
-func limitRequests(config *app.Config, tenant *inflight.Tenant) {
+// limitRequests limits the requests of an apiserver to what its control plane
+// may have in flight.
+func limitRequests(config *app.Config, c *ControlPlane) {
 	outer := &config.Aggregator.GenericConfig.Config
 	build, token := outer.BuildHandlerChainFunc, outer.LoopbackClientConfig.BearerToken
-	outer.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		filter := filterOf(tenant, c)
+	outer.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
+		filter := c.filter(generic)
 		filter.Cached = true
-		return withOrigin(filter.Wrap(build(handler, c)), token)
+		return withOrigin(filter.Wrap(build(handler, generic)), token)
 	}
 }
 
-// filterOf returns the filter of an apiserver that serves one tenant.
-func filterOf(tenant *inflight.Tenant, config *genericapiserver.Config) inflight.Filter {
+// filter returns the filter of an apiserver that serves the control plane only.
+func (c *ControlPlane) filter(config *genericapiserver.Config) inflight.Filter {
 	return inflight.Filter{
-		Tenant:   func(context.Context) (*inflight.Tenant, error) { return tenant, nil },
-		Resolver: config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
+		Tenant:     func(context.Context) (*inflight.Tenant, error) { return c.requests, nil },
+		IsPlatform: func(r *http.Request) bool { return c.creds.isPlatform(r.TLS) },
+		Resolver:   config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
 // Metrics are the metrics of control planes that sleep. They have no label for
@@ -17,8 +15,9 @@ type Metrics struct {
 	all        []prometheus.Collector
 }
 
-// NewMetrics creates and registers the metrics of a host's control planes.
-func NewMetrics(registerer prometheus.Registerer, host *hosted.Host) (*Metrics, error) {
+// NewMetrics creates and registers the metrics of a host's control planes, of
+// which the function counts those that sleep.
+func NewMetrics(registerer prometheus.Registerer, asleep func() int) (*Metrics, error) {
 	m := &Metrics{
 		wakes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vc_hosted_wake_duration_seconds",
@@ -31,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer, host *hosted.Host) (*Metrics, 
 	sleeping := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "vc_hosted_sleeping_control_planes",
 		Help: "Control planes that sleep and wake when they are used.",
-	}, func() float64 { return float64(host.Sleeping()) })
+	}, func() float64 { return float64(asleep()) })
 	m.registerer, m.all = registerer, []prometheus.Collector{m.wakes, sleeping}
 	for _, c := range m.all {
 		if err := registerer.Register(c); err != nil {

@@ -42,7 +42,7 @@ func startSleeper(t *testing.T, name string) *sleeper {
 	host, err := hosted.Start(context.Background(), hosted.Options{Dir: t.TempDir(), UnsafeNoFsync: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	registry := prometheus.NewRegistry()
-	metrics, err := provisioner.NewMetrics(registry, host)
+	metrics, err := provisioner.NewMetrics(registry, host.Sleeping)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	ways := provisioner.New(ctx, host, provisioner.Options{

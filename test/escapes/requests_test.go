@@ -105,6 +105,10 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 			}
 		}
 		Expect(codes).To(And(HaveLen(2), HaveKeyWithValue(http.StatusTooManyRequests, BeNumerically(">=", fewest))))
+		impostor := rest.CopyConfig(mallory.Config)
+		impostor.Impersonate = rest.ImpersonationConfig{UserName: "vc-platform", Groups: []string{"system:masters"}}
+		code, _ := request(ctx, impostor, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps?watch=1&timeoutSeconds=1", nil)
+		Expect(code).To(Equal(http.StatusTooManyRequests), "only the platform's key exempts from limits")
 		aliceWorks(ctx)
 		throttled(ctx, "the kind watch were in flight than the limit of 100")
 		end()

@@ -31,6 +31,9 @@ const (
 type Filter struct {
 	// Tenant returns the tenant of a request's context.
 	Tenant func(context.Context) (*Tenant, error)
+	// IsPlatform reports whether the platform sent a request. The limits of the
+	// tenant do not apply to it; its memory counts for the process.
+	IsPlatform func(*http.Request) bool
 	// Resolver and IsLongRunning are the chain's.
 	Resolver      apirequest.RequestInfoResolver
 	IsLongRunning apirequest.LongRunningRequestCheck
@@ -53,6 +56,9 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 		if err != nil {
 			respond(apierrors.NewInternalError(err), w, r)
 			return
+		}
+		if f.IsPlatform(r) {
+			tenant = tenant.platform
 		}
 		longRunning := f.IsLongRunning(r, info)
 		d := demand{kind: kindOf(info, longRunning)}

@@ -24,6 +24,8 @@ import (
 
 type internalKey struct{}
 
+type platformKey struct{}
+
 // filterOf returns a filter of a chain that finds its tenant in the context.
 func filterOf(tenant func(context.Context) (*Tenant, error)) Filter {
 	return Filter{
@@ -33,6 +35,7 @@ func filterOf(tenant func(context.Context) (*Tenant, error)) Filter {
 		},
 		IsLongRunning: filters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("log")),
 		IsInternal:    func(ctx context.Context) bool { return ctx.Value(internalKey{}) != nil },
+		IsPlatform:    func(r *http.Request) bool { return r.Context().Value(platformKey{}) != nil },
 		Cached:        true,
 	}
 }
@@ -93,6 +96,56 @@ func TestRequestsWaitForMemory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestThePlatform: its requests do not wait for the tenant's, nor those of the
+// tenant for them, and large ones take their part of the process's memory.
+func TestThePlatform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const stored = 1 << 20
+		host := newHost(math.MaxInt64)
+		limits := Limits{Reads: 1, Writes: 1, Watches: 1}
+		tenant := host.Add("a", Config{Limits: limits, Stored: func() Stored { return Stored{Bytes: stored, Largest: stored} }})
+		var during func(*http.Request)
+		handler := filterOf(always(tenant)).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { during(r) }))
+		send := func(ctx context.Context, path string, inside func(*http.Request)) int {
+			during = inside
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
+			return answer.Code
+		}
+		none := func(*http.Request) {}
+		platform := context.WithValue(t.Context(), platformKey{}, true)
+		for _, path := range []string{"/api/v1/pods?limit=9&continue=x", "/api/v1/pods?watch=1"} {
+			before := host.held
+			if code := send(platform, path, func(r *http.Request) {
+				if got := tenant.Usage(); got.Running != [kinds]int{} || got.Bytes != 0 {
+					t.Errorf("%s of the platform counts for the tenant: %+v", path, got)
+				}
+				if large := host.held > before; large != strings.Contains(path, "continue") {
+					t.Errorf("%s: the process has %d bytes", path, host.held)
+				}
+				if code := send(t.Context(), r.URL.String(), none); code != http.StatusOK {
+					t.Errorf("%s of the tenant beside the platform's: got %d", path, code)
+				}
+			}); code != http.StatusOK || host.held != before {
+				t.Errorf("%s: got %d, and %d bytes are left", path, code, host.held-before)
+			}
+		}
+		for kind := range Kind(kinds) {
+			take(t, tenant, demand{kind: kind})
+		}
+		exhaust(t, host.Add("another", Config{}))
+		host.capacity, tenant.shed = host.held, true
+		for _, path := range []string{"/api/v1/pods?limit=9&continue=x", "/api/v1/pods?watch=1", "/api/v1/namespaces/a/pods/b"} {
+			if code := send(platform, path, none); code != http.StatusOK {
+				t.Errorf("%s of the platform when nothing is left: got %d", path, code)
+			}
+			if code := send(t.Context(), path, none); code != http.StatusTooManyRequests {
+				t.Errorf("%s of the tenant: got %d", path, code)
+			}
+		}
+	})
 }
 
 // TestARejectionIsAStatus that clients of Kubernetes retry, whatever it is for.

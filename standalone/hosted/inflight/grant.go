@@ -64,10 +64,9 @@ func (g *grant) grow(bytes int64) bool {
 	t := g.tenant
 	t.host.mu.Lock()
 	defer t.host.mu.Unlock()
-	if t.held+bytes > tenantBudget {
-		return false
-	}
-	if bytes > smallRequest && t.host.held+bytes > t.host.capacity {
+	switch {
+	case t.isPlatform():
+	case t.held+bytes > tenantBudget, bytes > smallRequest && t.host.held+bytes > t.host.capacity:
 		return false
 	}
 	if bytes > smallRequest {

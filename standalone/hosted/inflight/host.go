@@ -27,16 +27,15 @@ const (
 
 // Host has the requests in flight of all tenants of a process.
 type Host struct {
-	// capacity limits held.
-	capacity int64
 	// largeAtATime is the number of large reads that a tenant has in flight, so
 	// that their encoding leaves processors to the others.
 	largeAtATime int
 
 	mu sync.Mutex // guards all below, and all of the tenants
-	// held is the memory of the large requests of all tenants.
-	held    int64
-	tenants map[*Tenant]struct{}
+	// held is the memory of the large requests of all tenants, and capacity its
+	// limit.
+	held, capacity int64
+	tenants        map[*Tenant]struct{}
 	// waiting has the tenants with queued requests.
 	waiting map[*Tenant]struct{}
 }
@@ -60,9 +59,18 @@ func hostBudget(limit int64) int64 {
 	return max(leastHostBudget, limit/percent*hostBudgetPercent)
 }
 
+// resize follows the memory limit of the process. Requests in flight continue.
+func (h *Host) resize(limit int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.capacity = hostBudget(limit)
+	h.lockedWake(nil, true)
+}
+
 // Add adds a tenant. Its owner removes it with Remove.
 func (h *Host) Add(name string, config Config) *Tenant {
 	t := &Tenant{host: h, name: name, config: config, limits: config.Limits, rejected: map[Reason]int64{}}
+	t.platform = &Tenant{host: h, name: name, config: Config{Stored: config.Stored}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tenants[t] = struct{}{}
@@ -81,6 +89,8 @@ func (h *Host) Remove(t *Tenant) {
 func (h *Host) lockedBlocked(t *Tenant, d demand) Reason {
 	limit := t.limits.Of(d.kind)
 	switch {
+	case t.isPlatform():
+		return ""
 	case t.shed:
 		return ReasonPressure
 	case limit > 0 && t.running[d.kind] >= limit:

@@ -1,14 +1,13 @@
 package inflight
 
 import (
-	"fmt"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/virtualcluster/virtualcluster/standalone/internal/metricstest"
 )
 
 func gather(t *testing.T, host *Host) []*dto.MetricFamily {
@@ -27,24 +26,11 @@ func gather(t *testing.T, host *Host) []*dto.MetricFamily {
 func TestMetricsAreDocumented(t *testing.T) {
 	host := newHost(math.MaxInt64)
 	host.Add("a", Config{})
-	document, err := os.ReadFile("../../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	families := gather(t, host)
 	if len(families) != 4 {
 		t.Errorf("%d metrics, want 4", len(families))
 	}
-	for _, f := range families {
-		labels := make([]string, 0, 2)
-		for _, label := range f.GetMetric()[0].GetLabel() {
-			labels = append(labels, label.GetName())
-		}
-		row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
-		if !strings.Contains(string(document), row) {
-			t.Errorf("docs/metrics.md does not have the row%s", row)
-		}
-	}
+	metricstest.Documented(t, "../../../docs/metrics.md", families)
 }
 
 func TestMetrics(t *testing.T) {

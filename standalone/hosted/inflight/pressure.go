@@ -55,11 +55,11 @@ func (m Memory) isPressed(was bool) bool {
 
 // Watch rejects requests while the process is short of memory, until ctx ends:
 // those of the tenant whose requests take the most, then of the next one, until
-// the pressure ends.
+// the pressure ends. It follows changes of the memory limit.
 func (h *Host) Watch(ctx context.Context, read func() Memory, log logr.Logger) {
 	ticker := time.NewTicker(pressureInterval)
 	defer ticker.Stop()
-	pressed := false
+	pressed, limit := false, int64(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -68,6 +68,10 @@ func (h *Host) Watch(ctx context.Context, read func() Memory, log logr.Logger) {
 		}
 		memory, was := read(), pressed
 		pressed = memory.isPressed(was)
+		if memory.Limit != limit {
+			limit = memory.Limit
+			h.resize(limit)
+		}
 		switch {
 		case pressed:
 			if t, bytes := h.shedLargest(); t != nil {

@@ -133,3 +133,38 @@ func TestTheLargestConsumerIsRejectedFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestAChangedMemoryLimit: a large request that waits for memory starts when the
+// process gets more, and others wait when it gets less.
+func TestAChangedMemoryLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := newHost(leastHostBudget)
+		var limit atomic.Int64
+		limit.Store(leastHostBudget)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			host.Watch(ctx, func() Memory { return Memory{Limit: limit.Load()} }, funcr.New(func(string, string) {}, funcr.Options{}))
+		}()
+		taken := make([]*grant, 0, leastHostBudget/largeBudget)
+		for i := range leastHostBudget / largeBudget {
+			taken = append(taken, take(t, host.Add(string(rune('a'+i)), Config{}), demand{kind: Write, cost: largeBudget}))
+		}
+		late := host.Add("late", Config{})
+		reject(t, late, demand{kind: Write, cost: largeBudget}, ReasonHost, patience)
+		time.AfterFunc(time.Second, func() { limit.Store(8 * leastHostBudget) })
+		begin := time.Now()
+		taken = append(taken, take(t, late, demand{kind: Write, cost: largeBudget}))
+		if waited := time.Since(begin); waited > time.Second+pressureInterval {
+			t.Errorf("it waited %s for a changed limit", waited)
+		}
+		limit.Store(leastHostBudget)
+		time.Sleep(pressureInterval)
+		synctest.Wait()
+		taken[0].release()
+		reject(t, host.Add("later", Config{}), demand{kind: Write, cost: largeBudget}, ReasonHost, patience)
+		stop()
+		<-done
+	})
+}

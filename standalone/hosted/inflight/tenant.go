@@ -38,6 +38,9 @@ type Tenant struct {
 	host   *Host
 	name   string
 	config Config
+	// platform has the requests of the platform to the tenant; nil for itself.
+	// Nothing blocks them: they must not wait for what the tenant has in flight.
+	platform *Tenant
 
 	// Guarded by the host's mutex.
 
@@ -105,6 +108,9 @@ func (t *Tenant) SetLimits(limits Limits) {
 	t.limits = limits
 	t.host.lockedWake(t, false)
 }
+
+// isPlatform reports whether these are the requests of the platform.
+func (t *Tenant) isPlatform() bool { return t.platform == nil }
 
 // Usage is what a tenant has in flight.
 type Usage struct {

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/virtualcluster/virtualcluster/standalone/internal/metricstest"
 )
 
 // TestMetricsAreDocumented: the document is made by the root module, which
@@ -29,12 +30,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if documented != len(families) {
 		t.Errorf("%d metrics are documented, and there are %d", documented, len(families))
 	}
-	for _, f := range families {
-		row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels(f), f.GetHelp())
-		if !strings.Contains(string(document), row) {
-			t.Errorf("docs/metrics.md does not have the row%s", row)
-		}
-	}
+	metricstest.Documented(t, "../../../docs/metrics.md", families)
 }
 
 // TestMetrics: what an admin sees of a control plane that has reached its limit.
