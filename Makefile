@@ -172,6 +172,14 @@ SMOKE := via environment|mount an API token|DNS for the cluster|a basic endpoint
 conformance-smoke: node-can-run conformance-suite ## Run a handful of its specs through a tenant
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --on shared --focus '$(SMOKE)' --results "$$dir"
 
+# What needs no containers: the API machinery and authentication.
+RIVALS := sig-api-machinery|sig-auth
+
+.PHONY: conformance-rivals
+conformance-rivals: conformance-suite ## Run its specs of the API in two tenants at once, while an oracle checks the keys of every request
+	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/ ./hosted/oracle/cmd/vc-standalone-oracle
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --rivals --procs 2 --focus '$(RIVALS)' --results "$$dir"
+
 .PHONY: bench
 bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results
 	$(BIN)/vc-bench $(BENCH_FLAGS)

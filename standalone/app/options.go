@@ -10,6 +10,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -30,6 +31,9 @@ type Options struct {
 	// DataDir holds everything that outlives the process. One process uses it
 	// at a time.
 	DataDir string
+	// Observer observes the control planes that share a handler chain, for tests;
+	// nil for none. It has no flag.
+	Observer hosted.Observer
 	// Nodes are what the super cluster has for nodes.
 	Nodes Nodes
 	// NodeImages is a directory with archives of images that a real node has

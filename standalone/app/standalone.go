@@ -112,6 +112,7 @@ func (s *standalone) hostOptions() hosted.Options {
 		Super:         superName,
 		Metrics:       metrics.Registry,
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
+		Observer:      s.opts.Observer,
 		Log:           s.log.Logger,
 	}
 	if s.node != nil {

@@ -51,6 +51,9 @@ type Options struct {
 	StoreBytes int64
 	// Metrics receives the storage metrics of the control planes; nil for none.
 	Metrics prometheus.Registerer
+	// Observer observes the control planes that share a handler chain, for tests;
+	// nil for none.
+	Observer Observer
 	// UnsafeNoFsync disables fsync in etcd. A crash of the machine may then
 	// lose data: for tests and throw-away demos only.
 	UnsafeNoFsync bool
@@ -125,7 +128,7 @@ func newHost(opts Options) *Host {
 
 // serve lets control planes run until ctx ends.
 func (h *Host) serve(ctx context.Context) {
-	h.shared = &sharedChain{store: h.stores.tenants, log: h.opts.Log, newContext: func() (context.Context, context.CancelFunc) {
+	h.shared = &sharedChain{store: h.stores.tenants, observer: h.opts.Observer, log: h.opts.Log, newContext: func() (context.Context, context.CancelFunc) {
 		return context.WithCancel(context.WithoutCancel(ctx))
 	}}
 	ctx, h.cancel = context.WithCancel(ctx)

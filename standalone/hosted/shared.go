@@ -23,8 +23,9 @@ import (
 // sharedChain is the handler chain of a host for all control planes that share
 // one. It exists from the first of them on.
 type sharedChain struct {
-	store *store
-	log   logr.Logger
+	store    *store
+	observer Observer
+	log      logr.Logger
 	// newContext returns a context that does not end with the host, but with
 	// stop: the chain is used until the last control plane has stopped.
 	newContext func() (context.Context, context.CancelFunc)
@@ -36,6 +37,14 @@ type sharedChain struct {
 	changes *controllers.Changes
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+}
+
+// Observer observes the control planes that share a handler chain.
+type Observer interface {
+	// Observe observes the client of etcd of all of them.
+	Observe(client *clientv3.Client)
+	// Attribute returns a handler that serves the requests of one of them.
+	Attribute(name string, handler http.Handler) http.Handler
 }
 
 // trimInterval is the time after which objects that an idle control plane does
@@ -59,6 +68,9 @@ func (s *sharedChain) start() error {
 	client, err := s.store.connect()
 	if err != nil {
 		return err
+	}
+	if s.observer != nil {
+		s.observer.Observe(client)
 	}
 	ctx, cancel := s.newContext()
 	started, err := chain.New(ctx, chain.Options{
@@ -145,5 +157,9 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 
 // limitShared limits the requests that the tenant has in flight.
 func (c *ControlPlane) limitShared(handler http.Handler, config *genericapiserver.Config) http.Handler {
-	return c.filter(config).Wrap(handler)
+	handler = c.filter(config).Wrap(handler)
+	if c.shared.observer != nil {
+		handler = c.shared.observer.Attribute(c.Name(), handler)
+	}
+	return handler
 }

@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -81,14 +82,9 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 	if err != nil {
 		return err
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: made.Key(), Name: names.AdminKubeconfigSecret}
-	if err := c.super.Client.Get(ctx, key, secret); err != nil {
-		return fmt.Errorf("get the tenant's kubeconfig: %w", err)
-	}
-	config, err := clientcmd.Load(secret.Data[names.AdminKubeconfigKey])
+	config, err := c.adminKubeconfig(ctx, made)
 	if err != nil {
-		return fmt.Errorf("read the tenant's kubeconfig: %w", err)
+		return err
 	}
 	server, err := podEndpoint(ctx, made)
 	if err != nil {
@@ -98,6 +94,20 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 		cluster.Server, cluster.TLSServerName = server, ""
 	}
 	return clientcmd.WriteToFile(*config, c.kubeconfig(side))
+}
+
+// adminKubeconfig is that of a tenant's users.
+func (c *clusters) adminKubeconfig(ctx context.Context, t *local.Tenant) (*clientcmdapi.Config, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
+	if err := c.super.Client.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("get the tenant's kubeconfig: %w", err)
+	}
+	config, err := clientcmd.Load(secret.Data[names.AdminKubeconfigKey])
+	if err != nil {
+		return nil, fmt.Errorf("read the tenant's kubeconfig: %w", err)
+	}
+	return config, nil
 }
 
 // podEndpoint is where pods reach a tenant's apiserver. The suite takes it as

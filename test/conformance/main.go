@@ -20,7 +20,11 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return run(command.Context(), opts, console{command.OutOrStdout()})
+			out := console{command.OutOrStdout()}
+			if opts.rivals {
+				return runRivals(command.Context(), opts, out)
+			}
+			return run(command.Context(), opts, out)
 		},
 	}
 	opts.addFlags(command.Flags())

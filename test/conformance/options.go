@@ -22,6 +22,9 @@ type options struct {
 	// procs is how many specs run at the same time, and batch after how many of
 	// them results are kept.
 	procs, batch int
+	// rivals has the suite run in two tenants at once that share a handler
+	// chain, while an oracle checks the keys of every request.
+	rivals bool
 	// document is the file to write the comparison to; empty for none.
 	document string
 }
@@ -58,6 +61,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.failed, "failed", o.failed, "run those again that failed")
 	flags.IntVar(&o.procs, "procs", o.procs, "how many specs run at the same time")
 	flags.IntVar(&o.batch, "batch", o.batch, "after how many specs results are kept")
+	flags.BoolVar(&o.rivals, "rivals", o.rivals, "run the suite in two tenants at once that share a handler chain, on simulated nodes, "+
+		"while an oracle checks the keys of every request")
 	flags.StringVar(&o.document, "document", o.document, "file to write the comparison to")
 }
 

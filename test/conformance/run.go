@@ -16,10 +16,6 @@ func run(ctx context.Context, opts *options, out console) error {
 	if err != nil {
 		return err
 	}
-	// The suite has a working directory of its own.
-	if opts.binaries, err = filepath.Abs(opts.binaries); err != nil {
-		return err
-	}
 	specs, err := chooseSpecs(ctx, opts)
 	if err != nil {
 		return err
@@ -48,6 +44,10 @@ func chooseSpecs(ctx context.Context, opts *options) ([]spec, error) {
 	focus, err := regexp.Compile(opts.focus)
 	if err != nil {
 		return nil, fmt.Errorf("--focus: %w", err)
+	}
+	// The suite has a working directory of its own.
+	if opts.binaries, err = filepath.Abs(opts.binaries); err != nil {
+		return nil, err
 	}
 	specs, err := listSpecs(ctx, opts.file("e2e.test"))
 	if err != nil {

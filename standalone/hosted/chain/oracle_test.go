@@ -1,7 +1,6 @@
 package chain_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -9,12 +8,10 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,87 +24,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/oracle"
 )
-
-// oracle checks below the keyspace that each request reaches keys of its tenant
-// only. It knows the tenant from the outermost filter, by a value of its own in
-// the context.
-type oracle struct {
-	clientv3.KV
-
-	t                    testing.TB
-	attributed, nameless *atomic.Int64
-}
-
-type oracleKey struct{}
-
-func (o oracle) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
-	o.checkOps(ctx, op)
-	return o.KV.Do(ctx, op)
-}
-
-func (o oracle) Txn(ctx context.Context) clientv3.Txn { return oracleTxn{o.KV.Txn(ctx), o, ctx} }
-
-type oracleTxn struct {
-	clientv3.Txn
-
-	oracle oracle
-	ctx    context.Context
-}
-
-func (t oracleTxn) If(comparisons ...clientv3.Cmp) clientv3.Txn {
-	for _, c := range comparisons {
-		t.oracle.check(t.ctx, c.KeyBytes(), c.RangeEnd)
-	}
-	t.Txn = t.Txn.If(comparisons...)
-	return t
-}
-
-func (t oracleTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	t.oracle.checkOps(t.ctx, ops...)
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-func (t oracleTxn) Else(ops ...clientv3.Op) clientv3.Txn {
-	t.oracle.checkOps(t.ctx, ops...)
-	t.Txn = t.Txn.Else(ops...)
-	return t
-}
-
-func (o oracle) checkOps(ctx context.Context, ops ...clientv3.Op) {
-	for _, op := range ops {
-		if op.IsTxn() {
-			o.t.Error("a transaction in a transaction, which the oracle does not read")
-		}
-		o.check(ctx, op.KeyBytes(), op.RangeBytes())
-	}
-}
-
-func (o oracle) check(ctx context.Context, begin, end []byte) {
-	tenant, ok := ctx.Value(oracleKey{}).(string)
-	if !ok {
-		o.nameless.Add(1) // a part of a tenant, at its creation
-		return
-	}
-	o.attributed.Add(1)
-	last := []byte("/controlplanes/" + tenant + "0") // the first key after the tenant's
-	if !bytes.HasPrefix(begin, []byte("/controlplanes/"+tenant+"/")) || bytes.Compare(end, last) > 0 {
-		o.t.Errorf("a request of tenant %s reaches the keys from %s to %s", tenant, begin, end)
-	}
-}
-
-// oracleWatcher does the same for watches.
-type oracleWatcher struct {
-	clientv3.Watcher
-
-	oracle oracle
-}
-
-func (w oracleWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	w.oracle.checkOps(ctx, clientv3.OpGet(key, opts...))
-	return w.Watcher.Watch(ctx, key, opts...)
-}
 
 // rival is a tenant that sends random requests about the same objects as others.
 type rival struct {
@@ -126,10 +44,9 @@ func TestRivals(t *testing.T) {
 	source, err := feed.New(kv)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
-	watching := oracle{t: t, attributed: &atomic.Int64{}, nameless: &atomic.Int64{}}
+	watching := oracle.New(func(violation string) { t.Error(violation) })
 	client := clientOf(t, all.Endpoints()[0])
-	watching.KV = client.KV
-	client.KV, client.Watcher = watching, oracleWatcher{client.Watcher, watching}
+	watching.Observe(client)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := chain.New(ctx, chain.Options{Store: keyspace.Confine(client), Feed: source})
@@ -146,7 +63,7 @@ func TestRivals(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for n, name := range []string{"red", "red1"} {
-		r := &rival{name: name, client: newRival(t, c, name), owners: owners, tokens: tokens}
+		r := &rival{name: name, client: newRival(t, c, watching, name), owners: owners, tokens: tokens}
 		for worker := range 3 {
 			source := rand.New(rand.NewPCG(seed, uint64(n*10+worker)))
 			running.Go(func() {
@@ -160,18 +77,16 @@ func TestRivals(t *testing.T) {
 		}
 	}
 	running.Wait()
-	t.Logf("%d accesses of requests, %d of parts of a tenant", watching.attributed.Load(), watching.nameless.Load())
-	g.Expect(watching.attributed.Load()).To(BeNumerically(">", 100))
+	t.Logf("%d accesses of requests, %d of parts of a tenant", watching.Attributed(), watching.Nameless())
+	g.Expect(watching.Attributed()).To(BeNumerically(">", 100))
 }
 
-func newRival(t *testing.T, c *chain.Chain, name string) dynamic.Interface {
+func newRival(t *testing.T, c *chain.Chain, watching *oracle.Oracle, name string) dynamic.Interface {
 	t.Helper()
 	g := NewWithT(t)
 	spec := specOf(t, name)
 	spec.Filter = func(handler http.Handler, _ *genericapiserver.Config) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), oracleKey{}, name)))
-		})
+		return watching.Attribute(name, handler)
 	}
 	tenant, err := c.Add(spec)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// rivals returns the tenants of the oracle. One name begins the other.
+func rivals() []string { return []string{"red", "red1"} }
+
+// runRivals runs the suite in two tenants at once. It fails if the oracle finds
+// a request that reaches another tenant, or if a spec passes in one tenant only.
+func runRivals(ctx context.Context, opts *options, out console) (err error) {
+	specs, err := chooseSpecs(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(opts.results, 0o750); err != nil {
+		return err
+	}
+	c, err := startRivals(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.super.Stop(), os.RemoveAll(c.dir)) }() // the oracle's verdict is the exit code
+	proxy, err := newConnectProxy(c.super.Config.Host)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.stop()) }()
+	for _, name := range rivals() {
+		if err := c.makeRival(ctx, name, proxy.url()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	reports, err := c.runAtOnce(ctx, specs, out)
+	if err != nil {
+		return err
+	}
+	return compareRivals(reports, out)
+}
+
+func startRivals(ctx context.Context, opts *options) (*clusters, error) {
+	dir, err := os.MkdirTemp("", "vc-rivals-")
+	if err != nil {
+		return nil, err
+	}
+	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone-oracle"), dir,
+		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &clusters{opts: opts, dir: dir, super: super}, nil
+}
+
+// makeRival makes a tenant and writes its kubeconfig. The suite forgets the
+// server name of a kubeconfig, so that the URL has to contain it.
+func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
+	made, err := c.super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Spec:       tenancyv1alpha1.VirtualClusterSpec{Policy: policies()[tenant]},
+	})
+	if err != nil {
+		return err
+	}
+	config, err := c.adminKubeconfig(ctx, made)
+	if err != nil {
+		return err
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.TLSServerName, cluster.ProxyURL = "https://"+cluster.TLSServerName, "", proxy
+	}
+	return clientcmd.WriteToFile(*config, c.kubeconfig(name))
+}
+
+// runAtOnce runs the same specs in all rivals.
+func (c *clusters) runAtOnce(ctx context.Context, specs []spec, out console) (map[string]types.Report, error) {
+	var (
+		mu      sync.Mutex
+		running sync.WaitGroup
+		errs    []error
+		reports = map[string]types.Report{}
+	)
+	for _, name := range rivals() {
+		running.Go(func() {
+			report, err := c.suite(name).run(ctx, specs, out)
+			mu.Lock()
+			defer mu.Unlock()
+			reports[name] = report
+			errs = append(errs, err)
+		})
+	}
+	running.Wait()
+	return reports, errors.Join(errs...)
+}
+
+// compareRivals returns an error if a spec has different results in the rivals.
+func compareRivals(reports map[string]types.Report, out console) error {
+	passed, ran := map[string]int{}, map[string]int{}
+	for _, name := range rivals() {
+		number := 0
+		for _, r := range reports[name].SpecReports {
+			ran[r.FullText()]++
+			if r.State.Is(types.SpecStatePassed) {
+				passed[r.FullText()]++
+				number++
+			}
+		}
+		out.sayf("%s: %d of %d specs passed", name, number, len(reports[name].SpecReports))
+	}
+	var different []string
+	for spec, n := range ran {
+		if passed[spec] != 0 && passed[spec] != n {
+			different = append(different, spec)
+		}
+	}
+	if len(different) > 0 {
+		return fmt.Errorf("%d specs passed in one tenant only:\n%s", len(different), strings.Join(different, "\n"))
+	}
+	return nil
+}
