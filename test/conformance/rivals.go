@@ -70,7 +70,7 @@ func startRivals(ctx context.Context, opts *options) (*clusters, error) {
 func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
 	made, err := c.super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-		Spec:       tenancyv1alpha1.VirtualClusterSpec{Policy: policies()[tenant]},
+		Spec:       tenants()[shared],
 	})
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ var _ = DescribeTable("The requests for one pod are one for each relevant state,
 		one := kit.Pod(ns, "one", change)
 		kit.Create(ctx, red.Client, one)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("one"))
+		// The event comes from the scheduler, which may be late.
+		Eventually(syncer.Requests).WithContext(ctx).Should(WithTransform(
+			func(now local.Requests) local.Requests { return now.Since(before) }, HaveKey("tenant create events")))
 		settle(ctx)
 		made, err := syncer.Requests()
 		Expect(err).NotTo(HaveOccurred())
