@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // sharedChain is the handler chain of a host for all control planes that share
@@ -90,9 +92,13 @@ func (s *sharedChain) start() error {
 	return nil
 }
 
-// report logs the failure of a part of a control plane.
+// report logs the failure of a part of a control plane, a panic with its stack.
 func (s *sharedChain) report(tenant string, err error) {
-	s.log.Error(err, "A part of a control plane failed", "controlPlane", tenant)
+	log := s.log.WithValues("controlPlane", tenant)
+	if panicked, ok := errors.AsType[*views.PanicError](err); ok {
+		log = log.WithValues("stack", string(panicked.Stack))
+	}
+	log.Error(err, "A part of a control plane failed")
 }
 
 // stop stops the chain. No control plane uses it any more.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
 	basecompatibility "k8s.io/component-base/compatibility"
 	controlplaneadmission "k8s.io/kubernetes/pkg/controlplane/apiserver/admission"
 	kubeadmission "k8s.io/kubernetes/pkg/kubeapiserver/admission"
@@ -133,32 +131,8 @@ func (p *plugins) initializers(name string) (admission.PluginInitializers, error
 	}
 	return admission.PluginInitializers{
 		controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded()),
-		wholeParameters{p.tenant.informers},
+		newPolicyInformers(p.tenant.informers),
 	}, nil
-}
-
-// wholeParameters makes policies read their parameters from informers of their
-// own: those of the tenant do not have the contents of ConfigMaps and Secrets.
-type wholeParameters struct {
-	informers.SharedInformerFactory
-}
-
-// Initialize implements admission.PluginInitializer.
-func (w wholeParameters) Initialize(plugin admission.Interface) {
-	policy, ok := plugin.(interface {
-		initializer.WantsExcludedAdmissionResources
-		initializer.WantsExternalKubeInformerFactory
-	})
-	if ok {
-		policy.SetExternalKubeInformerFactory(w)
-	}
-}
-
-// ForResource implements informers.SharedInformerFactory. Policies call it for
-// their parameters only, and without an informer create a dynamic one, which
-// ends with the use of the parameter.
-func (wholeParameters) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
-	return nil, fmt.Errorf("parameters of policies have no shared informer of %s", resource.GroupResource())
 }
 
 // noConfiguration is upstream's default configuration of all plugins.

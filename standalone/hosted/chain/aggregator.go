@@ -75,7 +75,11 @@ func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observe the APIServices of tenant %q: %w", t.spec.Name, err)
 	}
-	a.start(factory, objects, known.HasSynced, func() { c.report(t, errUnknownAPIServices) }, controllers)
+	a.start(factory, objects, known.HasSynced, controllers, supervision{
+		late:   func() { c.report(t, errUnknownAPIServices) },
+		failed: func(err error) { c.report(t, fmt.Errorf("run a controller of APIServices: %w", err)) },
+		expire: func() { t.aggregation.expire(a) },
+	})
 	return a, nil
 }
 
@@ -98,7 +102,7 @@ func (a *apiAggregator) availability(client clientset.Interface, objects *views.
 // known.
 func (a *apiAggregator) start(
 	factory externalversions.SharedInformerFactory, objects *views.Factory,
-	known func() bool, late func(), controllers []func(int, <-chan struct{}),
+	known func() bool, controllers []func(int, <-chan struct{}), on supervision,
 ) {
 	discovered := make(chan struct{})
 	synced := func() bool {
@@ -126,7 +130,7 @@ func (a *apiAggregator) start(
 	for _, controller := range controllers {
 		all = append(all, func(ctx context.Context) { controller(1, ctx.Done()) })
 	}
-	a.run(a.tenant.life, synced, late, all...)
+	a.run(a.tenant.life, synced, on, all...)
 }
 
 // dialer returns the way to aggregated APIs.
@@ -153,7 +157,7 @@ func (a *apiAggregator) update(object any) {
 	a.mu.Unlock()
 	found.update(service)
 	// Discovery does not wait until the API is available.
-	a.discovery.AddAPIService(service, http.HandlerFunc(found.proxy))
+	a.discovery.AddAPIService(service, http.HandlerFunc(found.discover))
 }
 
 // remove removes an API.

@@ -15,6 +15,7 @@ import (
 	endpointsstore "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
 	noderest "k8s.io/kubernetes/pkg/registry/core/node/rest"
 	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
+	claimstore "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
 	podrest "k8s.io/kubernetes/pkg/registry/core/pod/rest"
 	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	"k8s.io/kubernetes/pkg/registry/core/service"
@@ -49,6 +50,12 @@ func (c *Chain) divideCore(_ generic.RESTOptionsGetter, resources map[string]res
 	if err := c.takeCore(resources); err != nil {
 		return err
 	}
+	claims, err := take[*claimstore.REST](resources, "persistentvolumeclaims")
+	if err != nil {
+		return err
+	}
+	containDecorator(claims.Store)
+	containDecorator(c.core.services.Store)
 	// The allocators of no tenant end, with a client of etcd that is not
 	// confined.
 	c.core.services.Destroy()

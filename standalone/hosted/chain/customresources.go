@@ -61,7 +61,12 @@ func (c *Chain) newCustomResources(t *Tenant) (*customResources, error) {
 	if err := s.observe(t); err != nil {
 		return nil, fmt.Errorf("observe the %s of tenant %q: %w", definitions, t.spec.Name, err)
 	}
-	s.run(t.life, s.definitions.Informer().HasSynced, func() { c.report(t, errUnreadable) },
+	s.run(t.life, s.definitions.Informer().HasSynced,
+		supervision{
+			late:   func() { c.report(t, errUnreadable) },
+			failed: func(err error) { c.report(t, fmt.Errorf("run a controller of %s: %w", definitions, err)) },
+			expire: func() { t.extensions.expire(s) },
+		},
 		naming.RunWithContext,
 		establishing.RunWithContext,
 		func(ctx context.Context) { structure.RunWithContext(1, ctx) },

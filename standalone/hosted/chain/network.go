@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // network is the network of a tenant. It closes the tenant's connections when
@@ -29,7 +30,9 @@ func newNetwork(inner egress.Network) *network {
 // Dialer implements egress.Network.
 func (n *network) Dialer(purpose egress.Purpose) egress.Dial {
 	dial := n.inner.Dialer(purpose)
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+		// HTTP clients dial in goroutines of their own.
+		defer views.Recovered(func(panicked error) { err = panicked })
 		dialed, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

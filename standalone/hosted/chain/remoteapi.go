@@ -21,6 +21,8 @@ import (
 	aggregatorserver "k8s.io/kube-aggregator/pkg/apiserver"
 	remoteavailability "k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 var errNotAvailable = errors.New("the aggregated API is not available")
@@ -147,8 +149,13 @@ func newAPIServiceResolver(factory kubeinformers.SharedInformerFactory) (aggrega
 	return apiServiceResolver{ServiceResolver: endpoints, services: factory.Core().V1().Services().Lister()}, nil
 }
 
-// ResolveEndpoint implements aggregatorserver.ServiceResolver.
-func (r apiServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+// ResolveEndpoint implements aggregatorserver.ServiceResolver. Upstream's
+// checks of availability call it in goroutines that do not recover.
+func (r apiServiceResolver) ResolveEndpoint(namespace, name string, port int32) (_ *url.URL, err error) {
+	defer views.Recovered(func(panicked error) {
+		logPanic(panicked, "Panicked while resolving an aggregated API")
+		err = panicked
+	})
 	service, err := r.services.Services(namespace).Get(name)
 	if err == nil && service.Spec.Type == corev1.ServiceTypeExternalName {
 		return proxy.ResolveCluster(r.services, namespace, name, port)

@@ -73,11 +73,11 @@ func (s *stores) of(
 func (s *stores) create(
 	config *storagebackend.ConfigForResource, resource schema.GroupResource, prefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, error) {
-	versioner := storage.APIObjectVersioner{}
-	store, err := etcd3.New(s.client, nil, config.Codec, newFunc, newListFunc, config.Prefix, prefix, resource,
-		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	versioner, codec := storage.APIObjectVersioner{}, containedCodec{config.Codec}
+	store, err := etcd3.New(s.client, nil, codec, newFunc, newListFunc, config.Prefix, prefix, resource,
+		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, etcd3.NewDefaultDecoder(codec, versioner), versioner)
 	if err != nil {
 		return nil, fmt.Errorf("create the storage of %s: %w", resource, err)
 	}
-	return s.decorate(store, resource), nil
+	return s.decorate(containedStorage{store}, resource), nil
 }

@@ -25,6 +25,7 @@ import (
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // templateName is the name of the tenant whose records are the template. It is
@@ -119,6 +120,7 @@ func RunHooks(ctx context.Context, loopback *rest.Config, hooks map[string]gener
 	failures := make(chan error, len(hooks))
 	for name, hook := range hooks {
 		running.Go(func() {
+			defer views.Recovered(func(panicked error) { failures <- fmt.Errorf("run the bootstrap hook %s: %w", name, panicked) })
 			if err := hook(genericapiserver.PostStartHookContext{LoopbackClientConfig: loopback, Context: ctx}); err != nil {
 				failures <- fmt.Errorf("run the bootstrap hook %s: %w", name, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 const (
@@ -59,10 +60,16 @@ func (u *upkeep) run() {
 	defer u.running.Done()
 	ctx, cancel := context.WithTimeout(u.life, upkeepTimeout)
 	defer cancel()
-	if err := u.repair(ctx); err != nil && u.life.Err() == nil {
+	if err := u.repairOnce(ctx); err != nil && u.life.Err() == nil {
 		u.failed(fmt.Errorf("create objects of every cluster again: %w", err))
 		u.request(upkeepRetry)
 	}
+}
+
+// repairOnce repairs the objects. A panic is an error.
+func (u *upkeep) repairOnce(ctx context.Context) (err error) {
+	defer views.Recovered(func(panicked error) { err = panicked })
+	return u.repair(ctx)
 }
 
 // end ends repairs. The life of the tenant has ended.

@@ -226,7 +226,7 @@ func (b *ByNeed) look(ctx context.Context, changed map[string]bool) {
 // consider starts or stops a controller.
 func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 	begin := time.Now()
-	needed, err := p.need.arises(ctx, s)
+	needed, err := p.isNeeded(ctx, s)
 	now := time.Now()
 	check := now.Add(max(b.Linger/2, checkShare*now.Sub(begin)))
 	switch {
@@ -246,6 +246,13 @@ func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 	default:
 		p.due = check
 	}
+}
+
+// isNeeded reports whether the controller is needed. A panic while it reads the
+// objects of the tenant is an error.
+func (p *part) isNeeded(ctx context.Context, s *state) (needed bool, err error) {
+	defer views.Recovered(func(panicked error) { err = panicked })
+	return p.need.arises(ctx, s)
 }
 
 // concernsAny reports whether any of the changed resources concerns the need.
@@ -323,11 +330,7 @@ var errExited = errors.New("it exited by itself")
 
 // work builds and runs a controller. A panic ends this controller only.
 func (b *ByNeed) work(ctx context.Context, controller Controller) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("panic: %v", reason)
-		}
-	}()
+	defer views.Recovered(func(panicked error) { err = panicked })
 	factory := b.Views.NewFactory()
 	defer factory.Close()
 	env, err := onViews(b.Cluster, factory)

@@ -188,3 +188,10 @@ func TestNeedOfAStoreThatFails(t *testing.T) {
 		})
 	}
 }
+
+// TestBrokenNeed: a panic while the objects of a tenant are read is an error.
+func TestBrokenNeed(t *testing.T) {
+	broken := &part{need: pendingBy(func(context.Context, *state) (bool, error) { panic("a broken need") })}
+	_, err := broken.isNeeded(t.Context(), &state{})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("a broken need")))
+}

@@ -32,7 +32,7 @@ func (c *contents) Names() []string { return c.store.ListKeys() }
 // Receive implements feed.Receiver.
 func (c *contents) Receive(change feed.Change) {
 	// Upstream's transforms and index functions run here.
-	defer recovered(func(err error) {
+	defer Recovered(func(err error) {
 		c.view.owner.fail(fmt.Errorf("apply a change of %s %s: %w", c.view.kind.name, change.Name, err))
 	})
 	if change.Value == nil {

@@ -33,9 +33,9 @@ type PanicError struct {
 // Error implements error.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// recovered calls a function with the panic in progress, if there is one. It
+// Recovered calls a function with the panic in progress, if there is one. It
 // must be deferred itself.
-func recovered(fail func(err error)) {
+func Recovered(fail func(err error)) {
 	if value := recover(); value != nil {
 		fail(&PanicError{Value: value, Stack: debug.Stack()})
 	}

@@ -133,7 +133,7 @@ func (r *registration) delivered(n *notification) {
 // deliver calls the handler. Upstream's informers, too, skip a notification
 // whose handler panics.
 func (r *registration) deliver(n *notification) {
-	defer recovered(func(err error) {
+	defer Recovered(func(err error) {
 		r.view.owner.fail(fmt.Errorf("handle a change of %s %s: %w", r.view.kind.name, n.name, err))
 	})
 	replaced := n.known != nil && n.now != nil && n.known.GetUID() != n.now.GetUID()

@@ -1,0 +1,60 @@
+package chain
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"strings"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apidiscoveryv2beta1 "k8s.io/api/apidiscovery/v2beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	apidiscoveryv2conversion "k8s.io/apiserver/pkg/apis/apidiscovery/v2"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/util/responsewriter"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
+)
+
+// discover answers upstream's requests of discovery with the response of the
+// Service. Upstream decodes it in a goroutine that does not recover. A tenant
+// writes what is decoded there, so it is decoded once here before.
+func (a *remoteAPI) discover(w http.ResponseWriter, r *http.Request) {
+	defer views.Recovered(func(panicked error) {
+		logPanic(panicked, "Panicked on the discovery document of an aggregated API")
+		unavailable(w, r, errNotAvailable)
+	})
+	response := responsewriter.NewInMemoryResponseWriter()
+	a.proxy(response, r)
+	if response.RespCode() == http.StatusOK {
+		rehearse(strings.Trim(r.URL.Path, "/"), response.Data())
+	}
+	maps.Copy(w.Header(), response.Header())
+	w.WriteHeader(cmp.Or(response.RespCode(), http.StatusOK))
+	_, _ = w.Write(response.Data()) // the writer is in memory
+}
+
+// rehearse decodes a discovery document as upstream does. Only panics count:
+// upstream handles errors.
+func rehearse(path string, document []byte) {
+	if path != "apis" {
+		var resources metav1.APIResourceList
+		if runtime.DecodeInto(aggregatorscheme.Codecs.UniversalDecoder(), document, &resources) == nil {
+			_, _ = endpoints.ConvertGroupVersionIntoToDiscovery(resources.APIResources)
+		}
+		return
+	}
+	scheme := runtime.NewScheme()
+	for _, install := range []func(*runtime.Scheme) error{
+		apidiscoveryv2.AddToScheme, apidiscoveryv2beta1.AddToScheme, apidiscoveryv2conversion.RegisterConversions,
+	} {
+		if install(scheme) != nil {
+			return
+		}
+	}
+	decoder := serializer.NewCodecFactory(scheme).UniversalDecoder()
+	_ = runtime.DecodeInto(decoder, document, &apidiscoveryv2.APIGroupDiscoveryList{})
+}
