@@ -138,8 +138,6 @@ func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
 	// A single member has no peers, so it needs no peer listener.
 	cfg.ListenPeerUrls = nil
-	cfg.AutoCompactionMode = embed.CompactorModePeriodic
-	cfg.AutoCompactionRetention = "5m"
 	cfg.QuotaBackendBytes = opts.StoreBytes
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
 	// The objects of a new cluster are written in one transaction.

@@ -21,7 +21,7 @@ func (brokenNetwork) Dialer(egress.Purpose) egress.Dial {
 }
 
 // TestBrokenNetwork: clients of webhooks and of aggregated APIs dial in
-// goroutines of net/http. Another tenant's webhook goes on.
+// goroutines of net/http. Another tenant's webhook works.
 func TestBrokenNetwork(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)

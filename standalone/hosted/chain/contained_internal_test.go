@@ -104,7 +104,7 @@ func TestBrokenObjectEndsItsWatch(t *testing.T) {
 }
 
 // TestBrokenAttributes: an object that cannot be selected is not in the watch,
-// which goes on.
+// which continues.
 func TestBrokenAttributes(t *testing.T) {
 	g := NewWithT(t)
 	store := brokenStore(t)
@@ -189,8 +189,8 @@ func TestFailedControllerRestartsItsPart(t *testing.T) {
 	}
 }
 
-// TestBrokenRepair: a panic while objects are created again is a failure, after
-// which they are tried again.
+// TestBrokenRepair: a panic while objects are created again is a failure, which
+// is retried.
 func TestBrokenRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

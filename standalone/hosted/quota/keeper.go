@@ -17,13 +17,21 @@ const (
 	// are not compacted, for watches that lag a little.
 	keepInterval = 5 * time.Second
 	keepTimeout  = 2 * time.Minute
+	// retention is how long revisions are kept at least, as by kube-apiserver.
+	// It keeps them for less than twice that, and clients rely on both: a page
+	// of a list can be continued for a while, and not much longer. Etcd's own
+	// periodic compaction can take longer.
+	retention = 5 * time.Minute
+	// markInterval is the interval between two revisions that are compacted
+	// later.
+	markInterval = retention / 2
 	// lowWater is the percentage of etcd's quota below which etcd becomes
 	// writable again.
 	lowWater = 80
 	percent  = 100
 )
 
-// Keeper keeps an etcd writable. It compacts old revisions early when they take
+// Keeper keeps an etcd writable. It compacts old revisions, early when they take
 // much space, and disarms the alarm that etcd raises at its quota once space
 // has been freed, which etcd leaves to its operator.
 type Keeper struct {
@@ -39,10 +47,15 @@ type Keeper struct {
 
 	compacted mark
 	last      mark
+	// marks are to be compacted when they are old enough, the oldest first.
+	marks []mark
 }
 
 // mark is the number of superseded bytes up to a revision.
-type mark struct{ superseded, revision int64 }
+type mark struct {
+	superseded, revision int64
+	at                   time.Time
+}
 
 // Run keeps the etcd writable until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
@@ -63,24 +76,44 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) keep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	if err := k.compact(ctx); err != nil {
+	if err := k.compact(ctx, time.Now()); err != nil {
 		return err
 	}
 	return k.Recover(ctx)
 }
 
-// compact compacts the revisions before the previous check if they take much
-// space.
-func (k *Keeper) compact(ctx context.Context) error {
+// compact compacts old revisions, and those before the previous check if they
+// take much space.
+func (k *Keeper) compact(ctx context.Context, now time.Time) error {
 	ready := k.last
 	k.last.superseded, k.last.revision = k.Ledger.Superseded()
-	if ready.superseded-k.compacted.superseded < k.MaxSuperseded {
+	k.last.at = now
+	if n := len(k.marks); n == 0 || now.Sub(k.marks[n-1].at) >= markInterval {
+		k.marks = append(k.marks, k.last)
+	}
+	if ready.superseded-k.compacted.superseded >= k.MaxSuperseded {
+		return k.compactTo(ctx, ready)
+	}
+	oldest := k.marks[0]
+	if now.Sub(oldest.at) < retention {
 		return nil
 	}
-	if _, err := k.Client.Compact(ctx, ready.revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+	if err := k.compactTo(ctx, oldest); err != nil {
+		return err
+	}
+	k.marks = k.marks[1:]
+	return nil
+}
+
+// compactTo compacts the revisions before a mark.
+func (k *Keeper) compactTo(ctx context.Context, to mark) error {
+	if to.revision <= k.compacted.revision {
+		return nil
+	}
+	if _, err := k.Client.Compact(ctx, to.revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
-	k.compacted = ready
+	k.compacted = to
 	return nil
 }
 

@@ -108,15 +108,15 @@ func TestCompactionIsRetried(t *testing.T) {
 	k := keeperOf(t)
 	oldest := put(t, k, "first")
 	k.Ledger.superseded, k.Ledger.revision = 2*mebi, put(t, k, "second")
-	if err := k.compact(t.Context()); err != nil {
+	if err := k.compact(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := k.compact(canceled); err == nil {
+	if err := k.compact(canceled, time.Now()); err == nil {
 		t.Fatal("a compaction that is canceled is no error")
 	}
-	if err := k.compact(t.Context()); err != nil {
+	if err := k.compact(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(oldest)); !errors.Is(err, rpctypes.ErrCompacted) {
@@ -128,7 +128,7 @@ func TestCompactionIsRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := k.compact(t.Context()); err != nil {
+		if err := k.compact(t.Context(), time.Now()); err != nil {
 			t.Errorf("revisions that are compacted already: %v", err)
 		}
 	}
@@ -187,4 +187,32 @@ func put(t *testing.T, k *Keeper, value string) int64 {
 		t.Fatal(err)
 	}
 	return response.Header.Revision
+}
+
+// TestOldRevisionsAreCompacted: revisions are kept for five minutes, and for
+// less than ten.
+func TestOldRevisionsAreCompacted(t *testing.T) {
+	k := keeperOf(t)
+	start := time.Now()
+	var written []int64
+	for i := range 121 { // ten minutes
+		now := start.Add(time.Duration(i) * keepInterval)
+		k.Ledger.revision = put(t, k, fmt.Sprint(i))
+		written = append(written, k.Ledger.revision)
+		if err := k.compact(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if i < 60 {
+			continue
+		}
+		if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(written[i-60])); err != nil {
+			t.Errorf("after %s, a revision of five minutes ago: %v", now.Sub(start), err)
+		}
+	}
+	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(written[20])); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("got %v, want a revision of more than eight minutes ago compacted", err)
+	}
+	if len(k.marks) > 3 {
+		t.Errorf("%d marks are kept", len(k.marks))
+	}
 }
