@@ -71,6 +71,7 @@ func (s *sharedChain) start() error {
 	if err != nil {
 		return err
 	}
+	readInProcess(client, s.store.server.Server)
 	if s.observer != nil {
 		s.observer.Observe(client)
 	}

@@ -22,7 +22,7 @@ const apiServicesKey = "/" + apiregistration.GroupName + "/apiservices/"
 // a tenant whose APIs are all local needs nothing.
 func (c *Chain) installAPIServices(server *genericapiserver.GenericAPIServer) error {
 	config := c.config.Aggregator.GenericConfig
-	getter := newStores(config.RESTOptionsGetter, c.opts.Store, c.decorateAPIServices)
+	getter := newStores(config.RESTOptionsGetter, c.opts.Store, c.listed, c.decorateAPIServices)
 	group := apiservicerest.NewRESTStorage(config.MergedResourceConfig, getter, false)
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return fmt.Errorf("install the API of APIServices: %w", err)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	authentication "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/decoded"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -27,6 +28,8 @@ type Chain struct {
 	opts   Options
 	config *app.Config
 	stores *stores
+	// listed has the objects that lists have decoded.
+	listed *decoded.Cache
 	// apis serves the APIs, and generic is its configuration. Only the filters
 	// of a tenant call it.
 	apis    http.Handler
@@ -51,14 +54,14 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	if opts.Decorate == nil {
 		opts.Decorate = func(store storage.Interface, _ schema.GroupResource) storage.Interface { return store }
 	}
-	c := &Chain{opts: opts, tenants: map[string]*Tenant{}}
+	c := &Chain{opts: opts, tenants: map[string]*Tenant{}, listed: decoded.New(listedBytes)}
 	var err error
 	if c.config, c.authentication, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {
 		return nil, err
 	}
 	controlPlane := &c.config.KubeAPIs.ControlPlane
 	c.generic = controlPlane.Generic
-	c.stores = newStores(c.generic.RESTOptionsGetter, opts.Store, opts.Decorate)
+	c.stores = newStores(c.generic.RESTOptionsGetter, opts.Store, c.listed, opts.Decorate)
 	c.generic.RESTOptionsGetter = c.stores
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = authorizers{c}, authorizers{c}
 	c.generic.AdmissionControl = admissions{c}
@@ -167,11 +170,13 @@ func (c *Chain) Remove(t *Tenant) {
 	maps.DeleteFunc(c.tenants, func(_ string, each *Tenant) bool { return each == t })
 	c.mu.Unlock()
 	t.stop()
+	c.listed.Forget(t.spec.Name)
 }
 
 // Trim frees the objects that tenants have in memory, and have not read since
 // the last call. The next read lists them again.
 func (c *Chain) Trim() {
+	c.listed.Trim()
 	c.mu.RLock()
 	tenants := slices.Collect(maps.Values(c.tenants))
 	c.mu.RUnlock()

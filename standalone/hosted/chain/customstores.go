@@ -30,7 +30,7 @@ func (s customStores) GetRESTOptions(resource schema.GroupResource, example runt
 		return boundStorage{Interface: s.chain.opts.Decorate(store, resource), tenant: s.tenant}
 	}
 	// The map of these stores has one storage only.
-	return newStores(s.chain.config.ApiExtensions.ExtraConfig.CRDRESTOptionsGetter, s.chain.opts.Store, decorate).
+	return newStores(s.chain.config.ApiExtensions.ExtraConfig.CRDRESTOptionsGetter, s.chain.opts.Store, s.chain.listed, decorate).
 		GetRESTOptions(resource, example)
 }
 

@@ -30,7 +30,7 @@ const definitionsKey = "/" + apiextensions.GroupName + "/" + definitions + "/"
 // a tenant without definitions needs nothing. It repeats the first part of New
 // of upstream's apiserver of custom resources.
 func (c *Chain) installDefinitions(server *genericapiserver.GenericAPIServer) error {
-	getter := newStores(c.config.ApiExtensions.GenericConfig.RESTOptionsGetter, c.opts.Store, c.decorateDefinitions)
+	getter := newStores(c.config.ApiExtensions.GenericConfig.RESTOptionsGetter, c.opts.Store, c.listed, c.decorateDefinitions)
 	objects, err := customresourcedefinition.NewREST(apiextensionsserver.Scheme, getter)
 	if err != nil {
 		return fmt.Errorf("create the registry of %s: %w", definitions, err)

@@ -14,7 +14,12 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/decoded"
 )
+
+// listedBytes is the memory of objects that lists have decoded, of all tenants.
+const listedBytes = 64 << 20
 
 // Decorator wraps the storage of a resource.
 type Decorator func(storage.Interface, schema.GroupResource) storage.Interface
@@ -26,15 +31,16 @@ type stores struct {
 	generic.RESTOptionsGetter
 
 	client   *kubernetes.Client
+	listed   *decoded.Cache
 	decorate Decorator
 
 	mu       sync.Mutex // guards all below
 	existing map[schema.GroupResource]storage.Interface
 }
 
-func newStores(inner generic.RESTOptionsGetter, client *kubernetes.Client, decorate Decorator) *stores {
+func newStores(inner generic.RESTOptionsGetter, client *kubernetes.Client, listed *decoded.Cache, decorate Decorator) *stores {
 	return &stores{
-		RESTOptionsGetter: inner, client: client, decorate: decorate,
+		RESTOptionsGetter: inner, client: client, listed: listed, decorate: decorate,
 		existing: map[schema.GroupResource]storage.Interface{},
 	}
 }
@@ -74,8 +80,9 @@ func (s *stores) create(
 	config *storagebackend.ConfigForResource, resource schema.GroupResource, prefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, error) {
 	versioner, codec := storage.APIObjectVersioner{}, containedCodec{config.Codec}
+	decoder := s.listed.Decoder(etcd3.NewDefaultDecoder(codec, versioner))
 	store, err := etcd3.New(s.client, nil, codec, newFunc, newListFunc, config.Prefix, prefix, resource,
-		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, etcd3.NewDefaultDecoder(codec, versioner), versioner)
+		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		return nil, fmt.Errorf("create the storage of %s: %w", resource, err)
 	}
