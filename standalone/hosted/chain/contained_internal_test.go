@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	api "k8s.io/kubernetes/pkg/apis/core"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/decoded"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
@@ -58,7 +59,7 @@ func brokenStore(t *testing.T) storage.Interface {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = own.Close() })
 	resource := schema.GroupResource{Resource: "configmaps"}
-	s := newStores(nil, keyspace.Confine(own), func(inner storage.Interface, _ schema.GroupResource) storage.Interface { return inner })
+	s := newStores(nil, keyspace.Confine(own), decoded.New(listedBytes), func(inner storage.Interface, _ schema.GroupResource) storage.Interface { return inner })
 	config := storagebackend.NewDefaultConfig("/", brokenCodec{legacyscheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)})
 	store, err := s.create(config.ForResource(resource), resource, "/configmaps",
 		func() runtime.Object { return &api.ConfigMap{} }, func() runtime.Object { return &api.ConfigMapList{} })
