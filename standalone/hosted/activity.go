@@ -70,16 +70,22 @@ func (a *activity) count(handler http.Handler) http.Handler {
 	})
 }
 
+// count counts the use of the control plane by authorized requests.
+func (c *ControlPlane) count(handler http.Handler) http.Handler {
+	return c.admitConnections(c.activity.count(handler))
+}
+
 func isAnonymous(r *http.Request) bool {
 	who, ok := apirequest.UserFrom(r.Context())
 	return !ok || who.GetName() == user.Anonymous
 }
 
-// countUse counts the requests of an apiserver as use of its control plane.
-func countUse(config *app.Config, use *activity) {
+// countUse counts the requests and connections of an apiserver as use of its
+// control plane.
+func countUse(config *app.Config, c *ControlPlane) {
 	outer := &config.Aggregator.GenericConfig.Config
 	build := outer.BuildHandlerChainFunc
-	outer.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return build(use.count(handler), c)
+	outer.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
+		return build(c.count(handler), generic)
 	}
 }

@@ -19,8 +19,13 @@ type inlet struct {
 	close  func()
 	feeder sync.WaitGroup
 
+	// newcomers are the open connections without an authorized request.
+	newcomers *newcomers
+
 	mu   sync.Mutex
 	open map[*inletConn]struct{}
+	// users is the number of open connections of users.
+	users int
 }
 
 // newInlet opens the port at the address for pods; with nil, only the loopback
@@ -38,6 +43,8 @@ func newInlet(pods net.IP) (*inlet, error) {
 		conns:  make(chan net.Conn),
 		closed: make(chan struct{}),
 		open:   map[*inletConn]struct{}{},
+
+		newcomers: newNewcomers(newcomersPerPlane),
 	}
 	in.close = sync.OnceFunc(func() { close(in.closed) })
 	in.feeder.Go(in.feed)
@@ -75,11 +82,25 @@ func (in *inlet) offer(conn net.Conn) {
 	in.mu.Lock()
 	in.open[tracked] = struct{}{}
 	in.mu.Unlock()
+	in.greet(tracked)
 	select {
 	case in.conns <- tracked:
 	case <-in.closed:
 		_ = tracked.Close() // the server has stopped
 	}
+}
+
+// greet adds a connection to the newcomers. It may close another one, which
+// needs the mutex.
+func (in *inlet) greet(conn *inletConn) {
+	leave := in.newcomers.add(conn)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if _, open := in.open[conn]; !open {
+		leave() // another connection has displaced it meanwhile
+		return
+	}
+	conn.leave = leave
 }
 
 // Accept returns an error only after Close: the server would panic.
@@ -121,17 +142,4 @@ func (in *inlet) connections() []*inletConn {
 		conns = append(conns, conn)
 	}
 	return conns
-}
-
-// inletConn removes itself from its inlet when it is closed.
-type inletConn struct {
-	net.Conn
-	inlet *inlet
-}
-
-func (c *inletConn) Close() error {
-	c.inlet.mu.Lock()
-	delete(c.inlet.open, c)
-	c.inlet.mu.Unlock()
-	return c.Conn.Close()
 }

@@ -27,6 +27,8 @@ type router struct {
 	fallback string
 	work     sync.WaitGroup
 
+	// hellos are the connections that have not named a control plane.
+	hellos *newcomers
 	// sleepers have no route, and one when they have woken.
 	sleepers *sleepers
 
@@ -43,7 +45,7 @@ func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
 	}
-	return &router{listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), routes: map[string]*inlet{}}, nil
+	return &router{listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost), routes: map[string]*inlet{}}, nil
 }
 
 func serverName(name string) string { return name + serverNameSuffix }
@@ -71,7 +73,9 @@ func (r *router) accept(ctx context.Context) {
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn) {
+	named := r.hellos.add(conn)
 	name, conn, err := readServerName(ctx, conn)
+	named()
 	if err != nil || !r.sleepers.await(ctx, name) {
 		_ = conn.Close()
 		return

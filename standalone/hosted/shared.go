@@ -154,7 +154,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		Network: c.spec.Network, Filter: c.limitShared, Count: c.activity.count,
+		Network: c.spec.Network, Filter: c.limitShared, Count: c.count,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)

@@ -8,9 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -75,6 +79,9 @@ func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
 	if err != nil {
 		return err
 	}
+	if err := showNode(ctx, made); err != nil {
+		return err
+	}
 	config, err := c.adminKubeconfig(ctx, made)
 	if err != nil {
 		return err
@@ -83,6 +90,24 @@ func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
 		cluster.Server, cluster.TLSServerName, cluster.ProxyURL = "https://"+cluster.TLSServerName, "", proxy
 	}
 	return clientcmd.WriteToFile(*config, c.kubeconfig(name))
+}
+
+// showNode runs a pod. The suite does not start in a cluster without nodes, and
+// a tenant has those of its pods.
+func showNode(ctx context.Context, t *local.Tenant) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "shows-a-node"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
+	}
+	return wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
+		// The service account of a new namespace may be missing at first.
+		if err := t.Client.Create(ctx, pod.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+			return false, err
+		}
+		nodes := &corev1.NodeList{}
+		err := t.Client.List(ctx, nodes)
+		return len(nodes.Items) > 0, err
+	})
 }
 
 // runAtOnce runs the same specs in all rivals.

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -118,6 +121,27 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 			defer func() { _ = response.Body.Close() }()
 			g.Expect(response.StatusCode).To(Equal(http.StatusOK), "when the others have ended")
 		}).Should(Succeed())
+	})
+
+	attack("a thousand connections that send nothing"+where, "slow-loris attacks: any client can open a connection", func(ctx SpecContext) {
+		server, err := url.Parse(alice.Config.Host)
+		Expect(err).NotTo(HaveOccurred())
+		dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{ServerName: alice.Config.ServerName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+		for i := range 1000 {
+			var conn net.Conn
+			if i%2 == 0 {
+				conn, err = dialer.DialContext(ctx, "tcp", server.Host)
+			} else {
+				conn, err = dialer.NetDialer.DialContext(ctx, "tcp", server.Host) // without a handshake
+			}
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func() { _ = conn.Close() })
+		}
+		fresh := rest.CopyConfig(alice.Config)
+		fresh.Dial = (&net.Dialer{}).DialContext // a connection of its own
+		code, _ := request(ctx, fresh, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps", nil)
+		Expect(code).To(Equal(http.StatusOK))
+		aliceWorks(ctx)
 	})
 
 	attack("bodies that do not end, in as many writes as a tenant may send"+where, "slow POST attacks", func(ctx SpecContext) {
