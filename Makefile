@@ -29,7 +29,7 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=shared, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/security.md README.md docs/admins
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
@@ -94,7 +94,7 @@ conformance-suite: node ## Build Kubernetes' conformance suite and its images in
 		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functions, CRDs, RBAC roles and the document of the metrics
+generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functions, CRDs, RBAC roles, and the references of metrics and commands
 	go run ./hack/kinds .
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
@@ -102,6 +102,7 @@ generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functio
 	$(TOOLS)/controller-gen rbac:roleName=vn-agent paths=./vnagent/... output:rbac:dir=config/rbac/vn-agent
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 	go run ./hack/metrics docs/metrics.md
+	go run ./hack/cli docs/kubectl-vc.md
 	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md go tool ginkgo --dry-run --succinct ./test/escapes >/dev/null
 
 .PHONY: fmt

@@ -1,0 +1,55 @@
+package command
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/cli/access"
+)
+
+// tenant is a control plane that a command line names, with a way to it.
+type tenant struct {
+	target
+
+	vc *tenancyv1alpha1.VirtualCluster
+	// admin is the configuration of the tenant's admin as it is in the super
+	// cluster.
+	admin *rest.Config
+	route *access.Route
+	// objects is the client of the tenant's admin.
+	objects client.Client
+}
+
+// open connects to the control plane of a tenant.
+func (p *platform) open(ctx context.Context, name string) (*tenant, error) {
+	t, err := p.target(name)
+	if err != nil {
+		return nil, err
+	}
+	vc, err := t.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := access.Admin(ctx, t.client, vc)
+	if err != nil {
+		return nil, err
+	}
+	super, err := p.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	route, err := access.Open(ctx, t.client, super, vc, admin)
+	if err != nil {
+		return nil, err
+	}
+	opened := &tenant{target: t, vc: vc, admin: admin, route: route}
+	opened.objects, err = access.Client(ctx, route.Config, client.Options{Scheme: scheme()})
+	return opened, err
+}
+
+// close closes the connection. The output is complete by then, so that an error
+// of it does not matter.
+func (t *tenant) close() { _ = t.route.Close() }
