@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +35,8 @@ const (
 	// repairTimeout limits how long the first write of a Service waits until
 	// allocations are repaired.
 	repairTimeout = 20 * time.Second
+	// repairPause is the time between two attempts.
+	repairPause = 100 * time.Millisecond
 	// servicesLingering is the time for which allocators remain after a write
 	// of a Service: long enough for repairs.
 	servicesLingering = 3 * time.Minute
@@ -56,13 +60,26 @@ type services struct {
 	repairs   sync.WaitGroup
 }
 
+// errUnrepaired means that upstream's controller has ended. It does so for good
+// after most errors, such as a record that was deleted in the meantime.
+var errUnrepaired = errors.New("the repair of allocations has failed")
+
+// newServices creates the registry. It starts again when a repair fails, which
+// upstream's servers leave to a restart.
 func (c *Chain) newServices(t *Tenant) (*services, error) {
-	s := &services{informers: t.views.NewFactory(), stop: make(chan struct{})}
-	if err := s.start(t.life, c, t); err != nil {
+	ctx, cancel := context.WithTimeoutCause(t.life, repairTimeout, errors.New("allocations are not repaired yet"))
+	defer cancel()
+	for {
+		s := &services{informers: t.views.NewFactory(), stop: make(chan struct{})}
+		err := s.start(ctx, c, t)
+		if err == nil {
+			return s, nil
+		}
 		s.close()
-		return nil, fmt.Errorf("prepare the allocation of ClusterIPs and node ports: %w", err)
+		if !errors.Is(err, errUnrepaired) || !pause(ctx) {
+			return nil, fmt.Errorf("prepare the allocation of ClusterIPs and node ports: %w", err)
+		}
 	}
-	return s, nil
 }
 
 func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
@@ -108,36 +125,50 @@ func (s *services) repair(ctx context.Context, c *Chain, t *Tenant, record *node
 	ofIPs := iprepair.NewRepairIPAddress(repairInterval, t.client,
 		s.informers.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
 	ofPorts := portrepair.NewRepair(repairInterval, t.client.CoreV1(), t.client.EventsV1(), c.config.KubeAPIs.ServiceNodePortRange, record)
-	ctx, cancel := context.WithTimeoutCause(ctx, repairTimeout, errors.New("allocations are not repaired yet"))
-	defer cancel()
 	if err := await(ctx, s.run(ofPorts.RunUntil)); err != nil {
 		return err
 	}
 	repaired := s.run(ofIPs.RunUntil)
-	_, err := networking.ServiceCIDRs().Lister().Get(defaultservicecidr.DefaultServiceCIDRName)
+	found, err := networking.ServiceCIDRs().Lister().Get(defaultservicecidr.DefaultServiceCIDRName)
 	if apierrors.IsNotFound(err) {
 		return nil // no ClusterIP can be allocated yet; the controller waits
 	}
 	if err := await(ctx, repaired); err != nil {
 		return err
 	}
+	if found.DeletionTimestamp != nil || meta.IsStatusConditionFalse(found.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
+		return nil // allocates nothing, but Services can be changed and deleted
+	}
 	return wait.PollUntilContextCancel(ctx, readyInterval, true, s.allocates)
 }
 
-// run runs a controller until it is stopped, and returns a channel that is
-// closed after its first success.
-func (s *services) run(controller func(onFirstSuccess func(), stop chan struct{})) <-chan struct{} {
-	repaired := make(chan struct{})
-	s.repairs.Go(func() { controller(func() { close(repaired) }, s.stop) })
+// run runs a controller until it is stopped, and returns a channel that receives
+// nil after its first success, or an error if it ends without.
+func (s *services) run(controller func(onFirstSuccess func(), stop chan struct{})) <-chan error {
+	repaired := make(chan error, 2) //nolint:mnd // one after the other
+	s.repairs.Go(func() {
+		controller(func() { repaired <- nil }, s.stop)
+		repaired <- errUnrepaired
+	})
 	return repaired
 }
 
-func await(ctx context.Context, done <-chan struct{}) error {
+func await(ctx context.Context, done <-chan error) error {
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// pause waits a little, and reports whether there is time for another repair.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(repairPause):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,7 +38,18 @@ func (c *Chain) servicesOf(ctx context.Context) (own *services, release func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.services.use()
+	if own, release, err = t.services.use(); err != nil {
+		return nil, nil, notRepaired(err)
+	}
+	return own, release, nil
+}
+
+// notRepaired is the answer to a write that could not allocate, which clients
+// repeat by themselves.
+func notRepaired(err error) error {
+	answer := apierrors.NewServiceUnavailable(err.Error())
+	answer.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return answer
 }
 
 // Create implements the interface of upstream for creations.

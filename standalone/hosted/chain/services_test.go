@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -249,6 +253,90 @@ func TestServicesOfRestart(t *testing.T) {
 	_, err = services.Create(ctx, nodePort("other", "10.96.0.10", 30080), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	expectKeysOf(ctx, g, all, "red")
+}
+
+// TestServicesAfterAFailedRepair: upstream's repair ends for good after an
+// error. The first write of a Service waited for it in vain, and failed.
+func TestServicesAfterAFailedRepair(t *testing.T) {
+	g := NewWithT(t)
+	c, all := newChain(t)
+	first, client := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	_, err := client.CoreV1().Services("team").Create(t.Context(), nodePort("web", "10.96.0.10", 0), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	c.Remove(first)
+	_, err = all.Delete(t.Context(), "/controlplanes/red/ipaddresses/10.96.0.10")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	var repairs atomic.Int32
+	_, client = serve(t, c, chain.Spec{Name: "red", Filter: func(inner http.Handler, _ *genericapiserver.Config) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/ipaddresses") && repairs.Add(1) <= 2 {
+				http.Error(w, "fails twice", http.StatusInternalServerError)
+				return
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}}, "10.96.0.0/16")
+	begun := time.Now()
+	_, err = client.CoreV1().Services("team").Create(t.Context(), nodePort("other", "", 0), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(time.Since(begun)).To(BeNumerically("<", 15*time.Second))
+	_, err = client.NetworkingV1().IPAddresses().Get(t.Context(), "10.96.0.10", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred(), "it is repaired before anything is allocated")
+}
+
+// TestDeletedServiceCIDR: a tenant that deletes the range of its ClusterIPs
+// gets it again, and others notice nothing.
+func TestDeletedServiceCIDR(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	tenant, red := add(t, c, "red")
+	other, blue := add(t, c, "blue")
+	for _, each := range []*chain.Tenant{tenant, other} {
+		g.Expect(c.Bootstrap(t.Context(), each)).To(Succeed())
+	}
+	ranges := red.NetworkingV1().ServiceCIDRs()
+	before, err := ranges.Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ranges.Delete(t.Context(), "kubernetes", metav1.DeleteOptions{})).To(Succeed())
+	services := func(client kubernetes.Interface) error {
+		_, err := client.CoreV1().Services(metav1.NamespaceDefault).Create(t.Context(), nodePort("web", "", 0), metav1.CreateOptions{})
+		return err
+	}
+	g.Expect(services(blue)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		again, err := ranges.Get(t.Context(), "kubernetes", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.UID).NotTo(Equal(before.UID))
+		g.Expect(again.Spec.CIDRs).To(Equal(before.Spec.CIDRs))
+	}, later).Should(Succeed())
+	g.Eventually(services, later).WithArguments(red).Should(Succeed())
+}
+
+// TestServicesWithoutARange: while the range of ClusterIPs is being deleted, none
+// is allocated, and Services can be deleted. Its deletion waits for that.
+func TestServicesWithoutARange(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	first, client := serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	services, ranges := client.CoreV1().Services("team"), client.NetworkingV1().ServiceCIDRs()
+	_, err := services.Create(t.Context(), nodePort("web", "", 0), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	found, err := ranges.Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	found.Finalizers = append(found.Finalizers, "example.com/in-use")
+	_, err = ranges.Update(t.Context(), found, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ranges.Delete(t.Context(), "kubernetes", metav1.DeleteOptions{})).To(Succeed())
+	c.Remove(first)
+
+	_, client = serve(t, c, chain.Spec{Name: "red"}, "10.96.0.0/16")
+	services = client.CoreV1().Services("team")
+	begun := time.Now()
+	_, err = services.Create(t.Context(), nodePort("other", "", 0), metav1.CreateOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("range is full"))) // as stock
+	g.Expect(services.Delete(t.Context(), "web", metav1.DeleteOptions{})).To(Succeed())
+	g.Expect(time.Since(begun)).To(BeNumerically("<", 15*time.Second))
 }
 
 // expectKeysOf expects that all keys are of these tenants.
