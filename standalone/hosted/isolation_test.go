@@ -48,6 +48,30 @@ func TestControlPlanesAreApart(t *testing.T) {
 	g.Expect(profile(b.RESTConfig())).To(Satisfy(apierrors.IsNotFound), "it would show the whole process to a tenant")
 }
 
+// TestTheProcessIsHidden: administrators of a control plane see nothing that
+// concerns others, unless it is the super cluster.
+func TestTheProcessIsHidden(t *testing.T) {
+	t.Parallel()
+	for isolation, spec := range map[string]hosted.Spec{"dedicated": {Name: "hidden"}, "shared": {Name: "hidden-shared", Shared: true}} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			client := clientOf(t, runReady(t, shared, spec).RESTConfig()).CoreV1().RESTClient()
+			for _, path := range []string{
+				"/metrics", "/metrics/slis", "/debug/pprof/heap", "/debug/flags/v", "/flagz", "/statusz", "/configz", "/logs/",
+				"/api/v1/componentstatuses",
+			} {
+				_, err := client.Get().AbsPath(path).DoRaw(t.Context())
+				g.Expect(err).To(Satisfy(apierrors.IsNotFound), path)
+			}
+			for _, path := range []string{"/", "/api", "/apis", "/version", "/readyz", "/openapi/v2", "/.well-known/openid-configuration"} {
+				_, err := client.Get().AbsPath(path).DoRaw(t.Context())
+				g.Expect(err).NotTo(HaveOccurred(), path)
+			}
+		})
+	}
+}
+
 func TestConnectionsWithoutAServerNameGoToTheDefault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -154,12 +154,21 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		Network: c.spec.Network, Filter: c.limitShared, Count: c.count,
+		Network: c.spec.Network, Filter: c.limitShared, Count: c.countShared,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)
 	}
 	return spec, nil
+}
+
+// countShared counts the use of the control plane, and hides what concerns the
+// process. It is called for authorized requests.
+func (c *ControlPlane) countShared(handler http.Handler) http.Handler {
+	if !c.spec.Diagnostics {
+		handler = withOwnPathsOnly(handler)
+	}
+	return c.count(handler)
 }
 
 // limitShared limits the requests that the tenant has in flight.

@@ -71,6 +71,13 @@ var _ = Describe("The handler chain of several tenants", Ordered, func() {
 			}
 		})
 
+	attack("metrics, profiles and flags of the process that serves all tenants", "review: /metrics in a shared chain", func(ctx SpecContext) {
+		for _, path := range []string{"/metrics", "/metrics/slis", "/debug/pprof/heap", "/flagz", "/statusz", "/configz", "/api/v1/componentstatuses"} {
+			code, _ := request(ctx, mallory.Config, http.MethodGet, path, nil)
+			Expect(code).To(Equal(http.StatusNotFound), path)
+		}
+	})
+
 	attack("a review by which the token of another tenant is its own", "kubernetes: tokenreview REST.Create has no context",
 		func(ctx SpecContext) {
 			for of, want := range map[*local.Tenant]bool{mallory: true, victim: false} {

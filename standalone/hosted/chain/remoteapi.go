@@ -22,6 +22,7 @@ import (
 	remoteavailability "k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/streaming/pkg/httpstream"
 
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
@@ -101,12 +102,16 @@ func (a *remoteAPI) proxy(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, request)
 }
 
-// proxyFailure answers requests that cannot be sent. It does not tell which
-// address was dialed.
+// proxyFailure answers requests that cannot be sent. It tells which address was
+// dialed only if that is not allowed, as the condition of the APIService does.
 type proxyFailure struct{}
 
 // Error implements proxy.ErrorResponder.
-func (proxyFailure) Error(w http.ResponseWriter, r *http.Request, _ error) {
+func (proxyFailure) Error(w http.ResponseWriter, r *http.Request, err error) {
+	if refused, ok := errors.AsType[*egress.RefusedError](err); ok {
+		unavailable(w, r, refused)
+		return
+	}
 	unavailable(w, r, errNotAvailable)
 }
 
