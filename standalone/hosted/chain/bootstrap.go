@@ -63,7 +63,7 @@ func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
 	if err != nil {
 		return err
 	}
-	writes, err := made.copies()
+	writes, err := made.copies(t.spec.ClientCA)
 	if err != nil {
 		return err
 	}

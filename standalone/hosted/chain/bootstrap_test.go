@@ -57,6 +57,29 @@ func TestUpdatesObjects(t *testing.T) {
 	g.Expect(string(stamp.Kvs[0].Value)).NotTo(Equal("v1.0.0"))
 }
 
+// TestDefaults: each namespace of a new cluster has its service account and the
+// authority of its own apiserver, before any controller runs.
+func TestDefaults(t *testing.T) {
+	c, _ := newChain(t)
+	for _, name := range []string{"red", "blue"} {
+		g := NewWithT(t)
+		spec := specOf(t, name)
+		spec.ClientCA = []byte("the authority of " + name)
+		tenant, err := c.Add(spec)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Bootstrap(t.Context(), tenant)).To(Succeed())
+		for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+			core := tenant.Client().CoreV1()
+			_, err := core.ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			bundle, err := core.ConfigMaps(namespace).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(bundle.Data).To(Equal(map[string]string{"ca.crt": "the authority of " + name}))
+			g.Expect(bundle.Annotations).To(HaveKey("kubernetes.io/description"))
+		}
+	}
+}
+
 func uidOf(t *testing.T, client kubernetes.Interface, namespace string) types.UID {
 	t.Helper()
 	found, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})

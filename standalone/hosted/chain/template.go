@@ -32,9 +32,9 @@ import (
 // not a name that a control plane can have.
 const templateName = ".template"
 
-// template has the records of a new cluster: its namespaces, RBAC roles,
-// priority classes and flow schemas. Upstream's hooks take seconds to create
-// them; copies take milliseconds.
+// template has the records of a new cluster: its namespaces with what each
+// namespace has, RBAC roles, priority classes and flow schemas. Upstream's hooks
+// and controllers take seconds to create them; copies take milliseconds.
 type template struct{ records []record }
 
 // record is one object, by its key below the prefix of its tenant.
@@ -57,6 +57,9 @@ func newTemplate(ctx context.Context, c *Chain) (made *template, err error) {
 		err = errors.Join(err, deleteErr)
 	}()
 	if err := runHooks(ctx, t); err != nil {
+		return nil, err
+	}
+	if err := createDefaults(ctx, t.client); err != nil {
 		return nil, err
 	}
 	return readTemplate(ctx, c)
@@ -150,9 +153,9 @@ func ensureNamespaces(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// copies returns the writes that create the objects in another tenant. Each
-// copy has a UID of its own, and was created now.
-func (t *template) copies() ([]clientv3.Op, error) {
+// copies returns the writes that create the objects in another tenant, with an
+// authority in PEM. Each copy has a UID of its own, and was created now.
+func (t *template) copies(authority []byte) ([]clientv3.Op, error) {
 	serializer := protobuf.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme)
 	now := metav1.Now()
 	ops := make([]clientv3.Op, 0, len(t.records))
@@ -169,6 +172,7 @@ func (t *template) copies() ([]clientv3.Op, error) {
 			fields[i].Time = &now
 		}
 		accessor.SetManagedFields(fields)
+		setAuthority(object, authority)
 		var encoded bytes.Buffer
 		if err := serializer.Encode(object, &encoded); err != nil {
 			return nil, fmt.Errorf("encode %s: %w", each.key, err)
