@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/version"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux"
@@ -110,6 +111,7 @@ func (s *standalone) hostOptions() hosted.Options {
 		Port:          s.opts.choosePort(s.dir.Port()),
 		Default:       superName,
 		Super:         superName,
+		PrepareShared: s.opts.TenantIsolation == string(tenancyv1alpha1.IsolationShared),
 		Metrics:       metrics.Registry,
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
 		Observer:      s.opts.Observer,

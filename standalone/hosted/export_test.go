@@ -17,3 +17,10 @@ func NewController(name string, build func(ctx context.Context) (func(context.Co
 
 // TenantsKV returns what the tenants' etcd stores.
 func TenantsKV(h *Host) mvcc.WatchableKV { return h.stores.tenants.server.Server.KV() }
+
+// SharesChain reports whether the shared handler chain of a host exists.
+func SharesChain(h *Host) bool {
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	return h.shared.chain != nil
+}

@@ -47,6 +47,10 @@ type Options struct {
 	// Super names the control plane of the super cluster, which has an etcd of
 	// its own. If empty, all control planes share one.
 	Super string
+	// PrepareShared builds the shared handler chain when the host starts. It is
+	// otherwise built with the first control plane that shares it, which waits
+	// for seconds.
+	PrepareShared bool
 	// StoreBytes is the maximum size of the file of an etcd; 8 GiB by default.
 	StoreBytes int64
 	// Metrics receives the storage metrics of the control planes; nil for none.
@@ -133,6 +137,9 @@ func (h *Host) serve(ctx context.Context) {
 	}}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	if h.opts.PrepareShared {
+		h.running.Go(h.shared.prepare)
+	}
 	h.router.start(ctx)
 	h.running.Go(func() { h.requests.Watch(ctx, inflight.ReadMemory, h.opts.Log) })
 	go h.supervise(ctx) // stops with the host, which closes Done

@@ -66,6 +66,23 @@ func (s *sharedChain) get() (*chain.Chain, *controllers.Changes, error) {
 	return s.chain, s.changes, nil
 }
 
+// prepare builds what the first control plane would wait for, which builds it
+// itself if that fails.
+func (s *sharedChain) prepare() {
+	defer func() { // upstream panics if it cannot build a part
+		if reason := recover(); reason != nil {
+			s.log.Error(fmt.Errorf("%v", reason), "Failed to prepare the shared handler chain")
+		}
+	}()
+	prepared, _, err := s.get()
+	if err == nil {
+		err = prepared.Prepare()
+	}
+	if err != nil {
+		s.log.Error(err, "Failed to prepare the shared handler chain")
+	}
+}
+
 func (s *sharedChain) start() error {
 	client, err := s.store.connect()
 	if err != nil {

@@ -38,6 +38,32 @@ func TestASharedTenantWorks(t *testing.T) {
 	}
 }
 
+// TestPrepareShared: the chain exists before a control plane needs it, with the
+// objects of a new cluster, and only if it is to.
+func TestPrepareShared(t *testing.T) {
+	t.Parallel()
+	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			opts := options(t.TempDir())
+			opts.PrepareShared = prepared
+			host, err := hosted.Start(t.Context(), opts)
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Cleanup(func() { g.Expect(host.Stop(context.Background())).To(Succeed()) })
+			kv := hosted.TenantsKV(host)
+			if !prepared {
+				g.Consistently(kv.Rev, time.Second).Should(BeEquivalentTo(1))
+				g.Expect(hosted.SharesChain(host)).To(BeFalse())
+				return
+			}
+			g.Eventually(func() bool { return hosted.SharesChain(host) }, later).Should(BeTrue())
+			g.Eventually(kv.Rev, later).Should(BeNumerically(">", 100), "objects of a new cluster were written")
+			plane := runReady(t, host, hosted.Spec{Name: "first", Shared: true})
+			g.Expect(plane.Done()).NotTo(BeClosed())
+		})
+	}
+}
+
 // TestAControllerOfASharedControlPlaneThatGivesUp ends alone, and starts again.
 func TestAControllerOfASharedControlPlaneThatGivesUp(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,13 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 
 func stampOf() string { return componentversion.Get().String() }
 
+// Prepare reads the objects of a new cluster, which the first new tenant would
+// wait for.
+func (c *Chain) Prepare() error {
+	_, err := c.template.get()
+	return err
+}
+
 // createObjects copies the template to a new tenant. In others, it updates what
 // another version of Kubernetes has created.
 func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
