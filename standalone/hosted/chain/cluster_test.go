@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ type cluster struct {
 	url    string
 	// admin sends requests as the control plane itself.
 	admin kubernetes.Interface
+
+	mu         sync.Mutex // guards transports
+	transports []*http.Transport
 }
 
 // newClusters returns two tenants of one chain. All names in them are equal.
@@ -78,6 +82,17 @@ func (c *cluster) listen(t testing.TB, of *chain.Chain) {
 	run(t, func(ctx context.Context) error {
 		return of.Serve(ctx, c.tenant, listener, func() (cert, key []byte) { return pair.CertPEM, pair.KeyPEM })
 	})
+	t.Cleanup(c.closeConnections)
+}
+
+// closeConnections closes the connections of all clients, which delay the stop
+// of a server for a second.
+func (c *cluster) closeConnections() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, each := range c.transports {
+		each.CloseIdleConnections()
+	}
 }
 
 func newAuthority(t testing.TB, name string) pki.Authority {
@@ -168,9 +183,11 @@ func bearer(token string) credentials {
 
 // client returns a client from outside. Each one has connections of its own.
 func (c *cluster) client(with ...credentials) *kubernetes.Clientset {
-	config := &rest.Config{Host: c.url, QPS: -1, Transport: &http.Transport{
-		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}}
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	c.mu.Lock()
+	c.transports = append(c.transports, transport)
+	c.mu.Unlock()
+	config := &rest.Config{Host: c.url, QPS: -1, Transport: transport}
 	for _, each := range with {
 		each(config)
 	}

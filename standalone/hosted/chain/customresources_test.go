@@ -183,8 +183,9 @@ func TestSubresources(t *testing.T) {
 // TestDeletesDefinition: the resources of a deleted definition are deleted. One
 // with a finalizer delays that.
 func TestDeletesDefinition(t *testing.T) {
+	t.Parallel() // upstream's finalizer waits for seconds
 	g := NewWithT(t)
-	c, all := newChain(t)
+	c, all := startChain(t)
 	red, _ := addTeam(t, c, "red")
 	blue, _ := addTeam(t, c, "blue")
 	for _, tenant := range []*chain.Tenant{red, blue} {
@@ -250,6 +251,7 @@ func TestUpdatesDefinition(t *testing.T) {
 // TestUnreadableDefinition: a tenant whose definitions cannot be decoded cannot
 // use custom resources, and learns that none is missing. Others serve.
 func TestUnreadableDefinition(t *testing.T) {
+	t.Parallel() // requests wait for the definitions
 	g := NewWithT(t)
 	failed := make(chan string, 1)
 	c, all := chainWith(t, func(o *chain.Options) { o.OnFailure = func(tenant string, _ error) { failed <- tenant } })

@@ -202,7 +202,9 @@ func boundObjects() map[string]boundObject {
 
 // TestBoundTokens: a token ends with the object to which it is bound.
 func TestBoundTokens(t *testing.T) {
-	red, blue, _ := newClusters(t)
+	t.Parallel()
+	c, _ := startChain(t)
+	red, blue := newCluster(t, c, "red"), newCluster(t, c, "blue")
 	for kind, bound := range boundObjects() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel() // each one waits for the cache
@@ -304,8 +306,10 @@ func TestDomains(t *testing.T) {
 
 // TestLegacyTokens authenticates with the token of a Secret.
 func TestLegacyTokens(t *testing.T) {
+	t.Parallel() // it waits for the cache
 	g := NewWithT(t)
-	red, blue, all := newClusters(t)
+	c, all := startChain(t)
+	red, blue := newCluster(t, c, "red"), newCluster(t, c, "blue")
 	copyServiceAccount(t, all, red, blue)
 	account, err := red.admin.CoreV1().ServiceAccounts(namespace).Get(t.Context(), robot, metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
