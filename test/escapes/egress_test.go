@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -37,7 +38,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		mallory = tenant(ctx)
+		mallory = tenant(ctx, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated))
 		kit.Create(ctx, mallory.Client, kit.Namespace(egressNamespace))
 		loopback = listen("127.0.0.1:0", nil)
 		machine = listen(machineAddress()+":0", nil)

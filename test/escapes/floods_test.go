@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -29,7 +30,8 @@ var _ = Describe("The time of others", Ordered, func() {
 	var mallory, honest *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
-		mallory, honest = tenant(ctx), tenant(ctx)
+		dedicated := kit.WithIsolation(tenancyv1alpha1.IsolationDedicated)
+		mallory, honest = tenant(ctx, dedicated), tenant(ctx, dedicated)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		kit.Create(ctx, honest.Client, kit.Namespace(ns))
 	})

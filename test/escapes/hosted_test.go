@@ -44,7 +44,7 @@ func request(ctx context.Context, config *rest.Config, method, path string, body
 var _ = Describe("The process of hosted control planes", Ordered, func() {
 	var mallory *local.Tenant
 
-	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx) })
+	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated)) })
 
 	for _, hidden := range []struct {
 		text  string

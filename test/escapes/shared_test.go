@@ -17,11 +17,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// shared makes a tenant one of many of the same handler chain.
-func shared(vc *tenancyv1alpha1.VirtualCluster) {
-	vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Isolation: tenancyv1alpha1.IsolationShared}
-}
-
 // tokenOf returns a token of the service account that every tenant has.
 func tokenOf(ctx context.Context, of *local.Tenant) string {
 	GinkgoHelper()
@@ -44,6 +39,7 @@ var _ = Describe("The handler chain of several tenants", Ordered, func() {
 	var mallory, victim *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
+		shared := kit.WithIsolation(tenancyv1alpha1.IsolationShared)
 		mallory, victim = tenant(ctx, shared), tenant(ctx, shared)
 		kit.Create(ctx, victim.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "of-the-victim"}})
 	})

@@ -73,7 +73,10 @@ func poll(ctx context.Context, config *rest.Config, path string) (stop func() in
 var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 	var mallory, honest *local.Tenant
 
-	BeforeAll(func(ctx SpecContext) { mallory, honest = tenant(ctx, sleeping), tenant(ctx, sleeping) })
+	BeforeAll(func(ctx SpecContext) {
+		dedicated := kit.WithIsolation(tenancyv1alpha1.IsolationDedicated)
+		mallory, honest = tenant(ctx, sleeping, dedicated), tenant(ctx, sleeping, dedicated)
+	})
 
 	attack("requests without credentials that keep a control plane awake", "idea: /version is open to anonymous clients", func(ctx SpecContext) {
 		stop := poll(ctx, rest.AnonymousClientConfig(honest.Config), "/version")

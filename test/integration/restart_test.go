@@ -87,18 +87,21 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 })
 
 var _ = Describe("A tenant's apiserver that restarts", func() {
-	It("is synced again, with its objects and its credentials, without affecting another tenant", func(ctx SpecContext) {
+	restart := func(vc *tenancyv1alpha1.VirtualCluster) {
+		vc.Annotations = map[string]string{names.RestartedAt: time.Now().Format(time.RFC3339Nano)}
+	}
+	DescribeTable("is synced again, with its objects and its credentials, without affecting another tenant", func(
+		ctx SpecContext, isolation tenancyv1alpha1.Isolation, restart func(*tenancyv1alpha1.VirtualCluster),
+	) {
 		const ns = "steady"
-		red, blue := tenant(ctx), tenant(ctx)
+		red, blue := tenant(ctx, kit.WithIsolation(isolation)), tenant(ctx, kit.WithIsolation(isolation))
 		for _, t := range []*local.Tenant{red, blue} {
 			kit.Create(ctx, t.Client, kit.Namespace(ns), kit.Pod(ns, "before"))
 			Eventually(running).WithContext(ctx).WithArguments(t.Client, ns).Should(ConsistOf("before"))
 		}
 		before := must(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "before")))()).UID
 
-		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Annotations = map[string]string{names.RestartedAt: time.Now().Format(time.RFC3339Nano)}
-		})
+		kit.Edit(ctx, super.Client, red.VC, restart)
 		Eventually(kit.Read(ctx, super.Client, red.VC)).
 			Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))
 		kit.Create(ctx, blue.Client, kit.Pod(ns, "meanwhile"))
@@ -108,5 +111,9 @@ var _ = Describe("A tenant's apiserver that restarts", func() {
 		kit.Create(ctx, red.Client, kit.Pod(ns, "after"))
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).Should(ConsistOf("before", "after"))
 		Expect(must(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "before")))()).UID).To(And(Equal(before), Not(Equal(types.UID("")))))
-	})
+	},
+		Entry("in a shared chain", tenancyv1alpha1.IsolationShared, restart),
+		Entry("in a chain of its own", tenancyv1alpha1.IsolationDedicated, restart),
+		Entry("by a change of its isolation", tenancyv1alpha1.IsolationShared, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated)),
+	)
 })

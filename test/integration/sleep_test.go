@@ -164,7 +164,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 var _ = Describe("A tenant whose workloads are scaled to zero while its control plane sleeps", func() {
 	It("scales them back to their replicas when it wakes", func(ctx SpecContext) {
 		const ns = "zero"
-		red := tenant(ctx, sleeping, func(vc *tenancyv1alpha1.VirtualCluster) {
+		red := tenant(ctx, sleeping, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated), func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.ControlPlane.Sleep.Workloads = tenancyv1alpha1.SleepingWorkloadsScaleToZero
 		})
 		kit.Create(ctx, red.Client, kit.Namespace(ns), deployment(ns, "web", 3), kit.Pod(ns, "alone"))

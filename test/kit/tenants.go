@@ -29,6 +29,16 @@ func VirtualCluster(change ...func(*tenancyv1alpha1.VirtualCluster)) *tenancyv1a
 	return vc
 }
 
+// WithIsolation sets the isolation of a tenant's control plane.
+func WithIsolation(isolation tenancyv1alpha1.Isolation) func(*tenancyv1alpha1.VirtualCluster) {
+	return func(vc *tenancyv1alpha1.VirtualCluster) {
+		if vc.Spec.ControlPlane == nil {
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{}
+		}
+		vc.Spec.ControlPlane.Isolation = isolation
+	}
+}
+
 // Tenant creates a tenant for a spec or a container of specs and deletes it at
 // the end, without waiting for that.
 func Tenant(ctx context.Context, super *local.SuperCluster, vc *tenancyv1alpha1.VirtualCluster) *local.Tenant {

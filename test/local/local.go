@@ -32,7 +32,7 @@ import (
 const Binary = "VC_STANDALONE"
 
 // Isolation is the environment variable with the isolation of tenants whose
-// VirtualClusters do not say it: the suites run with each.
+// VirtualClusters do not choose it: the suites run with each.
 const Isolation = "VC_TENANT_ISOLATION"
 
 // kubeconfigFile is the admin's kubeconfig in the data directory.
