@@ -136,19 +136,20 @@ test-plugins: ## Build, test and start the example of a syncer with a validator 
 INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
-# Most specs wait most of the time, so two processes, each with a super cluster of its own, take half as long.
+# Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.
 .PHONY: test-integration
 test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
-	$(INTEGRATION) --procs 2 ./test/integration
+	$(INTEGRATION) --procs 3 ./test/integration
 
 .PHONY: test-escapes
 test-escapes: build ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
 	$(INTEGRATION) --procs 2 ./test/escapes
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants
+test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants; hosted control planes with the race detector
 	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot' ./test/integration
 	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
+	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
 

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +11,11 @@ import (
 )
 
 // counted is a part that counts how often it was created and ended.
-func counted() (part *passing[int], created, ended *int) {
-	created, ended = new(int), new(int)
+func counted() (part *passing[int], created, ended *atomic.Int32) {
+	created, ended = &atomic.Int32{}, &atomic.Int32{}
 	return &passing[int]{
-		create:    func() (int, error) { *created++; return *created, nil },
-		end:       func(int) { *ended++ },
+		create:    func() (int, error) { return int(created.Add(1)), nil },
+		end:       func(int) { ended.Add(1) }, // from a timer
 		lingering: time.Minute,
 	}, created, ended
 }
@@ -29,7 +30,8 @@ func TestPassingEndsUnused(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		first()
 		time.Sleep(2 * time.Minute)
-		g.Expect(*ended).To(BeZero()) // in use
+		synctest.Wait()
+		g.Expect(ended.Load()).To(BeZero()) // in use
 		second()
 		time.Sleep(50 * time.Second)
 		_, third, err := part.use()
@@ -37,11 +39,11 @@ func TestPassingEndsUnused(t *testing.T) {
 		third()
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
-		g.Expect(*ended).To(BeZero()) // used meanwhile
+		g.Expect(ended.Load()).To(BeZero()) // used meanwhile
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		g.Expect(*created).To(Equal(1))
-		g.Expect(*ended).To(Equal(1))
+		g.Expect(created.Load()).To(BeEquivalentTo(1))
+		g.Expect(ended.Load()).To(BeEquivalentTo(1))
 		again, release, err := part.use()
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(again).To(Equal(2))
@@ -49,7 +51,7 @@ func TestPassingEndsUnused(t *testing.T) {
 		part.close()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		g.Expect(*ended).To(Equal(2))
+		g.Expect(ended.Load()).To(BeEquivalentTo(2))
 	})
 }
 
@@ -59,15 +61,15 @@ func TestPassingCloses(t *testing.T) {
 	part.close()
 	_, _, err := part.use()
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(*created + *ended).To(BeZero())
+	g.Expect(created.Load() + ended.Load()).To(BeZero())
 
 	part, _, ended = counted()
 	_, release, err := part.use()
 	g.Expect(err).NotTo(HaveOccurred())
 	part.close()
-	g.Expect(*ended).To(Equal(1))
+	g.Expect(ended.Load()).To(BeEquivalentTo(1))
 	release()
-	g.Expect(*ended).To(Equal(1))
+	g.Expect(ended.Load()).To(BeEquivalentTo(1))
 }
 
 func TestPassingRepeatsFailure(t *testing.T) {

@@ -3,8 +3,10 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +90,10 @@ func TestPending(t *testing.T) {
 	bundle := func(ca string) object {
 		return object{"configmaps/team/kube-root-ca.crt", &corev1.ConfigMap{Data: map[string]string{"ca.crt": ca}}}
 	}
+	kv, client := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var number atomic.Int32
 	for name, test := range map[string]struct {
 		controller string
 		objects    []object
@@ -129,14 +135,12 @@ func TestPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			kv, client := etcdtest.Start(t)
-			source, err := feed.New(kv)
-			g.Expect(err).NotTo(HaveOccurred())
-			write(g, client, "/red1/deployments/team/x", []byte("{}"))
+			tenant := fmt.Sprintf("red-%d.", number.Add(1)) // no name begins another
+			write(g, client, "/"+tenant+"1/deployments/team/x", []byte("{}"))
 			for _, each := range test.objects {
-				write(g, client, "/red/"+each.key, encode(g, each.object))
+				write(g, client, "/"+tenant+"/"+each.key, encode(g, each.object))
 			}
-			s := &state{feed: source, tenant: "red", authority: []byte("the CA")}
+			s := &state{feed: source, tenant: tenant, authority: []byte("the CA")}
 			if test.changed != nil {
 				s.changed = map[string]bool{}
 				for _, resource := range test.changed {
