@@ -80,12 +80,11 @@ func isAnonymous(r *http.Request) bool {
 	return !ok || who.GetName() == user.Anonymous
 }
 
-// countUse counts the requests and connections of an apiserver as use of its
-// control plane.
-func countUse(config *app.Config, c *ControlPlane) {
+// wrapAPIs wraps what serves the authorized requests of an apiserver.
+func wrapAPIs(config *app.Config, wrap func(http.Handler) http.Handler) {
 	outer := &config.Aggregator.GenericConfig.Config
 	build := outer.BuildHandlerChainFunc
-	outer.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
-		return build(c.count(handler), generic)
+	outer.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return build(wrap(handler), c)
 	}
 }

@@ -69,7 +69,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	resolveServices(config)
 	explainStorage(config)
 	limitRequests(config, c)
-	countUse(config, c)
+	wrapAPIs(config, c.wrapAPIs)
 	if err := dropContents(config.KubeAPIs.ControlPlane.VersionedInformers); err != nil {
 		return nil, fmt.Errorf("strip objects in informers: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
 )
 
 const startTimeout = 2 * time.Minute
@@ -44,6 +46,8 @@ type ControlPlane struct {
 	requests *inflight.Tenant
 	ledger   *quota.Ledger
 	activity *activity
+	// changes serves the changes of all objects to the platform.
+	changes stream.Endpoint
 	// awake is called before the control plane becomes ready: connections that
 	// waited for it are passed to it.
 	awake func()
@@ -242,6 +246,11 @@ func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
 		return startShared(ctx, c)
 	}
 	return startAPIServer(ctx, c)
+}
+
+// wrapAPIs wraps what serves authorized requests.
+func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
+	return c.count(c.changes.Wrap(apis))
 }
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed

@@ -18,6 +18,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
 )
 
 const defaultListen = "127.0.0.1"
@@ -276,7 +277,12 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 			},
 		}),
 		activity: &activity{isPlatform: creds.isPlatform},
-		ready:    make(chan struct{}), done: make(chan struct{}),
+		changes: stream.Endpoint{
+			Feed: own.feed, Tenant: spec.Name, IsPlatform: creds.isPlatform, Failed: func(err error) {
+				h.opts.Log.Error(err, "The platform's watch of a control plane failed", "controlPlane", spec.Name)
+			},
+		},
+		ready: make(chan struct{}), done: make(chan struct{}),
 	}, nil
 }
 

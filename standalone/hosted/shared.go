@@ -171,7 +171,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		Network: c.spec.Network, Filter: c.limitShared, Count: c.countShared,
+		Network: c.spec.Network, Filter: c.limitShared, Wrap: c.wrapShared,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)
@@ -179,13 +179,13 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 	return spec, nil
 }
 
-// countShared counts the use of the control plane, and hides what concerns the
-// process. It is called for authorized requests.
-func (c *ControlPlane) countShared(handler http.Handler) http.Handler {
+// wrapShared wraps what serves authorized requests, and hides what concerns the
+// process.
+func (c *ControlPlane) wrapShared(apis http.Handler) http.Handler {
 	if !c.spec.Diagnostics {
-		handler = withOwnPathsOnly(handler)
+		apis = withOwnPathsOnly(apis)
 	}
-	return c.count(handler)
+	return c.wrapAPIs(apis)
 }
 
 // limitShared limits the requests that the tenant has in flight.

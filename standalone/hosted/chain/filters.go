@@ -16,8 +16,8 @@ func (c *Chain) newFilters(t *Tenant) http.Handler {
 	config.Authentication.APIAudiences = t.spec.audiences()
 	config.Authorization.Authorizer = t.authorizer()
 	apis := c.apis
-	if t.spec.Count != nil {
-		apis = t.spec.Count(apis)
+	if t.spec.Wrap != nil {
+		apis = t.spec.Wrap(apis)
 	}
 	handler := genericapiserver.DefaultBuildHandlerChain(apis, &config)
 	if t.spec.Filter == nil {

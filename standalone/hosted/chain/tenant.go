@@ -53,8 +53,8 @@ type Spec struct {
 	// Network dials the connections that users of the apiserver cause; nil for
 	// one that connects to nothing.
 	Network egress.Network
-	// Count wraps what serves a request that is authorized; nil for nothing.
-	Count func(http.Handler) http.Handler
+	// Wrap wraps what serves a request that is authorized; nil for nothing.
+	Wrap func(http.Handler) http.Handler
 	// Filter wraps all that serves a request; nil for nothing.
 	Filter func(http.Handler, *genericapiserver.Config) http.Handler
 }

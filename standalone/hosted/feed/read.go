@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,29 @@ func (f *Feed) Get(ctx context.Context, tenant, resource, name string) ([]byte, 
 	result, err := f.read(ctx, []byte(prefix+name), nil, mvcc.RangeOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get %s %s: %w", resource, name, err)
+	}
+	if len(result.KVs) == 0 {
+		return nil, nil
+	}
+	return recordOf(&result.KVs[0], name).Value, nil
+}
+
+// Before returns a record as it was before a revision; nil if it did not exist,
+// or if that revision is compacted.
+func (f *Feed) Before(ctx context.Context, tenant, resource, name string, revision int64) ([]byte, error) {
+	prefix, err := keyspace.RecordPrefix(tenant, resource)
+	if err != nil {
+		return nil, fmt.Errorf("get an earlier state of %s %s: %w", resource, name, err)
+	}
+	if revision <= 1 {
+		return nil, nil
+	}
+	result, err := f.read(ctx, []byte(prefix+name), nil, mvcc.RangeOptions{Rev: revision - 1})
+	if errors.Is(err, mvcc.ErrCompacted) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get an earlier state of %s %s: %w", resource, name, err)
 	}
 	if len(result.KVs) == 0 {
 		return nil, nil

@@ -41,3 +41,61 @@ func TestReads(t *testing.T) {
 	_, err = source.Resources(t.Context(), "red")
 	g.Expect(err).To(MatchError(feed.ErrEnded))
 }
+
+// TestBefore reads states of the past, as far as they are not compacted.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kv, client := etcdtest.Start(t)
+	first := put(g, client, "red/pods/a/1", "first")
+	second := put(g, client, "red/pods/a/1", "second")
+	remove(g, client, "red/pods/a/1")
+	source, err := feed.New(kv)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", second+1)).To(Equal([]byte("second")))
+	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", second)).To(Equal([]byte("first")))
+	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", first)).To(BeNil())
+	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", 0)).To(BeNil())
+	g.Expect(source.Before(t.Context(), "red", "pods", "a", second+1)).To(BeNil())
+	_, err = source.Before(t.Context(), "", "pods", "a/1", second)
+	g.Expect(err).To(HaveOccurred())
+	_, err = client.Compact(t.Context(), second)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", second)).To(BeNil())
+}
+
+// deletions records what each change says of an earlier deletion.
+type deletions struct {
+	*received
+
+	deleted []int64
+}
+
+func (d *deletions) Receive(change feed.Change) { d.deleted = append(d.deleted, change.Deleted) }
+
+// TestDeletedBefore: a change that supersedes a deletion tells its revision.
+func TestDeletedBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kv, client := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	g.Expect(err).NotTo(HaveOccurred())
+	observed := make(chan struct{}, 10)
+	source.Observe(func(string, string, feed.Kind) { observed <- struct{}{} })
+	s, _ := subscribe(g, source, "red")
+	to := &deletions{received: newReceived()}
+	g.Expect(s.Receive(t.Context(), to)).To(Succeed())
+	run(t, source)
+
+	before := put(g, client, "red/pods/a/1", "x")
+	remove(g, client, "red/pods/a/1")
+	put(g, client, "red/pods/a/1", "y")
+	put(g, client, "red/pods/a/1", "z")
+	remove(g, client, "red/pods/a/1")
+	put(g, client, "red/pods/a/2", "x")
+	for range 6 {
+		g.Eventually(observed, soon).Should(Receive())
+	}
+	g.Expect(s.Receive(t.Context(), to)).To(Succeed())
+	g.Expect(to.deleted).To(Equal([]int64{before + 1, 0}), "the first of two deletions is the one of the known object")
+}

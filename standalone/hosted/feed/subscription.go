@@ -27,6 +27,9 @@ type Change struct {
 	// Revision is the one of the change. The revision of a deletion that was
 	// missed is that of the list.
 	Revision int64
+	// Deleted is the revision at which an earlier record of this name was
+	// deleted, if that change was superseded by this one; otherwise 0.
+	Deleted int64
 }
 
 // Receiver receives the changes of a subscription, one call at a time. It must
@@ -77,6 +80,11 @@ func (s *Subscription) add(change Change) bool {
 		return !s.closed
 	}
 	first := len(s.pending) == 0
+	if before := s.pending[change.Name]; before.Deleted > 0 {
+		change.Deleted = before.Deleted
+	} else if before.Value == nil { // a deletion, or no change
+		change.Deleted = before.Revision
+	}
 	s.pending[change.Name] = change
 	return first
 }
@@ -125,9 +133,13 @@ func (s *Subscription) Receive(ctx context.Context, to Receiver) error {
 		return nil
 	}
 	for _, change := range changes {
-		if change.Revision > s.listed { // the watch may lag behind the list
-			to.Receive(change)
+		if change.Revision <= s.listed { // the watch may lag behind the list
+			continue
 		}
+		if change.Deleted <= s.listed {
+			change.Deleted = 0
+		}
+		to.Receive(change)
 	}
 	return nil
 }

@@ -76,15 +76,10 @@ func (c *contents) get(name string) metav1.Object {
 
 // decode returns an object of the view's version, which is never changed again.
 func (c *contents) decode(name string, value []byte, revision string) (metav1.Object, error) {
-	decoded, err := c.view.kind.decode(value)
+	decoded, err := c.view.kind.decodeRecord(name, value, revision)
 	if err != nil {
-		return nil, &DecodeError{Kind: c.view.kind.name, Name: name, UnknownVersion: runtime.IsNotRegisteredError(err)}
+		return nil, err
 	}
-	object, err := meta.Accessor(decoded)
-	if err != nil || cache.MetaObjectToName(object).String() != name {
-		return nil, &DecodeError{Kind: c.view.kind.name, Name: name}
-	}
-	object.SetResourceVersion(revision)
 	transformed, err := Economize(decoded)
 	if err == nil && c.transform != nil {
 		transformed, err = c.transform(transformed)

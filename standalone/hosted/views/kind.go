@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/controlplane" // installs all built-in API groups
 	"k8s.io/kubernetes/pkg/kubeapiserver"
@@ -24,6 +25,21 @@ type kind struct {
 	decode   func(value []byte) (runtime.Object, error)
 	// err means that there are no such objects.
 	err error
+}
+
+// decodeRecord returns the object of a record, with a resource version. The
+// object must have the name of the record.
+func (k kind) decodeRecord(name string, value []byte, revision string) (runtime.Object, error) {
+	decoded, err := k.decode(value)
+	if err != nil {
+		return nil, &DecodeError{Kind: k.name, Name: name, UnknownVersion: runtime.IsNotRegisteredError(err)}
+	}
+	object, err := meta.Accessor(decoded)
+	if err != nil || cache.MetaObjectToName(object).String() != name {
+		return nil, &DecodeError{Kind: k.name, Name: name}
+	}
+	object.SetResourceVersion(revision)
+	return decoded, nil
 }
 
 // prefixOf returns the prefix at which apiservers store a resource: those of

@@ -1,0 +1,218 @@
+package stream_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/virtualcluster/virtualcluster/internal/watchstream"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
+)
+
+const (
+	soon      = 20 * time.Second
+	elsewhere = http.StatusTeapot // of the handler behind the endpoint
+)
+
+// host is an etcd with the endpoints of its tenants.
+type host struct {
+	t      testing.TB
+	source *feed.Feed
+	client *clientv3.Client
+	// stop stops the feed.
+	stop func()
+
+	mu     sync.Mutex
+	failed []error
+}
+
+func startHost(t testing.TB) *host {
+	t.Helper()
+	kv, client := etcdtest.Start(t)
+	source, err := feed.New(kv)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx) }()
+	h := &host{t: t, source: source, client: client}
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(h.stop)
+	return h
+}
+
+func (h *host) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = append(h.failed, err)
+}
+
+func (h *host) failures() []error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failed
+}
+
+// put stores an object as an apiserver does, and returns the revision.
+func (h *host) put(tenant, resource string, object runtime.Object) int64 {
+	h.t.Helper()
+	g := NewWithT(h.t)
+	kinds, _, err := legacyscheme.Scheme.ObjectKinds(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	serializer := protobuf.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme)
+	value, err := runtime.Encode(legacyscheme.Codecs.EncoderForVersion(serializer, kinds[0].GroupVersion()), object)
+	g.Expect(err).NotTo(HaveOccurred())
+	return h.write(tenant, resource, cache.MetaObjectToName(object.(metav1.Object)).String(), string(value))
+}
+
+func (h *host) write(tenant, resource, name, value string) int64 {
+	h.t.Helper()
+	g := NewWithT(h.t)
+	prefix, err := keyspace.RecordPrefix(tenant, resource)
+	g.Expect(err).NotTo(HaveOccurred())
+	response, err := h.client.Put(context.Background(), prefix+name, value)
+	g.Expect(err).NotTo(HaveOccurred())
+	return response.Header.Revision
+}
+
+func (h *host) remove(tenant, resource, name string) int64 {
+	h.t.Helper()
+	g := NewWithT(h.t)
+	prefix, err := keyspace.RecordPrefix(tenant, resource)
+	g.Expect(err).NotTo(HaveOccurred())
+	response, err := h.client.Delete(context.Background(), prefix+name)
+	g.Expect(err).NotTo(HaveOccurred())
+	return response.Header.Revision
+}
+
+// serve serves the endpoint of a tenant to the platform, or to another client.
+func (h *host) serve(tenant string, toPlatform bool) *httptest.Server {
+	h.t.Helper()
+	endpoint := stream.Endpoint{
+		Feed: h.source, Tenant: tenant, Failed: h.fail,
+		IsPlatform: func(*tls.ConnectionState) bool { return toPlatform },
+	}
+	server := httptest.NewUnstartedServer(endpoint.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(elsewhere)
+	})))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	h.t.Cleanup(server.Close)
+	h.t.Cleanup(server.CloseClientConnections)
+	return server
+}
+
+// get sends a request to the endpoint.
+func get(t testing.TB, server *httptest.Server, method, query string) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, method, server.URL+watchstream.Path+"?"+query, http.NoBody)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	response, err := server.Client().Do(request)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// frames are those of a stream, one line each.
+type frames chan string
+
+// watch reads a stream of a tenant.
+func (h *host) watch(tenant string, kinds ...watchstream.Kind) frames {
+	h.t.Helper()
+	response := get(h.t, h.serve(tenant, true), http.MethodGet, watchstream.Query(kinds).Encode())
+	NewWithT(h.t).Expect(response.StatusCode).To(Equal(http.StatusOK))
+	received := make(frames, 10_000)
+	go func() { // until the test closes the response
+		defer close(received)
+		reader := watchstream.NewReader(response.Body)
+		for {
+			frame, err := reader.Next()
+			if err != nil {
+				return
+			}
+			received <- describe(frame, kinds[frame.Kind])
+		}
+	}()
+	return received
+}
+
+// describe returns a frame as text: a sign, the resource, the name, and what
+// the labels of the object say.
+func describe(frame watchstream.Frame, kind watchstream.Kind) string {
+	text := map[watchstream.Op]string{
+		watchstream.Begin: "begin ", watchstream.Put: "+", watchstream.Same: "=", watchstream.Listed: "listed ", watchstream.Gone: "-",
+	}[frame.Op] + kind.Resource.Resource
+	if frame.Name != "" {
+		text += " " + frame.Name
+	}
+	if len(frame.Object) == 0 {
+		return text
+	}
+	// Every kind has its metadata in the field in which this kind has them.
+	object := &metav1.PartialObjectMetadata{}
+	if err := object.Unmarshal(frame.Object); err != nil {
+		return text + " " + err.Error()
+	}
+	var values []string
+	for _, key := range []string{"value", "show"} {
+		if value := object.Labels[key]; value != "" {
+			values = append(values, value)
+		}
+	}
+	return strings.TrimSpace(text + " " + strings.Join(values, " "))
+}
+
+// expect expects these frames next.
+func (f frames) expect(t testing.TB, want ...string) {
+	t.Helper()
+	for _, each := range want {
+		select {
+		case got := <-f:
+			if got != each {
+				t.Fatalf("got %q, want %q", got, each)
+			}
+		case <-time.After(soon):
+			t.Fatalf("got nothing, want %q", each)
+		}
+	}
+}
+
+func pods() watchstream.Kind {
+	return watchstream.Kind{Resource: corev1.SchemeGroupVersion.WithResource("pods")}
+}
+
+func configMaps() watchstream.Kind {
+	return watchstream.Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Metadata: true}
+}
+
+// pod returns a pod with a value in a label.
+func pod(name, value string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: name, UID: types.UID(name), Labels: map[string]string{"value": value},
+	}}
+}
