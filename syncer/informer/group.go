@@ -24,6 +24,8 @@ type Group struct {
 	opts    GroupOptions
 	budget  budget
 	running sync.WaitGroup
+	// stream feeds informers together; nil if each watches for itself.
+	stream *stream
 }
 
 // GroupOptions configure a group.
@@ -39,11 +41,17 @@ type GroupOptions struct {
 	// Namespaced reports whether objects of the type of an example are
 	// namespaced.
 	Namespaced func(example runtime.Object) (bool, error)
+	// Source may serve many kinds in one stream; nil if it does not.
+	Source *Source
 }
 
 // NewGroup returns a group that lives as long as ctx.
 func NewGroup(ctx context.Context, opts GroupOptions) *Group {
-	return &Group{ctx: ctx, opts: opts, budget: budget{most: opts.Memory, exceeded: opts.Exceeded}}
+	g := &Group{ctx: ctx, opts: opts, budget: budget{most: opts.Memory, exceeded: opts.Exceeded}}
+	if opts.Source != nil {
+		g.stream = &stream{group: g, source: *opts.Source}
+	}
+	return g
 }
 
 // New returns an informer, like the function New.

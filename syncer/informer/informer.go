@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,8 @@ type Informer struct {
 
 	started   atomic.Bool
 	reflector atomic.Pointer[cache.Reflector]
+	// revision is the one up to which a stream was read; 0 without a stream.
+	revision atomic.Int64
 	// synced is closed when the first list is in the index and the handlers
 	// have been notified of it.
 	synced chan struct{}
@@ -92,7 +95,9 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	if i.group != nil {
 		logger = logger.WithSink(quiet{logger.GetSink(), func() { i.reject(ReasonEvent) }})
-		i.group.running.Go(func() { i.watch(klog.NewContext(i.group.ctx, logger)) })
+		if i.group.stream == nil || !i.group.stream.join(i, logger) {
+			i.group.running.Go(func() { i.watch(klog.NewContext(i.group.ctx, logger)) })
+		}
 		return
 	}
 	// A context that is not of a standard library type needs a goroutine for
@@ -108,6 +113,11 @@ func (i *Informer) watch(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { i.mutations.Run(ctx.Done()) }) // returns at once unless mutations are detected
+	i.reflect(ctx)
+}
+
+// reflect watches until ctx is done, with client-go's reflector.
+func (i *Informer) reflect(ctx context.Context) {
 	defer i.stop()
 	logger := klog.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(i.source, i.example, &store{i}, cache.ReflectorOptions{Logger: &logger, Name: "informer"})
@@ -166,6 +176,9 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker { return syncing{i} }
 func (i *Informer) LastSyncResourceVersion() string {
 	if reflector := i.reflector.Load(); reflector != nil {
 		return reflector.LastSyncResourceVersion()
+	}
+	if revision := i.revision.Load(); revision > 0 {
+		return strconv.FormatInt(revision, 10)
 	}
 	return ""
 }

@@ -151,6 +151,9 @@ func (s *store) lockedReplaced(was map[string]any, list []listed) {
 		}
 	}
 	for _, l := range list {
+		if l.same {
+			continue
+		}
 		if before, known := was[l.key]; known {
 			s.lockedUpdated(unpack(before), unpack(l.obj))
 		} else {
@@ -166,6 +169,8 @@ func (*store) Resync() error { return nil }
 type listed struct {
 	key string
 	obj any
+	// same is set if the index has the object already.
+	same bool
 }
 
 // listed transforms and packs the objects of a list.
@@ -176,6 +181,11 @@ func (s *store) listed(objects []any) ([]listed, error) {
 	// like the others.
 	s.forgetCollected()
 	for _, obj := range objects {
+		if known, ok := obj.(unchanged); ok && !there[known.key] && s.collect(sizeOf(known.kept)) {
+			there[known.key] = true
+			list = append(list, listed{known.key, known.kept, true})
+			continue
+		}
 		kept, err := s.Transformer()(obj)
 		if err != nil {
 			return nil, err
@@ -195,7 +205,7 @@ func (s *store) listed(objects []any) ([]listed, error) {
 			continue
 		}
 		there[key] = true
-		list = append(list, listed{key, kept})
+		list = append(list, listed{key, kept, false})
 	}
 	return list, nil
 }

@@ -2,13 +2,10 @@ package provider
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/syncer/informer"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
@@ -45,6 +41,7 @@ type Cluster struct {
 	uid    types.UID // of the cluster that was engaged
 	synced atomic.Bool
 	served map[schema.GroupVersionKind]bool
+	known  *servedKinds // of all tenants
 	// replaced is set if the apiserver serves another cluster than that, or an
 	// earlier state of it.
 	replaced atomic.Bool
@@ -71,9 +68,13 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	// Deprecation warnings of tenants' apiservers are useless in the syncer's
 	// log.
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), changed: changed}
+	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), known: &p.known, changed: changed}
+	var source *informer.Source
+	if !untrusted {
+		source = changes{c, p.held}.source()
+	}
 	c.informers = informer.NewGroup(ctx, informer.GroupOptions{
-		Memory: p.memory, Exceeded: c.refuse, Rejected: p.metrics.countRejected,
+		Source: source, Memory: p.memory, Exceeded: c.refuse, Rejected: p.metrics.countRejected,
 		Namespaced: func(example runtime.Object) (bool, error) {
 			return apiutil.IsObjectNamespaced(example, c.scheme, c.mapper)
 		},
@@ -94,9 +95,8 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 		Scheme:                      c.scheme,
 		Mapper:                      c.mapper,
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject:                    p.objects,
-		NewInformer:                 c.informers.New,
+		DefaultTransform:            p.held.transform,
+		NewInformer:                 p.held.narrow(c.informers.New),
 	})
 	if err != nil {
 		return nil, err
@@ -104,17 +104,6 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	asking, err := client.New(config, client.Options{HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper})
 	c.client = answersChecked{asking}
 	return c, err
-}
-
-// cachedObjects returns the cache options of kinds of which a cache does not
-// hold all objects.
-func cachedObjects(narrow map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
-	objects := map[client.Object]cache.ByObject{
-		// Only the tenant's events that were synced up are needed.
-		&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
-	}
-	maps.Copy(objects, narrow)
-	return objects
 }
 
 // Tenant returns the tenant according to the current VirtualCluster.

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"fmt"
+	"maps"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,15 +43,31 @@ func (c *Cluster) discover() error {
 			}
 		}
 	}
-	c.served = map[schema.GroupVersionKind]bool{}
+	served := map[schema.GroupVersionKind]bool{}
 	for version, list := range lists {
 		for i := range list.APIResources {
 			if gvk := version.WithKind(list.APIResources[i].Kind); c.scheme.Recognizes(gvk) {
-				c.served[gvk] = true
+				served[gvk] = true
 			}
 		}
 	}
+	c.served = c.known.intern(served)
 	return nil
+}
+
+// servedKinds keeps the kinds that apiservers serve once for all tenants with the
+// same ones, which is most of them.
+type servedKinds struct {
+	last atomic.Pointer[map[schema.GroupVersionKind]bool]
+}
+
+// intern returns the last kinds that were discovered, if they are equal.
+func (s *servedKinds) intern(served map[schema.GroupVersionKind]bool) map[schema.GroupVersionKind]bool {
+	if last := s.last.Load(); last != nil && maps.Equal(*last, served) {
+		return *last
+	}
+	s.last.Store(&served)
+	return served
 }
 
 // discoverVersion discovers the kinds of a built-in version that is not known

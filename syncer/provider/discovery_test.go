@@ -56,7 +56,7 @@ func discovering(t *testing.T, transport requests.RoundTripper) *Cluster {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return &Cluster{config: &rest.Config{Host: "http://tenant"}, scheme: scheme, http: &http.Client{Transport: transport}}
+	return &Cluster{config: &rest.Config{Host: "http://tenant"}, scheme: scheme, known: &servedKinds{}, http: &http.Client{Transport: transport}}
 }
 
 // group returns an API group in the answer of an apiserver with aggregated

@@ -42,7 +42,8 @@ type Provider struct {
 	reader  client.Reader // of objects that the super cluster's cache does not hold
 	prepare func(*rest.Config)
 	memory  int64
-	objects map[client.Object]cache.ByObject // cache options of kinds that are not cached completely
+	held    held
+	known   servedKinds
 	metrics *Metrics
 	changes chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
 
@@ -71,7 +72,8 @@ type Provider struct {
 type Options struct {
 	// ClusterScoped are the synced kinds without namespaces.
 	ClusterScoped []schema.GroupKind
-	// Objects are the cache options of kinds that are not cached completely.
+	// Objects are the cache options of kinds that are not cached completely:
+	// their label selectors and transforms.
 	Objects map[client.Object]cache.ByObject
 	// Prepare prepares the configuration of connections to tenants.
 	Prepare func(*rest.Config)
@@ -110,7 +112,7 @@ func New(scheme *runtime.Scheme, opts Options) *Provider {
 		scheme:  scheme,
 		prepare: opts.Prepare,
 		memory:  opts.Memory,
-		objects: cachedObjects(opts.Objects),
+		held:    newHeld(scheme, opts.Objects),
 		metrics: opts.Metrics,
 		mapper:  staticMapper(scheme, opts.ClusterScoped),
 		changes: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),

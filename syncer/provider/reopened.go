@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/virtualcluster/virtualcluster/internal/watchstream"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
@@ -54,7 +55,8 @@ func (w *reopened) wrap(next http.RoundTripper) http.RoundTripper {
 
 // note records the tenant's resource version when a watch opened.
 func (w *reopened) note(watch *url.URL) {
-	if from := watch.Query().Get("resourceVersion"); from != "" && strings.HasSuffix(watch.Path, namespacesPath) {
+	ofNamespaces := strings.HasSuffix(watch.Path, namespacesPath) || strings.HasSuffix(watch.Path, watchstream.Path)
+	if from := watch.Query().Get("resourceVersion"); from != "" && ofNamespaces {
 		w.from.Store(&from)
 	}
 }

@@ -9,10 +9,13 @@ import (
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/watchstream"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -43,6 +46,42 @@ var _ = Describe("The handler chain of several tenants", Ordered, func() {
 		mallory, victim = tenant(ctx, shared), tenant(ctx, shared)
 		kit.Create(ctx, victim.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "of-the-victim"}})
 	})
+
+	attack("the platform's watch of all changes, with the tenants' own credentials", "idea: an endpoint for the syncer alone",
+		func(ctx SpecContext) {
+			impersonating := rest.CopyConfig(mallory.Config)
+			impersonating.Impersonate.UserName = "vc-platform"
+			impersonating.Impersonate.Groups = []string{"system:masters"}
+			foreign := rest.CopyConfig(victim.Config)
+			foreign.CertData, foreign.KeyData = mallory.Config.CertData, mallory.Config.KeyData
+			query := watchstream.Query([]watchstream.Kind{{Resource: corev1.SchemeGroupVersion.WithResource("secrets")}})
+			for who, config := range map[string]*rest.Config{
+				"admin": mallory.Config, "impersonating": impersonating, "another tenant": foreign,
+				"service account": withToken(victim.Config, tokenOf(ctx, victim)), "anonymous": rest.AnonymousClientConfig(victim.Config),
+			} {
+				code, text := request(ctx, config, http.MethodGet, watchstream.Path+"?"+query.Encode(), nil)
+				Expect(code).To(BeElementOf(http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound), who)
+				Expect(text).NotTo(ContainSubstring("of-the-victim"), who)
+			}
+		})
+
+	attack("a resource in the place of the platform's watch of all changes", "idea: a definition of the same group and name",
+		func(ctx SpecContext) {
+			definition := widgets()
+			definition.Name = "changes." + watchstream.Group
+			definition.Spec.Group = watchstream.Group
+			definition.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "changes", Kind: "Change"}
+			kit.Create(ctx, mallory.Client, definition)
+			Eventually(func() int {
+				code, _ := request(ctx, mallory.Config, http.MethodGet, watchstream.Path, nil)
+				return code
+			}).WithTimeout(kit.Soon).Should(Equal(http.StatusOK), "the tenant has the resource")
+			pod := kit.Pod(metav1.NamespaceDefault, "beside-the-resource")
+			kit.Create(ctx, mallory.Client, pod)
+			Eventually(func() error {
+				return super.Client.Get(ctx, client.ObjectKeyFromObject(kit.SuperOf(mallory, pod)), &corev1.Pod{})
+			}).WithTimeout(kit.Soon).Should(Succeed(), "the platform still reads the host's changes")
+		})
 
 	attack("another tenant, with the certificate of its own administrator", "review: the authorities of all tenants have the same name",
 		func(ctx SpecContext) {
