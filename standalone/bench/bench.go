@@ -1,7 +1,7 @@
 // Package bench measures what hosted control planes cost: their memory,
 // goroutines and idle CPU, the time until they are ready, the latency of
-// requests compared with upstream's kube-apiserver as a process of its own, and
-// the sleep of control planes. It prints a table in Markdown.
+// requests compared with upstream's kube-apiserver as a process of its own, the
+// sleep of control planes, and their part of the syncer. It prints a table in Markdown.
 //
 // Each measured program is a child process, so that measurements do not affect
 // each other.
@@ -62,7 +62,9 @@ type figure struct {
 }
 
 func figures() []figure {
-	return []figure{{"memory", measureMemory}, {"ready", measureReady}, {"requests", measureRequests}, {"sleep", measureSleep}}
+	return []figure{
+		{"memory", measureMemory}, {"ready", measureReady}, {"requests", measureRequests}, {"sleep", measureSleep}, {"syncer", measureSyncer},
+	}
 }
 
 // inDirectory calls do with a temporary directory.

@@ -21,6 +21,7 @@ const (
 	hostChild      = "host"
 	etcdChild      = "etcd"
 	apiserverChild = "apiserver"
+	syncerChild    = "syncer"
 )
 
 // Child runs the program of a child, and returns its exit code. The default is
@@ -34,6 +35,8 @@ func Child(args []string, exit func(code int)) int {
 		err = serveHost(ctx, args[1], exit)
 	case etcdChild:
 		err = serveEtcd(ctx, args[1])
+	case syncerChild:
+		err = serveSyncer(ctx, args[1])
 	case apiserverChild:
 		err = serveAPIServer(ctx, args[1:])
 	default:

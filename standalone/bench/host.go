@@ -52,10 +52,6 @@ func serveHost(ctx context.Context, dir string, exit func(code int)) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(runPath, func(w http.ResponseWriter, r *http.Request) {
 		var command runCommand
@@ -74,15 +70,31 @@ func serveHost(ctx context.Context, dir string, exit func(code int)) error {
 		}
 		respond(w, nil, err)
 	})
-	mux.HandleFunc(garbagePath, func(w http.ResponseWriter, _ *http.Request) {
-		runtime.GC() // finalizers run after the first
-		debug.FreeOSMemory()
-		respond(w, nil, nil)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	mux.HandleFunc(garbagePath, collectGarbage)
+	serve, err := listen(ctx, mux)
+	if err != nil {
+		return err
+	}
+	return serve()
+}
+
+// listen opens a port for commands, and prints it. The function serves until
+// ctx ends.
+func listen(ctx context.Context, handler http.Handler) (serve func() error, err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	fmt.Println("ready", listener.Addr())
-	return server.Serve(listener)
+	return func() error { return server.Serve(listener) }, nil
+}
+
+func collectGarbage(w http.ResponseWriter, _ *http.Request) {
+	runtime.GC() // finalizers run after the first
+	debug.FreeOSMemory()
+	respond(w, nil, nil)
 }
 
 func respond(w http.ResponseWriter, kubeconfigs [][]byte, err error) {

@@ -74,13 +74,14 @@ func measureReady(ctx context.Context, opts *options, dir string, t *table) erro
 }
 
 // startStandalone starts a vc-standalone. The caller calls end.
-func startStandalone(ctx context.Context, opts *options, dir string) (s *standalone, end func(), err error) {
-	p, end, err := startReady(ctx, "up", "--data-dir", dir, "--port", "0", "--tenant-isolation", opts.isolation)
+func startStandalone(ctx context.Context, opts *options, dir string, flags ...string) (s *standalone, end func(), err error) {
+	args := append([]string{"up", "--data-dir", dir, "--port", "0", "--tenant-isolation", opts.isolation}, flags...)
+	p, end, err := startReady(ctx, args...)
 	if err != nil {
 		return nil, nil, err
 	}
 	s = &standalone{pid: p.PID()}
-	if err := s.connect(filepath.Join(dir, "super.kubeconfig")); err != nil {
+	if err := s.connect(filepath.Join(dir, superKubeconfig)); err != nil {
 		end()
 		return nil, nil, err
 	}
