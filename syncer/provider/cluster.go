@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -30,10 +31,12 @@ import (
 type Cluster struct {
 	config *rest.Config
 	http   *http.Client
-	scheme *runtime.Scheme
-	mapper *mapper
-	cache  cache.Cache
-	client client.Client
+	// closeIdle closes the connection, unless it is in use.
+	closeIdle func()
+	scheme    *runtime.Scheme
+	mapper    *mapper
+	cache     cache.Cache
+	client    client.Client
 	// informers are the informers of the cache.
 	informers *informer.Group
 
@@ -89,6 +92,8 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	if err != nil {
 		return nil, err
 	}
+	base := c.http.Transport
+	c.closeIdle = func() { utilnet.CloseIdleConnectionsFor(base) }
 	c.http.Transport = requests.Patient(c.reopened.wrap(c.health.wrap(c.http.Transport)))
 	c.cache, err = cache.New(config, cache.Options{
 		HTTPClient:                  c.http,

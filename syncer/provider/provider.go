@@ -202,6 +202,9 @@ func (p *Provider) engage(
 		cancel()
 		return err
 	}
+	// Its buffers are as large as what was discovered. The next one is open as
+	// long as the tenant is engaged.
+	c.closeIdle()
 	who := translate.NewTenant(vc, root.UID)
 	c.tenant.Store(&who)
 	c.removal.confirm(vc)
