@@ -74,6 +74,9 @@ type ControlPlane struct {
 	// Limits reports whether the control plane is within the limits that its
 	// provisioner enforces; nil if it enforces none.
 	Limits *Limits
+	// Controllers reports whether the controllers of the control plane work; nil
+	// if its provisioner does not know.
+	Controllers *Controllers
 	// Message says what is being waited for while Ready is false.
 	Message string
 	// RecheckAfter is when to reconcile again without an event; zero leaves
@@ -93,6 +96,12 @@ type Limits struct {
 	Reached string
 	// Message describes the limits that are reached.
 	Message string
+}
+
+// Controllers reports whether the controllers of a control plane work.
+type Controllers struct {
+	// Failing describes those that do not; empty for none.
+	Failing string
 }
 
 // Sleep is whether a control plane sleeps.

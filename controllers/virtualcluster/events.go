@@ -37,8 +37,10 @@ func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil && !changedSleep(before, after) {
 		all = append(all, controlPlaneNews(after, c))
 	}
-	if c := turned(before, after, tenancyv1alpha1.ConditionWithinLimits); c != nil {
-		all = append(all, limitNews(before, c)...)
+	for _, kind := range []string{tenancyv1alpha1.ConditionWithinLimits, tenancyv1alpha1.ConditionControllersWorking} {
+		if c := turned(before, after, kind); c != nil {
+			all = append(all, healthNews(before, c)...)
+		}
 	}
 	if changedSleep(before, after) {
 		all = append(all, sleepNews(meta.FindStatusCondition(after.Conditions, tenancyv1alpha1.ConditionAwake)))
@@ -85,13 +87,14 @@ func controlPlaneNews(status tenancyv1alpha1.VirtualClusterStatus, c *metav1.Con
 	}
 }
 
-// limitNews are the events of the condition WithinLimits. That a new control
-// plane is within its limits is not worth one.
-func limitNews(before tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) []news {
+// healthNews are the events of the conditions WithinLimits and
+// ControllersWorking. That they are true of a new control plane is not worth
+// one.
+func healthNews(before tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) []news {
 	switch {
 	case c.Status == metav1.ConditionFalse:
 		return []news{{corev1.EventTypeWarning, c.Reason, actionProvision, c.Message}}
-	case meta.IsStatusConditionFalse(before.Conditions, tenancyv1alpha1.ConditionWithinLimits):
+	case meta.IsStatusConditionFalse(before.Conditions, c.Type):
 		return []news{{corev1.EventTypeNormal, c.Reason, actionProvision, c.Message}}
 	default:
 		return nil

@@ -50,6 +50,38 @@ func TestWithinLimits(t *testing.T) {
 	}
 }
 
+// TestControllersWorking: the condition, and an event for each change.
+func TestControllersWorking(t *testing.T) {
+	status := func(failing string) tenancyv1alpha1.VirtualClusterStatus {
+		o := serves
+		o.controlPlane.Controllers = &provisioner.Controllers{Failing: failing}
+		return statusOf(tenant(), o)
+	}
+	working, failing := status(""), status("job-controller: panic")
+	for name, test := range map[string]struct {
+		before, after tenancyv1alpha1.VirtualClusterStatus
+		want          []string
+	}{
+		"at first": {statusOf(tenant(), serves), working, nil},
+		"failing":  {working, failing, []string{"Warning ControllersFailing job-controller: panic"}},
+		"still":    {failing, status("job-controller: another"), nil},
+		"over":     {failing, working, []string{"Normal ControllersWorking The controllers of the control plane work"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, n := range newsBetween(test.before, test.after) {
+				got = append(got, n.kind+" "+n.reason+" "+n.message)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if !meta.IsStatusConditionFalse(failing.Conditions, tenancyv1alpha1.ConditionControllersWorking) {
+		t.Error("the condition is not false")
+	}
+}
+
 // TestNewsOfLimits: a limit that is reached, and the end of it. Changes of the
 // message alone are none.
 func TestNewsOfLimits(t *testing.T) {

@@ -69,6 +69,9 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 	if limits := o.controlPlane.Limits; limits != nil {
 		withinLimits(limits).set(&status.Conditions, tenancyv1alpha1.ConditionWithinLimits, vc.Generation)
 	}
+	if controllers := o.controlPlane.Controllers; controllers != nil {
+		controllersWork(controllers).set(&status.Conditions, tenancyv1alpha1.ConditionControllersWorking, vc.Generation)
+	}
 	status.ObservedGeneration = vc.Generation
 	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
 	if sleep := o.controlPlane.Sleep; sleep != nil && o.err == nil {
@@ -171,6 +174,14 @@ func withinLimits(limits *provisioner.Limits) verdict {
 		return verdict{"", metav1.ConditionFalse, limits.Reached, clip(limits.Message)}
 	}
 	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonWithinLimits, "The control plane is within its limits"}
+}
+
+// controllersWork describes whether the controllers of the control plane work.
+func controllersWork(controllers *provisioner.Controllers) verdict {
+	if controllers.Failing != "" {
+		return verdict{"", metav1.ConditionFalse, tenancyv1alpha1.ReasonControllersFailing, clip(controllers.Failing)}
+	}
+	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonControllersWorking, "The controllers of the control plane work"}
 }
 
 // clip makes one line of a message, of bounded length.

@@ -31,15 +31,26 @@ type manager interface {
 // shares a handler chain, and otherwise all at once.
 func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) (manager, error) {
 	if server.views != nil {
-		return controllers.StartByNeed(ctx, c.spec.Controllers, controllers.Options{
+		started := controllers.StartByNeed(ctx, c.spec.Controllers, controllers.Options{
 			Tenant: c.spec.Name, Cluster: c.cluster(server), Views: server.views, Changes: server.changes, OnFailure: c.shared.report,
-		}), nil
+		})
+		c.byNeed.Store(started)
+		return started, nil
 	}
 	env, err := controllers.NewEnvironment(c.cluster(server), server.informers)
 	if err != nil {
 		return nil, err
 	}
 	return controllers.Start(ctx, c.spec.Controllers, env)
+}
+
+// FailingControllers returns the errors of controllers that do not work, by
+// their names. Controllers that run all at once end the control plane instead.
+func (c *ControlPlane) FailingControllers() map[string]error {
+	if running := c.byNeed.Load(); running != nil {
+		return running.Failing()
+	}
+	return nil
 }
 
 // cluster returns what the controllers of a control plane work with.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
@@ -51,6 +53,9 @@ type ControlPlane struct {
 	// awake is called before the control plane becomes ready: connections that
 	// waited for it are passed to it.
 	awake func()
+
+	// byNeed runs the controllers; nil if they run all at once.
+	byNeed atomic.Pointer[controllers.ByNeed]
 
 	// loopback is the client of the control plane's own controllers; set before
 	// ready is closed.
@@ -222,11 +227,11 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	if err := server.awaitReady(starting); err != nil {
 		return err
 	}
-	controllers, err := c.startControllers(ctx, server)
+	running, err := c.startControllers(ctx, server)
 	if err != nil {
 		return err
 	}
-	defer controllers.Stop()
+	defer running.Stop()
 	if err := c.awaitUsable(starting, server.client); err != nil {
 		return err
 	}
@@ -238,7 +243,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	c.activity.begin(time.Now())
 	c.awake()
 	close(c.ready)
-	return c.watch(ctx, server, controllers)
+	return c.watch(ctx, server, running)
 }
 
 func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
@@ -255,7 +260,7 @@ func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed
 // renewals: they are not urgent.
-func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers manager) error {
+func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running manager) error {
 	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
 	for {
@@ -264,7 +269,7 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, controllers
 			return nil
 		case <-server.done:
 			return server.ended()
-		case err := <-controllers.Failed():
+		case err := <-running.Failed():
 			return err
 		case now := <-renewal.C:
 			if err := c.creds.renew(now); err != nil {

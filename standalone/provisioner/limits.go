@@ -52,7 +52,7 @@ func (p *plane) apply(limits hosted.Limits) {
 }
 
 // watchLimits has a VirtualCluster reconciled when its control plane reaches a
-// limit, or no longer does.
+// limit or one of its controllers fails, or no longer does.
 func (h *Hosted) watchLimits() {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -62,7 +62,8 @@ func (h *Hosted) watchLimits() {
 			return
 		case now := <-ticker.C:
 			for _, p := range h.running() {
-				if p.reached.observe(p.Consumption(), now) {
+				reached, failing := p.reached.observe(p.Consumption(), now), p.failing.observe(p.FailingControllers())
+				if reached || failing {
 					h.tell(p.of)
 				}
 			}

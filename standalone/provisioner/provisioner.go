@@ -82,6 +82,7 @@ type plane struct {
 	// reached.
 	of      *tenancyv1alpha1.VirtualCluster
 	reached *reachedLimits
+	failing failingControllers
 	// stopping: it is being put to sleep.
 	stopping bool
 	// work is what its controllers had to do when that was last looked up.
@@ -177,6 +178,7 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),
 		Limits:          found.reached.report(),
+		Controllers:     found.failing.report(),
 	}, nil
 }
 

@@ -22,6 +22,10 @@ const (
 	// limits; false while requests are rejected, and for a minute after. Written
 	// by the manager.
 	ConditionWithinLimits = "WithinLimits"
+	// ConditionControllersWorking reports whether the controllers of a hosted
+	// control plane work; false while one of them fails and is started again.
+	// Written by the manager.
+	ConditionControllersWorking = "ControllersWorking"
 	// ConditionAwake reports whether a Hosted control plane runs. It is false
 	// while the control plane sleeps or is paused, and the time of its last
 	// transition is since when. Written by the manager.
@@ -101,6 +105,11 @@ const (
 	// ReasonMemoryPressure: requests were rejected since the process that hosts
 	// the control plane was short of memory.
 	ReasonMemoryPressure = "MemoryPressure"
+	// ReasonControllersWorking: no controller of the control plane fails.
+	ReasonControllersWorking = "ControllersWorking"
+	// ReasonControllersFailing: controllers of the control plane fail, and are
+	// started again.
+	ReasonControllersFailing = "ControllersFailing"
 	// ReasonAsleep: the control plane sleeps; a request wakes it.
 	ReasonAsleep = "Asleep"
 	// ReasonPaused: the control plane is stopped because of spec.paused.

@@ -58,8 +58,11 @@ type ByNeed struct {
 	changed chan struct{}
 	mu      sync.Mutex // guards all below
 	// noted are the resources that have changed; all with the empty one.
-	noted   map[string]bool
-	running map[string]bool
+	noted map[string]bool
+	// running has the times since which controllers run.
+	running map[string]time.Time
+	// failed has the last error of controllers that did not work since.
+	failed map[string]error
 }
 
 // part is one controller.
@@ -87,7 +90,7 @@ type part struct {
 func StartByNeed(ctx context.Context, controllers []Controller, options Options) *ByNeed {
 	b := &ByNeed{
 		Options: options, tenant: options.Tenant, done: make(chan struct{}), ended: make(chan *part),
-		changed: make(chan struct{}, 1), noted: map[string]bool{}, running: map[string]bool{},
+		changed: make(chan struct{}, 1), noted: map[string]bool{}, running: map[string]time.Time{}, failed: map[string]error{},
 	}
 	if b.Linger == 0 {
 		b.Linger = defaultLinger
@@ -117,11 +120,35 @@ func (b *ByNeed) Running() []string {
 	return slices.Sorted(maps.Keys(b.running))
 }
 
+// Failing returns the errors of controllers that do not work, by their names. A
+// controller works again when it has run as long as it would linger, or is not
+// needed any more.
+func (b *ByNeed) Failing() map[string]error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.failed, func(name string, _ error) bool {
+		since, runs := b.running[name]
+		return runs && time.Since(since) >= b.Linger
+	})
+	return maps.Clone(b.failed)
+}
+
+// setFailed records the last error of a controller; nil if it works.
+func (b *ByNeed) setFailed(p *part, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		delete(b.failed, p.controller.Name)
+	} else {
+		b.failed[p.controller.Name] = err
+	}
+}
+
 func (b *ByNeed) setRunning(p *part, running bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if running {
-		b.running[p.controller.Name] = true
+		b.running[p.controller.Name] = time.Now()
 	} else {
 		delete(b.running, p.controller.Name)
 	}
@@ -232,7 +259,7 @@ func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 	switch {
 	case err != nil:
 		b.fail(ctx, fmt.Errorf("find out whether the controller %s is needed: %w", p.controller.Name, err))
-		b.backOff(p)
+		b.backOff(p, err)
 	case needed && p.stop == nil:
 		p.dirty, p.needed, p.due = false, now, check
 		b.start(ctx, p)
@@ -240,6 +267,7 @@ func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 		p.dirty, p.needed, p.due = false, now, check
 	case p.stop == nil:
 		p.dirty, p.failures = false, 0
+		b.setFailed(p, nil)
 	case now.Sub(p.needed) >= b.Linger:
 		p.dirty = false // until it has ended
 		p.stop()
@@ -286,16 +314,18 @@ func (b *ByNeed) end(p *part) {
 	b.setRunning(p, false)
 	if p.err == nil {
 		p.failures = 0
+		b.setFailed(p, nil)
 		return
 	}
 	b.report(fmt.Errorf("run the controller %s: %w", p.controller.Name, p.err))
 	if time.Since(p.started) > longestBackoff {
 		p.failures = 0
 	}
-	b.backOff(p)
+	b.backOff(p, p.err)
 }
 
-func (b *ByNeed) backOff(p *part) {
+func (b *ByNeed) backOff(p *part, err error) {
+	b.setFailed(p, err)
 	p.due = time.Now().Add(min(shortestBackoff<<min(p.failures, 16), longestBackoff))
 	p.failures++
 }

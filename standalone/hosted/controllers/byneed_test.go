@@ -268,11 +268,15 @@ func TestAControllerThatPanics(t *testing.T) {
 	red, blue := h.add(t, "red", faulty), h.add(t, "blue")
 	red.createDeployment(t)
 	blue.createDeployment(t)
+	g.Eventually(starts.Load, later).Should(BeEquivalentTo(2))
+	g.Eventually(red.Failing, later).Should(HaveKeyWithValue("faulty", MatchError("it exited by itself")))
 	g.Eventually(starts.Load, later).Should(BeEquivalentTo(3))
 	g.Eventually(red.Running, later).Should(ContainElement("faulty"))
 	g.Expect(red.failed()).To(HaveExactElements(
 		MatchError("run the controller faulty: panic: a nil map"), MatchError("run the controller faulty: it exited by itself")))
 	g.Expect(blue.failed()).To(BeEmpty())
+	g.Expect(blue.Failing()).To(BeEmpty())
+	g.Eventually(red.Failing, later).Should(BeEmpty(), "it works again")
 	red.Stop()
 	g.Expect(red.Running()).To(BeEmpty())
 }
