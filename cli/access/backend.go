@@ -55,7 +55,7 @@ func FindBackend(ctx context.Context, super client.Reader, address string) (Back
 		if backend, found := backendOf(slices.Items, named); found {
 			return backend, nil
 		}
-		return Backend{}, fmt.Errorf("Service %s/%s has no ready pod behind port %s", service.Namespace, service.Name, port) //nolint:staticcheck // a kind
+		return Backend{}, fmt.Errorf("find the pod of Service %s/%s, port %s: none is ready", service.Namespace, service.Name, port)
 	}
 	return Backend{}, fmt.Errorf("%s is the address of no Service of the super cluster", address)
 }

@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"net/url"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forward forwards a free port of the loopback address to a pod of the super
@@ -25,7 +25,7 @@ func Forward(ctx context.Context, super *rest.Config, to Backend) (address strin
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})
 	ended := make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", to.Port)},
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", to.Port)},
 		running.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
 		cancel()
@@ -64,11 +64,11 @@ func newDialer(super *rest.Config, to Backend) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	newer, err := portforward.NewSPDYOverWebsocketDialer(target, super)
+	newer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, super)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialer(newer, older, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(newer, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
@@ -78,5 +78,5 @@ func newSPDYDialer(super *rest.Config, target *url.URL) (httpstream.Dialer, erro
 	if err != nil {
 		return nil, err
 	}
-	return spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target), nil
+	return spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target), nil
 }

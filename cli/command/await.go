@@ -66,7 +66,7 @@ func (t target) await(ctx context.Context, w io.Writer, g goal, timeout time.Dur
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var last *tenancyv1alpha1.VirtualCluster
-	_, err := watchtools.UntilWithSync(bounded, t.listWatch(bounded), &tenancyv1alpha1.VirtualCluster{},
+	_, err := watchtools.UntilWithSync(bounded, t.listWatch(), &tenancyv1alpha1.VirtualCluster{},
 		func(store toolscache.Store) (bool, error) {
 			return len(store.List()) == 0 && g.reached == nil, nil
 		},
@@ -90,18 +90,18 @@ func (t target) await(ctx context.Context, w io.Writer, g goal, timeout time.Dur
 }
 
 // listWatch lists and watches the VirtualCluster alone.
-func (t target) listWatch(ctx context.Context) toolscache.ListerWatcher {
+func (t target) listWatch() toolscache.ListerWatcher {
 	only := []client.ListOption{
 		client.InNamespace(t.key.Namespace),
 		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, t.key.Name)},
 	}
 	return &toolscache.ListWatch{
-		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list := &tenancyv1alpha1.VirtualClusterList{}
 			err := t.client.List(ctx, list, append(only, &client.ListOptions{Raw: &options})...)
 			return list, err
 		},
-		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return t.client.Watch(ctx, &tenancyv1alpha1.VirtualClusterList{}, append(only, &client.ListOptions{Raw: &options})...)
 		},
 	}

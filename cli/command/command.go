@@ -7,7 +7,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -36,9 +35,9 @@ func report(w io.Writer, err error) {
 	if coded, ok := errors.AsType[*exit.Error](err); ok && coded.Err == nil {
 		return
 	}
-	fmt.Fprintf(w, "error: %v\n", err)
+	printf(w, "error: %v\n", err)
 	if next := exit.Next(err); next != "" {
-		fmt.Fprintln(w, next)
+		sayf(w, "%s", next)
 	}
 }
 

@@ -47,7 +47,8 @@ func newConnect(p *platform) *cobra.Command {
 		ValidArgsFunction: p.completeNames(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if dash := c.ArgsLenAtDash(); dash != 1 && len(args) > 1 {
-				return exit.With(exit.Usagef("connect: expected one name, got %q", args), "Write the command behind --: kubectl vc connect NAME -- COMMAND")
+				return exit.With(exit.Usagef("connect: expected one name, got %q", args),
+					"Write the command behind --: kubectl vc connect NAME -- COMMAND")
 			}
 			return run(o)(c, args)
 		},

@@ -198,7 +198,8 @@ func (o *createOptions) create(ctx context.Context, t target, vc *tenancyv1alpha
 			"See it, or choose another name: kubectl vc describe %s -n %s", t.key.Name, t.key.Namespace)
 	case apierrors.IsNotFound(err):
 		return exit.With(fmt.Errorf("create VirtualCluster %s: %w", t.key, err),
-			"If the namespace is missing, add --create-namespace. If the kind is, check that this is the super cluster: kubectl config current-context")
+			"If the namespace is missing, add --create-namespace. "+
+				"If the kind is, check that this is the super cluster: kubectl config current-context")
 	}
 	return explain(err, "create", t.key)
 }

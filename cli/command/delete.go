@@ -108,7 +108,8 @@ func (o *deleteOptions) confirm(vc *tenancyv1alpha1.VirtualCluster) error {
 	if o.yes {
 		return nil
 	}
-	fmt.Fprintf(o.ErrOut, "This deletes all pods, objects and data of tenant %s/%s. It cannot be undone.\nType the name of the tenant to delete it: ",
+	printf(o.ErrOut, "This deletes all pods, objects and data of tenant %s/%s. It cannot be undone.\n"+
+		"Type the name of the tenant to delete it: ",
 		vc.Namespace, vc.Name)
 	answer, err := bufio.NewReader(o.In).ReadString('\n')
 	if strings.TrimSpace(answer) == vc.Name {

@@ -34,7 +34,8 @@ func newDescribe(p *platform) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "describe NAME...",
 		Short: "Describe tenants: conditions, pending objects, usage and events",
-		Long: "Describe tenants: their conditions, the objects that are not synced yet, what they have in the super cluster, and the last events.\n\n" +
+		Long: "Describe tenants: their conditions, the objects that are not synced yet, what they have in the super cluster, " +
+			"and the last events.\n\n" +
 			"Only the super cluster is read: a control plane that sleeps is not woken.",
 		Example:           "  kubectl vc describe red -n team",
 		Args:              arguments(cobra.MinimumNArgs(1)),

@@ -32,16 +32,16 @@ func (d *description) write(out io.Writer, now time.Time) error {
 		{"Endpoint", or(vc.Status.Endpoint)},
 		{"Root namespace", or(vc.Status.ClusterNamespace)},
 	} {
-		fmt.Fprintf(w, "%s:\t%s\n", line[0], terminal.Line(line[1]))
+		printf(w, "%s:\t%s\n", line[0], terminal.Line(line[1]))
 	}
 	if vc.Status.WakeTime != nil {
-		fmt.Fprintf(w, "Wakes at:\t%s\n", vc.Status.WakeTime.UTC().Format(time.RFC3339))
+		printf(w, "Wakes at:\t%s\n", vc.Status.WakeTime.UTC().Format(time.RFC3339))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	writeConditions(out, vc.Status.Conditions, now)
-	fmt.Fprintf(out, "Pending objects:\n  %s\n", terminal.Line(pendingObjects(vc)))
+	printf(out, "Pending objects:\n  %s\n", terminal.Line(pendingObjects(vc)))
 	d.Usage.write(out, vc.Status.Quota)
 	writeEvents(out, d.Events, now)
 	return nil
@@ -50,9 +50,9 @@ func (d *description) write(out io.Writer, now time.Time) error {
 func writeConditions(out io.Writer, conditions []metav1.Condition, now time.Time) {
 	sayf(out, "Conditions:")
 	w := printers.GetNewTabWriter(out)
-	fmt.Fprint(w, "  TYPE\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
+	printf(w, "  TYPE\tSTATUS\tREASON\tSINCE\tMESSAGE\n")
 	for _, c := range conditions {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, terminal.Line(c.Reason), age(c.LastTransitionTime, now), terminal.Line(c.Message))
+		printf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, terminal.Line(c.Reason), age(c.LastTransitionTime, now), terminal.Line(c.Message))
 	}
 	_ = w.Flush() // an error of out is that of the next write, too
 }
@@ -74,19 +74,19 @@ func pendingObjects(vc *tenancyv1alpha1.VirtualCluster) string {
 func (u usage) write(out io.Writer, quota *tenancyv1alpha1.QuotaStatus) {
 	sayf(out, "Usage:")
 	w := printers.GetNewTabWriter(out)
-	fmt.Fprintf(w, "  namespaces\t%d\n", u.Namespaces)
+	printf(w, "  namespaces\t%d\n", u.Namespaces)
 	pods := none
 	if len(u.Pods) > 0 {
-		var parts []string
+		parts := make([]string, 0, len(u.Pods))
 		for _, phase := range slices.Sorted(maps.Keys(u.Pods)) {
 			parts = append(parts, fmt.Sprintf("%d %s", u.Pods[phase], phase))
 		}
 		pods = strings.Join(parts, ", ")
 	}
-	fmt.Fprintf(w, "  pods\t%s\n", pods)
+	printf(w, "  pods\t%s\n", pods)
 	for _, name := range slices.Sorted(maps.Keys(u.Requests)) {
 		quantity := u.Requests[name]
-		fmt.Fprintf(w, "  requests.%s\t%s\n", name, quantity.String())
+		printf(w, "  requests.%s\t%s\n", name, quantity.String())
 	}
 	if quota != nil {
 		writeQuota(w, quota.Used, quota.Hard)
@@ -97,7 +97,7 @@ func (u usage) write(out io.Writer, quota *tenancyv1alpha1.QuotaStatus) {
 func writeQuota(w io.Writer, used, hard corev1.ResourceList) {
 	for _, name := range slices.Sorted(maps.Keys(hard)) {
 		has, most := used[name], hard[name]
-		fmt.Fprintf(w, "  quota %s\t%s of %s\n", name, has.String(), most.String())
+		printf(w, "  quota %s\t%s of %s\n", name, has.String(), most.String())
 	}
 }
 
@@ -108,9 +108,9 @@ func writeEvents(out io.Writer, events []event, now time.Time) {
 	}
 	sayf(out, "Events:")
 	w := printers.GetNewTabWriter(out)
-	fmt.Fprint(w, "  LAST\tTYPE\tREASON\tMESSAGE\n")
+	printf(w, "  LAST\tTYPE\tREASON\tMESSAGE\n")
 	for _, e := range events {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", age(e.Last, now), terminal.Line(e.Type), terminal.Line(e.Reason), terminal.Line(e.Message))
+		printf(w, "  %s\t%s\t%s\t%s\n", age(e.Last, now), terminal.Line(e.Type), terminal.Line(e.Reason), terminal.Line(e.Message))
 	}
 	_ = w.Flush() // an error of out is that of the next write, too
 }

@@ -117,7 +117,8 @@ func (o *kubeconfigOptions) config(ctx context.Context) (*clientcmdapi.Config, t
 	}
 	sayf(o.ErrOut, "The credentials expire at %s", token.Expires.Local().Format(time.RFC3339))
 	if t.route.Via != "" {
-		sayf(o.ErrOut, "%s cannot be reached from here; use the tenant by: kubectl vc connect %s -n %s", t.admin.Host, t.key.Name, t.key.Namespace)
+		sayf(o.ErrOut, "%s cannot be reached from here; use the tenant by: kubectl vc connect %s -n %s",
+			t.admin.Host, t.key.Name, t.key.Namespace)
 	}
 	return access.Kubeconfig(t.key, t.admin, &clientcmdapi.AuthInfo{Token: token.Token}), t.target, nil
 }

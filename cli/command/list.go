@@ -94,5 +94,17 @@ func (f *tableFlags) virtualClusters(p *platform, list *tenancyv1alpha1.VirtualC
 	if f.printsTable() {
 		return printer.PrintObj(virtualClusterTable(list.Items, time.Now()), p.Out)
 	}
-	return printer.PrintObj(list, p.Out)
+	for i := range list.Items {
+		// Clients leave it out; printers of lists need it.
+		list.Items[i].SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
+	}
+	if *f.OutputFormat != "name" {
+		return printer.PrintObj(list, p.Out)
+	}
+	for i := range list.Items { // the printer of names takes no lists
+		if err := printer.PrintObj(&list.Items[i], p.Out); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -162,4 +162,7 @@ func unused(names, args []string) []string {
 }
 
 // sayf prints a line for the user. Output that programs read is printed to Out.
-func sayf(w io.Writer, format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func sayf(w io.Writer, format string, args ...any) { printf(w, format+"\n", args...) }
+
+// printf prints text. A command does not fail when its output is closed.
+func printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

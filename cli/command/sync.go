@@ -105,7 +105,10 @@ func (o *syncOptions) compare(ctx context.Context, t *tenant) error {
 			Next: "Select the namespace of the object in the tenant: --tenant-namespace",
 		}
 	}
-	c := comparison{Kind: mapping.GroupVersionKind.Kind, Tenant: here.String(), Super: there.String(), verdict: found.verdict(t.vc), Events: found.events}
+	c := comparison{
+		Kind: mapping.GroupVersionKind.Kind, Tenant: here.String(), Super: there.String(),
+		verdict: found.verdict(t.vc), Events: found.events,
+	}
 	if found.tenant != nil && found.super != nil {
 		c.Fields = difference.Fields(found.tenant.Object, found.super.Object)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -52,7 +53,8 @@ func (t *tenant) keys(mapping *meta.RESTMapping, namespace, name string) (here, 
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
 		return client.ObjectKey{Name: name}, client.ObjectKey{Name: name}
 	}
-	return client.ObjectKey{Namespace: namespace, Name: name}, client.ObjectKey{Namespace: names.SuperNamespace(cluster, namespace), Name: name}
+	here = client.ObjectKey{Namespace: namespace, Name: name}
+	return here, client.ObjectKey{Namespace: names.SuperNamespace(cluster, namespace), Name: name}
 }
 
 // sides reads both sides of an object, and the events about it.
@@ -83,7 +85,7 @@ func read(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, ke
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
 	err := c.Get(ctx, key, obj)
-	if meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil && err != nil {
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return obj, err

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -21,10 +20,14 @@ const (
 
 // write writes the comparison for people.
 func (c *comparison) write(out io.Writer, found sides, all bool, now time.Time) error {
-	sayf(out, "%s: %s", c.Outcome, terminal.Line(or(c.Message)))
+	line := c.Outcome
+	if c.Message != "" {
+		line += ": " + c.Message
+	}
+	sayf(out, "%s", terminal.Line(line))
 	w := printers.GetNewTabWriter(out)
-	fmt.Fprint(w, "\tTENANT\tSUPER CLUSTER\n")
-	fmt.Fprintf(w, "%s\t%s\t%s\n", terminal.Line(c.Kind), terminal.Line(c.Tenant), terminal.Line(c.Super))
+	printf(w, "\tTENANT\tSUPER CLUSTER\n")
+	printf(w, "%s\t%s\t%s\n", terminal.Line(c.Kind), terminal.Line(c.Tenant), terminal.Line(c.Super))
 	for _, row := range []struct {
 		name  string
 		value func(*unstructured.Unstructured) string
@@ -36,14 +39,14 @@ func (c *comparison) write(out io.Writer, found sides, all bool, now time.Time) 
 	} {
 		here, there := side(found.tenant, row.value), side(found.super, row.value)
 		if here != "" || there != "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", row.name, terminal.Line(or(here)), terminal.Line(or(there)))
+			printf(w, "%s\t%s\t%s\n", row.name, terminal.Line(or(here)), terminal.Line(or(there)))
 		}
 	}
 	for i, f := range c.Fields {
 		if i == mostFields && !all {
 			break
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", terminal.Line(f.Path), short(f.Tenant), short(f.Super))
+		printf(w, "%s\t%s\t%s\n", terminal.Line(f.Path), short(f.Tenant), short(f.Super))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -95,9 +98,9 @@ func (r *pendingReport) write(out io.Writer, tenant client.ObjectKey, now time.T
 		return
 	}
 	w := printers.GetNewTabWriter(out)
-	fmt.Fprint(w, "OBJECT\tSINCE\tOUTCOME\tMESSAGE\n")
+	printf(w, "OBJECT\tSINCE\tOUTCOME\tMESSAGE\n")
 	for _, p := range r.Pending {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Line(p.Object), age(p.Since, now), p.Outcome, terminal.Line(p.Message))
+		printf(w, "%s\t%s\t%s\t%s\n", terminal.Line(p.Object), age(p.Since, now), p.Outcome, terminal.Line(p.Message))
 	}
 	_ = w.Flush() // an error of out is that of the next write, too
 	if r.More {

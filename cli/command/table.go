@@ -75,18 +75,19 @@ func (f *tableFlags) printer(namespaced bool) (printers.ResourcePrinter, error) 
 // virtualClusterColumns are the columns of a table of VirtualClusters. Those of
 // priority 1 are printed with -o wide.
 func virtualClusterColumns() []metav1.TableColumnDefinition {
+	const text = "string"
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name"},
-		{Name: "Phase", Type: "string"},
-		{Name: "Ready", Type: "string"},
-		{Name: "Synced", Type: "string"},
-		{Name: "Version", Type: "string"},
-		{Name: "Age", Type: "string"},
-		{Name: "Provisioner", Type: "string", Priority: 1},
-		{Name: "Endpoint", Type: "string", Priority: 1},
-		{Name: "Root-Namespace", Type: "string", Priority: 1},
-		{Name: "Quota", Type: "string", Priority: 1},
-		{Name: "Message", Type: "string", Priority: 1},
+		{Name: "Name", Type: text, Format: "name"},
+		{Name: "Phase", Type: text},
+		{Name: "Ready", Type: text},
+		{Name: "Synced", Type: text},
+		{Name: "Version", Type: text},
+		{Name: "Age", Type: text},
+		{Name: "Provisioner", Type: text, Priority: 1},
+		{Name: "Endpoint", Type: text, Priority: 1},
+		{Name: "Root-Namespace", Type: text, Priority: 1},
+		{Name: "Quota", Type: text, Priority: 1},
+		{Name: "Message", Type: text, Priority: 1},
 	}
 }
 

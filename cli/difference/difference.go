@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -97,7 +98,8 @@ func add(found map[string]string, path string, value any) {
 		}
 	case []any:
 		for i, child := range v {
-			add(found, path+"["+element(i, child)+"]", child)
+			name, rest := element(i, child)
+			add(found, path+"["+name+"]", rest)
 		}
 	default:
 		found[path] = text(v)
@@ -105,15 +107,18 @@ func add(found map[string]string, path string, value any) {
 }
 
 // element identifies an element of a list: by its name or type, so that an
-// element that one side adds does not shift the others, or by its index.
-func element(index int, value any) string {
+// element that one side adds does not shift the others, or by its index. It
+// returns the rest of the element, too.
+func element(index int, value any) (name string, rest any) {
 	object, _ := value.(map[string]any)
 	for _, key := range []string{"name", "type"} {
-		if name, ok := object[key].(string); ok {
-			return name
+		if name, ok := object[key].(string); ok && len(object) > 1 {
+			others := maps.Clone(object)
+			delete(others, key)
+			return name, others
 		}
 	}
-	return fmt.Sprint(index)
+	return strconv.Itoa(index), value
 }
 
 // text returns a value as JSON.

@@ -30,7 +30,7 @@ func TestFields(t *testing.T) {
 		"ElementsByName": {
 			"spec: {containers: [{name: main, image: a}]}",
 			"spec: {containers: [{name: added, image: x}, {name: main, image: b}]}",
-			[]Field{{"spec.containers[added].image", "", `"x"`}, {"spec.containers[added].name", "", `"added"`}, {"spec.containers[main].image", `"a"`, `"b"`}},
+			[]Field{{"spec.containers[added].image", "", `"x"`}, {"spec.containers[main].image", `"a"`, `"b"`}},
 		},
 		"ElementsByType": {
 			"status: {conditions: [{type: Ready, status: 'True'}]}",

@@ -6,6 +6,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,9 +67,9 @@ type writer struct {
 
 // Write writes the characters of p that are complete.
 func (w *writer) Write(p []byte) (int, error) {
-	data := append(w.rest, p...)
+	data := slices.Concat(w.rest, p)
 	complete := len(data) - incomplete(data)
-	w.rest = append([]byte(nil), data[complete:]...)
+	w.rest = data[complete:]
 	if _, err := io.WriteString(w.next, Escape(string(data[:complete]))); err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 
 func checkFlags(t *testing.T, c *cobra.Command) {
 	t.Helper()
-	for _, line := range strings.Split(strings.TrimSpace(c.LocalFlags().FlagUsages()), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(c.LocalFlags().FlagUsages()), "\n") {
 		if fields := strings.Fields(line); len(fields) < 3 {
 			t.Errorf("%s: flag %q has no description", c.CommandPath(), line)
 		}
