@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// connectProxy is an HTTP proxy that connects to one server, whatever host it
-// is asked for: the names of tenants are not resolved.
+// connectProxy is an HTTP proxy that connects to one server for all hosts: the
+// names of tenants are not resolved.
 type connectProxy struct {
 	server   string
 	listener net.Listener

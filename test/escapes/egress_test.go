@@ -96,7 +96,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 					return ask(ctx, mallory, "/apis/called.example.com/v1/things", upgrade)
 				}).WithContext(ctx).Should(MatchError(Or(
 					ContainSubstring(notAllowed),
-					ContainSubstring("is not available"), // the claim was withdrawn before the request
+					ContainSubstring("is not available"), // the condition is false again before the request
 				)), upgrade)
 			}
 		})
