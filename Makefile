@@ -52,6 +52,7 @@ help: ## Show this list
 build: ## Build all binaries into bin/
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
+	cd dns && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/ ./cmd/...
 
 # A node's programs, and the images that run on it: those of Kubernetes are of the same module as vc-standalone, so that they
 # share its build cache.
@@ -109,6 +110,7 @@ generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functio
 fmt: $(TOOLS)/golangci-lint ## Format the code
 	$(TOOLS)/golangci-lint fmt ./...
 	cd standalone && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
+	cd dns && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -117,7 +119,7 @@ clean: ## Remove what was built
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-plugins test-integration test-escapes ## Run all tests
+test: test-unit test-standalone test-dns test-plugins test-integration test-escapes ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -126,6 +128,10 @@ test-unit: ## Run the root module's tests with the race detector
 .PHONY: test-standalone
 test-standalone: ## Run the tests of the control planes in one process
 	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test-dns
+test-dns: ## Run the tests of the DNS that tenants share, with the race detector
+	cd dns && CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: test-plugins
 test-plugins: ## Build, test and start the example of a syncer with a validator of its own, which is a module of its own
@@ -196,6 +202,10 @@ BENCH_HOSTING = cd standalone && go run -buildvcs=false ./bench/cmd/bench-hostin
 bench-hosting: ## Measure what hosted control planes cost, as a table in Markdown; half an hour
 	$(BENCH_HOSTING) $(BENCH_FLAGS)
 
+.PHONY: bench-dns
+bench-dns: ## Measure what the shared DNS costs for each tenant; half a minute
+	cd dns && go test -count 1 -v -run TestCost ./tenants
+
 .PHONY: bench-smoke
 bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
 	$(BIN)/vc-bench --smoke $(BENCH_FLAGS)
@@ -232,6 +242,7 @@ lint-words: ## Check documents, comments and messages for phrases to avoid
 lint-code: $(TOOLS)/golangci-lint
 	$(TOOLS)/golangci-lint run ./...
 	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd dns && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 

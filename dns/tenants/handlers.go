@@ -1,0 +1,39 @@
+package tenants
+
+import (
+	"context"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/miekg/dns"
+)
+
+// Name implements plugin.Handler.
+func (*tenantsPlugin) Name() string { return Listeners }
+
+// Ready reports whether the super cluster is known, for the plugin ready.
+func (p *tenantsPlugin) Ready() bool { return p.listeners.directory.HasSynced() }
+
+// ServeDNS passes on what arrives at the port of the Corefile.
+func (p *tenantsPlugin) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	return plugin.NextOrFailure(p.Name(), p.Next, ctx, w, r)
+}
+
+// namesHandler answers with the names of the tenant of a query.
+type namesHandler struct {
+	Next plugin.Handler
+}
+
+// Name implements plugin.Handler.
+func (*namesHandler) Name() string { return Names }
+
+// ServeDNS answers for the tenant of the context. A query without one is
+// refused, also for names outside: it is no tenant's.
+func (h *namesHandler) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	t, ok := ctx.Value(tenantKey{}).(*tenant)
+	if !ok {
+		return dns.RcodeRefused, nil
+	}
+	names := t.names
+	names.Next = h.Next
+	return names.ServeDNS(ctx, w, r)
+}

@@ -1,0 +1,120 @@
+package tenants
+
+import (
+	"cmp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/coredns/coredns/plugin/kubernetes/object"
+
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// The EndpointSlice that leads from a tenant's DNS address to this process is in
+// the copy of the tenant's namespace kube-system. Only the platform writes these
+// keys: a tenant's own in this domain are never synced down.
+const (
+	// PortLabel holds the port at which the tenant is answered.
+	PortLabel = names.Domain + "/dns-port"
+	// DomainAnnotation holds the DNS domain of the tenant's cluster.
+	DomainAnnotation = names.Domain + "/dns-domain"
+)
+
+// reduced is the metadata that the cache of an object needs.
+type reduced struct {
+	*object.Empty
+
+	namespace, name, version string
+}
+
+// GetNamespace implements metav1.Object.
+func (r *reduced) GetNamespace() string { return r.namespace }
+
+// GetName implements metav1.Object.
+func (r *reduced) GetName() string { return r.name }
+
+// GetResourceVersion implements metav1.Object.
+func (r *reduced) GetResourceVersion() string { return r.version }
+
+// SetNamespace does nothing: objects in a cache do not change.
+func (*reduced) SetNamespace(string) {}
+
+// SetName does nothing, like SetNamespace.
+func (*reduced) SetName(string) {}
+
+// SetResourceVersion does nothing, like SetNamespace.
+func (*reduced) SetResourceVersion(string) {}
+
+func reduceMeta(obj metav1.Object) reduced {
+	return reduced{namespace: obj.GetNamespace(), name: obj.GetName(), version: obj.GetResourceVersion()}
+}
+
+// namespace is a namespace of a tenant in the super cluster.
+type namespace struct {
+	reduced
+
+	// key is the cluster key of the tenant, origin the tenant's name of it.
+	key, origin string
+}
+
+// pod is the copy of a tenant's pod.
+type pod struct {
+	reduced
+
+	hostNetwork bool
+	addresses   []string
+}
+
+// endpointSlice is an EndpointSlice of a tenant's Service.
+type endpointSlice struct {
+	*object.Endpoints
+
+	// listener is set on the one that leads to this process.
+	listener *listenerSpec
+}
+
+// listenerSpec says where a tenant is answered, and for which domain.
+type listenerSpec struct {
+	port   uint16
+	domain string
+}
+
+// reduce leaves of an object what DNS needs.
+func reduce(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *corev1.Namespace:
+		a := o.Annotations
+		return &namespace{reduceMeta(o), a[names.Cluster], a[names.Namespace]}, nil
+	case *corev1.Service:
+		return object.ToService(o)
+	case *discoveryv1.EndpointSlice:
+		listener := listenerSpecOf(o)
+		slice, err := object.EndpointSliceToEndpoints(o)
+		if err != nil {
+			return nil, err
+		}
+		return &endpointSlice{slice.(*object.Endpoints), listener}, nil
+	case *corev1.Pod:
+		reduced := &pod{reduced: reduceMeta(o), hostNetwork: o.Spec.HostNetwork}
+		for _, ip := range o.Status.PodIPs {
+			reduced.addresses = append(reduced.addresses, ip.IP)
+		}
+		return reduced, nil
+	default: // has been reduced already
+		return obj, nil
+	}
+}
+
+// listenerSpecOf reads the label and the annotation of the platform, which no
+// tenant can set on a copy.
+func listenerSpecOf(slice *discoveryv1.EndpointSlice) *listenerSpec {
+	port, err := strconv.ParseUint(slice.Labels[PortLabel], 10, 16)
+	if err != nil || port == 0 {
+		return nil
+	}
+	return &listenerSpec{uint16(port), cmp.Or(slice.Annotations[DomainAnnotation], addresses.DefaultDomain)}
+}
