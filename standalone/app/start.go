@@ -101,7 +101,9 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 }
 
 func (s *standalone) superSpec() hosted.Spec {
-	spec := hosted.Spec{Name: superName, Controllers: hosted.SuperControllers(), Diagnostics: true, Network: egress.Unrestricted{}}
+	spec := hosted.Spec{
+		Name: superName, Stock: true, Controllers: hosted.SuperControllers(), Diagnostics: true, Network: egress.Unrestricted{},
+	}
 	if s.opts.Nodes.Real {
 		spec.NodeAuthorization = true
 		spec.Controllers = slices.Concat(spec.Controllers, hosted.KubeletControllers())

@@ -18,7 +18,6 @@ import (
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
@@ -36,14 +35,13 @@ const (
 	userAgent = "kube-controller-manager"
 )
 
-// apiServer is the running kube-apiserver of one control plane.
+// apiServer is the running apiserver of one control plane.
 type apiServer struct {
 	loopback  *rest.Config
 	informers informers.SharedInformerFactory
-	// views and changes are those of a control plane that shares a handler
-	// chain; nil for others. Its controllers run by need.
+	// views are those of a tenant of a handler chain; nil for upstream's
+	// kube-apiserver.
 	views     *views.Views
-	changes   *controllers.Changes
 	bootstrap *bootstrap
 	client    kubernetes.Interface
 
@@ -52,7 +50,7 @@ type apiServer struct {
 	err    error // set before done is closed
 }
 
-// startAPIServer builds a kube-apiserver and serves it at the inlet. Building
+// startAPIServer builds upstream's kube-apiserver and serves it at the inlet. Building
 // cannot be interrupted: its goroutines stop only with a server that has run.
 func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	opts, err := completeOptions(ctx, c)

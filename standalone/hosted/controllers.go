@@ -27,12 +27,12 @@ type manager interface {
 	Stop()
 }
 
-// startControllers starts the controllers of a control plane: by need if it
-// shares a handler chain, and otherwise all at once.
+// startControllers starts the controllers of a control plane: by need in a
+// handler chain, and all at once beside upstream's kube-apiserver.
 func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) (manager, error) {
 	if server.views != nil {
 		started := controllers.StartByNeed(ctx, c.spec.Controllers, controllers.Options{
-			Tenant: c.spec.Name, Cluster: c.cluster(server), Views: server.views, Changes: server.changes, OnFailure: c.shared.report,
+			Tenant: c.spec.Name, Cluster: c.cluster(server), Views: server.views, Changes: c.chains.changes, OnFailure: c.chains.report,
 		})
 		c.byNeed.Store(started)
 		return started, nil

@@ -40,8 +40,8 @@ type ControlPlane struct {
 	podAddress net.IP
 	// turns limits how many control planes of the host start at a time.
 	turns *turns
-	// shared is the handler chain of the host, for control planes that share it.
-	shared *sharedChain
+	// chains starts the handler chain.
+	chains *chains
 	// attempts counts the starts that have failed.
 	attempts attempts
 	// requests has the requests in flight.
@@ -247,10 +247,10 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 }
 
 func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
-	if c.spec.Shared {
-		return startShared(ctx, c)
+	if c.spec.Stock {
+		return startAPIServer(ctx, c)
 	}
-	return startAPIServer(ctx, c)
+	return startTenant(ctx, c)
 }
 
 // wrapAPIs wraps what serves authorized requests.

@@ -6,13 +6,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
-// dropContents strips the contents of ConfigMaps and Secrets from a control
-// plane's informers, except those that its controllers and authenticators read.
-// The apiserver's own cache has them already.
+// dropContents strips the contents of Secrets from the informers of upstream's
+// kube-apiserver, except those that its controllers and authenticators read.
+// The apiserver's own cache has them already. ConfigMaps keep theirs: policies
+// have them as parameters.
 func dropContents(factory informers.SharedInformerFactory) error {
-	core := factory.Core().V1()
-	if err := core.ConfigMaps().Informer().SetTransform(views.Economize); err != nil {
-		return err
-	}
-	return core.Secrets().Informer().SetTransform(views.Economize)
+	return factory.Core().V1().Secrets().Informer().SetTransform(views.Economize)
 }

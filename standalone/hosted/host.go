@@ -16,6 +16,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
@@ -71,7 +73,7 @@ type Options struct {
 type Host struct {
 	opts   Options
 	stores *stores
-	shared *sharedChain
+	chains *chains
 	router *router
 	turns  *turns
 	// requests has the requests in flight of all control planes.
@@ -96,13 +98,17 @@ type Host struct {
 //
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
 // in a goroutine of one control plane does not crash the others. The caller
-// sets klog.OsExit for the same purpose, with [ContainExit].
+// sets klog.OsExit for the same purpose, with [ContainExit]. Start also turns
+// off a feature gate of the process, see [chain.DisableFeatures].
 func Start(ctx context.Context, opts Options) (*Host, error) {
 	listen, err := opts.complete()
 	if err != nil {
 		return nil, err
 	}
 	utilruntime.ReallyCrash = false
+	if err := chain.DisableFeatures(); err != nil {
+		return nil, err
+	}
 	h := newHost(opts)
 	if h.router, err = listenRouter(listen, opts.Port, opts.Default); err != nil {
 		return nil, err
@@ -133,13 +139,14 @@ func newHost(opts Options) *Host {
 
 // serve lets control planes run until ctx ends.
 func (h *Host) serve(ctx context.Context) {
-	h.shared = &sharedChain{store: h.stores.tenants, observer: h.opts.Observer, log: h.opts.Log, newContext: func() (context.Context, context.CancelFunc) {
-		return context.WithCancel(context.WithoutCancel(ctx))
-	}}
+	h.chains = &chains{
+		store: h.stores.tenants, observer: h.opts.Observer, log: h.opts.Log, changes: controllers.NewChanges(h.stores.tenants.feed),
+		newContext: func() (context.Context, context.CancelFunc) { return context.WithCancel(context.WithoutCancel(ctx)) },
+	}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
 	if h.opts.PrepareShared {
-		h.running.Go(h.shared.prepare)
+		h.running.Go(h.chains.prepare)
 	}
 	h.router.start(ctx)
 	h.running.Go(func() { h.requests.Watch(ctx, inflight.ReadMemory, h.opts.Log) })
@@ -269,7 +276,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoint, shared: h.shared, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+		address: h.Address(), etcd: own.endpoint, chains: h.chains, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
 		ledger: own.ledger,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
@@ -395,7 +402,7 @@ func (h *Host) supervise(ctx context.Context) {
 	}
 	h.refuse()
 	h.running.Wait()
-	h.shared.stop()
+	h.chains.stop()
 	h.router.stop()
 	endStores()
 	<-stores

@@ -16,7 +16,7 @@ import (
 func TestControlPlanesAreApart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	a := runReady(t, shared, hosted.Spec{Name: "iso", Diagnostics: true})
+	a := runReady(t, shared, hosted.Spec{Name: "iso", Stock: true, Diagnostics: true})
 	b := runReady(t, shared, hosted.Spec{Name: "iso-b"})
 	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
 
@@ -39,13 +39,20 @@ func TestControlPlanesAreApart(t *testing.T) {
 	_, err = configMapValue(t, clientOf(t, misled), "same")
 	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
 
-	profile := func(config *rest.Config) error {
-		_, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath("/debug/pprof/heap").DoRaw(t.Context())
-		return err
+	shared := runReady(t, shared, hosted.Spec{Name: "iso-c", Shared: true})
+	for _, path := range []string{"/debug/pprof/heap", "/metrics", "/metrics/slis", "/flagz", "/statusz", "/configz", "/debug/flags/v"} {
+		get := func(config *rest.Config) error {
+			_, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
+			return err
+		}
+		if path == "/debug/pprof/heap" || path == "/metrics" {
+			g.Expect(get(a.RESTConfig())).To(Succeed(), path)
+			g.Expect(get(rest.AnonymousClientConfig(a.RESTConfig()))).To(Satisfy(apierrors.IsForbidden), path)
+		}
+		for _, tenant := range []*hosted.ControlPlane{b, shared} {
+			g.Expect(get(tenant.RESTConfig())).To(Satisfy(apierrors.IsNotFound), "%s would show the whole process to %s", path, tenant.Name())
+		}
 	}
-	g.Expect(profile(a.RESTConfig())).To(Succeed())
-	g.Expect(profile(rest.AnonymousClientConfig(a.RESTConfig()))).To(Satisfy(apierrors.IsForbidden))
-	g.Expect(profile(b.RESTConfig())).To(Satisfy(apierrors.IsNotFound), "it would show the whole process to a tenant")
 }
 
 // TestTheProcessIsHidden: administrators of a control plane see nothing that

@@ -15,7 +15,7 @@ import (
 func TestReportOfAPanic(t *testing.T) {
 	g := NewWithT(t)
 	var log string
-	s := &sharedChain{log: funcr.New(func(_, args string) { log += args }, funcr.Options{})}
+	s := &chains{log: funcr.New(func(_, args string) { log += args }, funcr.Options{})}
 	panicked := func() (err error) {
 		defer views.Recovered(func(panicked error) { err = panicked })
 		panic("broken")

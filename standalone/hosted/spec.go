@@ -28,12 +28,17 @@ type Spec struct {
 	// ClusterDomain is the DNS domain of the cluster; cluster.local by default.
 	ClusterDomain string
 	// Shared serves the control plane with the handler chain that the host has
-	// for all of these. Its data is the same either way.
+	// for all of these, rather than with one of its own. Its data is the same
+	// either way.
 	Shared bool
+	// Stock serves the control plane with upstream's kube-apiserver rather than
+	// with a handler chain: for a super cluster, whose components and nodes use
+	// its watch cache and Diagnostics. Its controllers always run.
+	Stock bool
 	// Controllers run beside the apiserver; TenantControllers() when nil.
 	Controllers []Controller
 	// NodeAuthorization enables the Node authorizer and the NodeRestriction
-	// admission plugin, for a cluster with kubelets of its own.
+	// admission plugin, for a Stock cluster with kubelets of its own.
 	NodeAuthorization bool
 	// KubeletCA verifies the serving certificates of kubelets (or of a proxy
 	// for them) for logs and exec, in PEM. If empty, they are verified with the
@@ -53,8 +58,8 @@ type Spec struct {
 	// certificate.
 	ExtraSANs []string
 	// Diagnostics serves metrics, profiles, flags and the state of components
-	// to authorized users. They expose the whole process, with all its control
-	// planes.
+	// to authorized users of a Stock control plane. They expose the whole
+	// process, with all its control planes.
 	Diagnostics bool
 	// Limits limits what the control plane stores, and Requests what it has in
 	// flight; the zero values do not. SetLimits changes both.
@@ -95,8 +100,11 @@ func (s Spec) validate() error {
 	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
 	}
-	if s.Shared && s.NodeAuthorization {
-		return fmt.Errorf("control plane %q: one with kubelets of its own cannot be shared", s.Name)
+	if s.Shared && s.Stock {
+		return fmt.Errorf("control plane %q: upstream's kube-apiserver cannot be shared", s.Name)
+	}
+	if !s.Stock && (s.NodeAuthorization || s.Diagnostics) {
+		return fmt.Errorf("control plane %q: only upstream's kube-apiserver has node authorization and diagnostics", s.Name)
 	}
 	if s.CertificateValidity < shortestValidity {
 		return fmt.Errorf("control plane %q: certificates cannot live for %s: it has to be %s at least",

@@ -16,9 +16,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-func TestATenantWorks(t *testing.T) {
+func TestTheSuperClusterWorks(t *testing.T) {
 	t.Parallel()
-	plane := runReady(t, shared, hosted.Spec{Name: "work"})
+	plane := runReady(t, shared, hosted.Spec{Name: "work", Stock: true})
 	client := clientOf(t, plane.RESTConfig())
 	t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, client) })
 	t.Run("a namespace goes away", func(t *testing.T) { namespaceGoesAway(t, client) })
@@ -141,7 +141,7 @@ func quotaCounts(t *testing.T, client kubernetes.Interface) {
 func TestTheSuperClusterSchedules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	plane := runReady(t, shared, hosted.Spec{Name: "sched", Controllers: hosted.SuperControllers(), NodeAuthorization: true})
+	plane := runReady(t, shared, hosted.Spec{Name: "sched", Stock: true, Controllers: hosted.SuperControllers(), NodeAuthorization: true})
 	core := clientOf(t, plane.RESTConfig()).CoreV1()
 	node, err := core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())

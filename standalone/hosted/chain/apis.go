@@ -19,7 +19,12 @@ import (
 type builtIn struct {
 	apis    http.Handler
 	schemas map[string]*spec.Schema // to which custom resources refer
+	// described is the same for all chains of a process.
+	*described
+}
 
+// described describes the built-in APIs. It never changes.
+type described struct {
 	discovery builtInDiscovery
 	openAPI   builtInOpenAPI
 }
@@ -71,10 +76,20 @@ func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		unavailable(w, r, err)
 	case found.custom == nil && found.remote == nil:
-		c.builtIn.apis.ServeHTTP(w, r)
+		c.serveBuiltIn(w, r)
 	default:
 		serve(found, w, r)
 	}
+}
+
+// serveBuiltIn serves the built-in APIs of a path that is different for a tenant
+// that has added APIs.
+func (c *Chain) serveBuiltIn(w http.ResponseWriter, r *http.Request) {
+	if splitPath(r.URL.Path)[0] == "openapi" {
+		c.builtIn.openAPI.served.ServeHTTP(w, r)
+		return
+	}
+	c.builtIn.apis.ServeHTTP(w, r)
 }
 
 // different returns what serves a path that is different for a tenant that has

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage"
-	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	authentication "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
@@ -42,7 +41,10 @@ type Chain struct {
 	builtIn     builtIn
 	apiServices storage.Interface // of all tenants
 
-	template lazy[*template]
+	template *lazy[*template]
+
+	ended chan struct{}
+	err   error // set before ended is closed
 
 	mu      sync.RWMutex // guards tenants
 	tenants map[string]*Tenant
@@ -54,11 +56,12 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	if opts.Decorate == nil {
 		opts.Decorate = func(store storage.Interface, _ schema.GroupResource) storage.Interface { return store }
 	}
-	c := &Chain{opts: opts, tenants: map[string]*Tenant{}, listed: decoded.New(listedBytes)}
+	c := &Chain{opts: opts, tenants: map[string]*Tenant{}, listed: decoded.New(listedBytes), ended: make(chan struct{})}
 	var err error
-	if c.config, c.authentication, err = newConfig(ctx, opts.Store.Endpoints()); err != nil {
+	if c.config, c.authentication, err = newConfig(ctx); err != nil {
 		return nil, err
 	}
+	c.shareModels()
 	controlPlane := &c.config.KubeAPIs.ControlPlane
 	c.generic = controlPlane.Generic
 	c.stores = newStores(c.generic.RESTOptionsGetter, opts.Store, c.listed, opts.Decorate)
@@ -72,7 +75,10 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	controlPlane.ServiceAccountIssuer = issuers{c}
 	context.AfterFunc(ctx, c.removeAll)
 	context.AfterFunc(ctx, opts.Feed.Observe(c.watchDeletions))
-	c.template.create = func() (*template, error) { return newTemplate(ctx, c) }
+	c.template = &lazy[*template]{create: func() (*template, error) { return newTemplate(ctx, c) }}
+	if opts.Like != nil {
+		c.template = opts.Like.template
+	}
 	return c, c.build(ctx)
 }
 
@@ -93,15 +99,8 @@ func (c *Chain) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("build the apiserver: %w", err)
 	}
-	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
+	providers, err := c.providers(completed.ControlPlane)
 	if err != nil {
-		return fmt.Errorf("create a client of the apiserver: %w", err)
-	}
-	providers, err := completed.StorageProviders(client)
-	if err != nil {
-		return fmt.Errorf("find the APIs: %w", err)
-	}
-	if err := c.resolvePolicyKinds(providers); err != nil {
 		return err
 	}
 	if err := server.InstallAPIs(c.withReplacements(providers)...); err != nil {
@@ -111,10 +110,18 @@ func (c *Chain) build(ctx context.Context) error {
 		return err
 	}
 	c.installOpenID(server.GenericAPIServer.Handler.GoRestfulContainer)
-	server.GenericAPIServer.SecureServingInfo = nil // it does not listen
 	prepared := server.GenericAPIServer.PrepareRun()
-	go prepared.RunWithContext(ctx) //nolint:errcheck // returns when ctx ends
-	return c.builtIn.describe(ctx, server.GenericAPIServer)
+	go func() { // until ctx ends
+		defer close(c.ended)
+		c.err = prepared.RunWithContext(ctx)
+	}()
+	return c.describe(ctx, server.GenericAPIServer)
+}
+
+// Wait waits until the chain has ended, after the context of New.
+func (c *Chain) Wait() error {
+	<-c.ended
+	return c.err
 }
 
 // clusterHooks returns upstream's hooks that run after the start of an

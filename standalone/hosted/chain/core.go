@@ -46,8 +46,11 @@ func (c *Chain) closeCore() {
 // divideCore divides the core API group among tenants. It replaces those
 // registries of upstream that keep something of one cluster: clients,
 // allocators, transports.
-func (c *Chain) divideCore(_ generic.RESTOptionsGetter, resources map[string]rest.Storage) error {
-	if err := c.takeCore(resources); err != nil {
+func (c *Chain) divideCore(options generic.RESTOptionsGetter, resources map[string]rest.Storage) error {
+	if err := c.addCore(options, resources); err != nil {
+		return err
+	}
+	if err := c.findKubelets(); err != nil {
 		return err
 	}
 	claims, err := take[*claimstore.REST](resources, "persistentvolumeclaims")
@@ -56,9 +59,6 @@ func (c *Chain) divideCore(_ generic.RESTOptionsGetter, resources map[string]res
 	}
 	containDecorator(claims.Store)
 	containDecorator(c.core.services.Store)
-	// The allocators of no tenant end, with a client of etcd that is not
-	// confined.
-	c.core.services.Destroy()
 	resources["services"] = serviceRegistry{shared: c.core.services, chain: c}
 	// Upstream's connects to this machine and to etcd.
 	resources["componentstatuses"] = componentstatus.NewStorage(func() map[string]componentstatus.Server { return nil })
@@ -80,20 +80,8 @@ func (c *Chain) divideCore(_ generic.RESTOptionsGetter, resources map[string]res
 	return c.divideConnecters(resources)
 }
 
-// takeCore takes what the parts of tenants use.
-func (c *Chain) takeCore(resources map[string]rest.Storage) (err error) {
-	if c.core.pods, err = take[*podstore.REST](resources, "pods"); err != nil {
-		return err
-	}
-	if c.core.nodes, err = take[*nodestore.REST](resources, "nodes"); err != nil {
-		return err
-	}
-	if c.core.endpoints, err = take[*endpointsstore.REST](resources, "endpoints"); err != nil {
-		return err
-	}
-	if c.core.services, err = take[*servicestore.REST](resources, "services"); err != nil {
-		return err
-	}
+// findKubelets prepares how the connections of tenants find kubelets.
+func (c *Chain) findKubelets() (err error) {
 	c.core.byAddress, err = c.newAddresses(c.core.nodes, corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeHostName)
 	if err != nil {
 		return err

@@ -41,21 +41,34 @@ type builtInDiscovery struct {
 // has reports whether a version of a group is built in.
 func (b *builtInDiscovery) has(group, version string) bool { return b.versions[group][version] }
 
-// describe reads the discovery document of the built-in APIs, which have all
-// been installed.
-func (b *builtIn) describe(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
+// describe describes the built-in APIs, which have all been installed.
+func (c *Chain) describe(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
+	if c.opts.Like != nil {
+		c.builtIn.described = c.opts.Like.builtIn.described
+		return nil
+	}
+	discovery, err := newBuiltInDiscovery(ctx, server)
+	if err != nil {
+		return err
+	}
+	openAPI := newBuiltInOpenAPI(c.config.KubeAPIs.ControlPlane.Generic, server.Handler.GoRestfulContainer)
+	c.builtIn.described = &described{discovery: discovery, openAPI: openAPI}
+	return nil
+}
+
+// newBuiltInDiscovery reads the discovery document of the built-in APIs.
+func newBuiltInDiscovery(ctx context.Context, server *genericapiserver.GenericAPIServer) (b builtInDiscovery, err error) {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions)
 	if err := types.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register the types of discovery: %w", err)
+		return b, fmt.Errorf("register the types of discovery: %w", err)
 	}
 	var list apidiscovery.APIGroupDiscoveryList
 	tag, err := readDocument(ctx, server.AggregatedDiscoveryGroupManager, "/apis", aggregatedMediaType, &list)
 	if err != nil {
-		return err
+		return b, err
 	}
-	b.openAPI = newBuiltInOpenAPI(ctx, b.apis, server)
-	b.discovery = builtInDiscovery{
+	b = builtInDiscovery{
 		codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag, versions: map[string]map[string]bool{},
 	}
 	for _, group := range list.Items {
@@ -63,9 +76,9 @@ func (b *builtIn) describe(ctx context.Context, server *genericapiserver.Generic
 		for _, v := range group.Versions {
 			versions[v.Version] = true
 		}
-		b.discovery.versions[group.Name] = versions
+		b.versions[group.Name] = versions
 	}
-	return nil
+	return b, nil
 }
 
 // readDocument reads a JSON document from a handler in this process, and returns

@@ -11,13 +11,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -144,19 +148,43 @@ func mergedDocument(builtIn *spec.Swagger, objects []*apiextensionsv1.CustomReso
 
 // builtInOpenAPI are the documents of the built-in APIs. Tenants share them.
 type builtInOpenAPI struct {
-	document *spec.Swagger // of version 2
-	// discovery returns where the documents of version 3 are.
+	models   *common.OpenAPIV3Config // of the types of objects
+	document *spec.Swagger           // of version 2
+	// served serves the documents, and discovery returns where those of version 3
+	// are.
+	served    http.Handler
 	discovery func() (handler3.OpenAPIV3Discovery, error)
 }
 
-func newBuiltInOpenAPI(ctx context.Context, apis http.Handler, server *genericapiserver.GenericAPIServer) builtInOpenAPI {
+// newBuiltInOpenAPI describes the APIs that have been installed in a container.
+// It repeats what PrepareRun of upstream's server does, and keeps nothing of
+// the server.
+func newBuiltInOpenAPI(config *genericapiserver.Config, installed *restful.Container) builtInOpenAPI {
+	served := mux.NewPathRecorderMux("openapi")
+	of := routes.OpenAPI{Config: config.OpenAPIConfig, V3Config: config.OpenAPIV3Config}
+	_, document := of.InstallV2(installed, served)
+	of.InstallV3(installed, served)
 	return builtInOpenAPI{
-		document: server.StaticOpenAPISpec,
+		models: config.OpenAPIV3Config, document: document, served: served,
 		discovery: sync.OnceValues(func() (handler3.OpenAPIV3Discovery, error) {
 			var found handler3.OpenAPIV3Discovery
-			_, err := readDocument(ctx, apis, openAPIV3, "application/json", &found)
+			_, err := readDocument(context.Background(), served, openAPIV3, "application/json", &found)
 			return found, err
 		}),
+	}
+}
+
+// shareModels prevents each server from having documents and models of its own.
+// They take 35 MB, and are the same for all chains of a process.
+func (c *Chain) shareModels() {
+	generic := c.config.KubeAPIs.ControlPlane.Generic
+	generic.SkipOpenAPIInstallation = true // newBuiltInOpenAPI does it
+	for _, unused := range []*genericapiserver.Config{&c.config.ApiExtensions.GenericConfig.Config, &c.config.Aggregator.GenericConfig.Config} {
+		unused.OpenAPIConfig, unused.OpenAPIV3Config = nil, nil
+	}
+	if c.opts.Like != nil {
+		models := *c.opts.Like.builtIn.openAPI.models // upstream completes it again
+		generic.OpenAPIConfig, generic.OpenAPIV3Config = nil, &models
 	}
 }
 
@@ -195,7 +223,7 @@ func (c *Chain) serveOpenAPI(from added, w http.ResponseWriter, r *http.Request)
 	case isVersion && c.isAdded(version):
 		serveVersionDocument(found.v3(), from, version, w, r)
 	default:
-		c.builtIn.apis.ServeHTTP(w, r)
+		c.builtIn.openAPI.served.ServeHTTP(w, r)
 	}
 }
 

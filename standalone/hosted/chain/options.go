@@ -2,11 +2,13 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
@@ -28,6 +30,10 @@ type Options struct {
 	OnFailure func(tenant string, err error)
 	// Decorate wraps the storage of every resource; nil for nothing.
 	Decorate Decorator
+	// Like is another chain of the process, with the same options but Store. The
+	// chain has its documents and its template of a new cluster, which no request
+	// changes, and no handler of it. It must not end earlier. Nil for none.
+	Like *Chain
 }
 
 // placeholder is where upstream requires a value that each tenant has of its
@@ -37,7 +43,10 @@ const placeholder = "https://placeholder.internal"
 // newConfig returns upstream's configuration of a kube-apiserver, and that of its
 // authentication. They have no credentials, admission and authorization of
 // their own.
-func newConfig(ctx context.Context, endpoints []string) (*app.Config, authentication.Config, error) {
+func newConfig(ctx context.Context) (*app.Config, authentication.Config, error) {
+	if err := DisableFeatures(); err != nil {
+		return nil, authentication.Config{}, err
+	}
 	o := options.NewServerRunOptions()
 	o.AllowPrivileged = true         // pods are restricted where they run
 	o.EnableAggregatorRouting = true // this process does not reach Service addresses
@@ -54,22 +63,35 @@ func newConfig(ctx context.Context, endpoints []string) (*app.Config, authentica
 	o.GenericServerRunOptions.MaxMutatingRequestsInFlight = 0
 	o.Etcd.EnableWatchCache = false
 	o.Etcd.StorageConfig.Prefix = "/" // the confined client adds the tenant's
-	o.Etcd.StorageConfig.Transport.ServerList = endpoints
+	connectNowhere(&o.Etcd.StorageConfig.Transport)
 	completed, err := o.Complete(ctx)
 	if err != nil {
 		return nil, authentication.Config{}, fmt.Errorf("complete the options of the apiserver: %w", err)
 	}
 	// Not earlier: completing would create a self-signed certificate.
-	completed.SecureServing.Listener = noListener{}
+	completed.SecureServing.Listener = newNoListener()
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, authentication.Config{}, fmt.Errorf("configure the apiserver: %w", err)
 	}
+	config.KubeAPIs.ControlPlane.Generic.EnableMetrics = false // they are of the process, with all its tenants
 	users, err := completed.Authentication.ToAuthenticationConfig()
 	if err != nil {
 		return nil, users, fmt.Errorf("configure authentication: %w", err)
 	}
 	return config, users, nil
+}
+
+// DisableFeatures turns off, for the whole process, a feature gate of upstream
+// by which the apiservers of a cluster find each other. A control plane has
+// one apiserver, which would write a lease to etcd every 10 seconds with a
+// client of its own.
+func DisableFeatures() error {
+	gate := features.UnknownVersionInteroperabilityProxy
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(gate): false}); err != nil {
+		return fmt.Errorf("turn off the feature gate %s: %w", gate, err)
+	}
+	return nil
 }
 
 // Economize disables features of an apiserver that a host provides once for all
@@ -82,17 +104,29 @@ func Economize(o *options.ServerRunOptions) {
 	o.Features.EnablePriorityAndFairness = false
 }
 
-// noListener is the listener of an apiserver that does not listen. Upstream
-// requires an address.
-type noListener struct{}
+// noListener is the listener of an apiserver that does not listen. Upstream's
+// server requires one, and ends when it is closed.
+type noListener struct {
+	closed chan struct{}
+	close  func()
+}
 
-var errNoListener = errors.New("the apiserver does not listen")
+func newNoListener() noListener {
+	closed := make(chan struct{})
+	return noListener{closed: closed, close: sync.OnceFunc(func() { close(closed) })}
+}
 
 // Accept implements net.Listener.
-func (noListener) Accept() (net.Conn, error) { return nil, errNoListener }
+func (l noListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
 
 // Close implements net.Listener.
-func (noListener) Close() error { return nil }
+func (l noListener) Close() error {
+	l.close()
+	return nil
+}
 
-// Addr implements net.Listener.
+// Addr implements net.Listener. Upstream requires an address.
 func (noListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }

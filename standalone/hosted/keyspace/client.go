@@ -3,6 +3,7 @@ package keyspace
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -13,17 +14,37 @@ var errConfined = errors.New("a confined client of etcd offers no such operation
 
 // Confine restricts a client to the keys of the tenant of each call's context,
 // and returns it as apiservers need it. Nothing else may use the client.
-func Confine(client *clientv3.Client) *kubernetes.Client {
-	client.KV = kv{client.KV}
-	client.Watcher = watcher{client.Watcher}
+func Confine(client *clientv3.Client) *kubernetes.Client { return confine(client, Tenant) }
+
+// ConfineTo restricts a client to the keys of one tenant. Calls whose context
+// belongs to another one, or to none, fail.
+func ConfineTo(client *clientv3.Client, tenant string) *kubernetes.Client {
+	return confine(client, func(ctx context.Context) (string, error) {
+		of, err := Tenant(ctx)
+		if err == nil && of != tenant {
+			err = fmt.Errorf("the client of tenant %q cannot reach tenant %q", tenant, of)
+		}
+		return of, err
+	})
+}
+
+func confine(client *clientv3.Client, tenant tenantOf) *kubernetes.Client {
+	client.KV = kv{client.KV, tenant}
+	client.Watcher = watcher{client.Watcher, tenant}
 	client.Lease = lease{Lease: client.Lease}
 	confined := &kubernetes.Client{Client: client}
 	confined.Kubernetes = confined
 	return confined
 }
 
+// tenantOf returns the tenant of a call.
+type tenantOf func(context.Context) (string, error)
+
 // kv confines reads and writes.
-type kv struct{ inner clientv3.KV }
+type kv struct {
+	inner  clientv3.KV
+	tenant tenantOf
+}
 
 // Put implements clientv3.KV.
 func (k kv) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
@@ -50,7 +71,7 @@ func (kv) Compact(context.Context, int64, ...clientv3.CompactOption) (*clientv3.
 
 // Do implements clientv3.KV.
 func (k kv) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
-	tenant, err := Tenant(ctx)
+	tenant, err := k.tenant(ctx)
 	if err != nil {
 		return clientv3.OpResponse{}, err
 	}
@@ -62,7 +83,7 @@ func (k kv) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error)
 
 // Txn implements clientv3.KV.
 func (k kv) Txn(ctx context.Context) clientv3.Txn {
-	tenant, err := Tenant(ctx)
+	tenant, err := k.tenant(ctx)
 	if err != nil {
 		return &txn{err: err}
 	}
@@ -111,12 +132,16 @@ func (t *txn) Commit() (*clientv3.TxnResponse, error) {
 }
 
 // watcher confines watches.
-type watcher struct{ clientv3.Watcher }
+type watcher struct {
+	clientv3.Watcher
+
+	tenant tenantOf
+}
 
 // Watch implements clientv3.Watcher. A watch without a tenant ends at once,
 // without events.
 func (w watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	tenant, err := Tenant(ctx)
+	tenant, err := w.tenant(ctx)
 	if errors.Join(err, checkOp(clientv3.OpGet(key, opts...))) != nil {
 		ended := make(chan clientv3.WatchResponse)
 		close(ended)

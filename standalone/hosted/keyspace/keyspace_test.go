@@ -222,3 +222,29 @@ func clients(t *testing.T) (all *clientv3.Client, confined *kubernetes.Client) {
 	t.Cleanup(func() { _ = own.Close() })
 	return all, keyspace.Confine(own)
 }
+
+// TestConfineTo: the client of one tenant reaches no other one, whatever the
+// context says.
+func TestConfineTo(t *testing.T) {
+	g := NewWithT(t)
+	all, _ := clients(t)
+	own, err := clientv3.New(clientv3.Config{Endpoints: all.Endpoints(), Logger: zap.NewNop()})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer own.Close()
+	confined := keyspace.ConfineTo(own, "red")
+	red, blue := keyspace.NewContext(t.Context(), "red"), keyspace.NewContext(t.Context(), "blue")
+	_, err = confined.Put(red, "/pods/web", "of red")
+	g.Expect(err).NotTo(HaveOccurred())
+	got, err := all.Get(t.Context(), "/controlplanes/red/pods/web")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Kvs).To(HaveLen(1))
+	for ctx, want := range map[context.Context]string{blue: `tenant "red" cannot reach tenant "blue"`, t.Context(): "no tenant"} {
+		_, err = confined.Put(ctx, "/pods/web", "of another")
+		g.Expect(err).To(MatchError(ContainSubstring(want)))
+		_, err = confined.KV.Get(ctx, "/pods/web")
+		g.Expect(err).To(MatchError(ContainSubstring(want)))
+		_, err = confined.Txn(ctx).Then(clientv3.OpDelete("/pods/web")).Commit()
+		g.Expect(err).To(MatchError(ContainSubstring(want)))
+		g.Eventually(confined.Watch(ctx, "/pods/", clientv3.WithPrefix())).Should(BeClosed())
+	}
+}

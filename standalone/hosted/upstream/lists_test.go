@@ -146,7 +146,7 @@ func controlPlane(t *testing.T) kubernetes.Interface {
 			t.Error(err)
 		}
 	})
-	plane, err := host.Run(hosted.Spec{Name: "upstream"})
+	plane, err := host.Run(hosted.Spec{Name: "upstream", Stock: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// TestASharedTenantWorks does with two tenants of the shared chain at once, with
-// equal names, what a tenant with a chain of its own does.
-func TestASharedTenantWorks(t *testing.T) {
+// TestATenantWorks does the same at once, with equal names, in two tenants of the
+// shared chain and in two tenants with chains of their own.
+func TestATenantWorks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"share", "share-b"} {
+	for name, isShared := range map[string]bool{"share": true, "share-b": true, "own": false, "own-b": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plane := runReady(t, shared, hosted.Spec{Name: name, Shared: true})
+			plane := runReady(t, shared, hosted.Spec{Name: name, Shared: isShared})
 			client := clientOf(t, plane.RESTConfig())
 			t.Run("a deployment becomes pods", func(t *testing.T) { deploymentBecomesPods(t, client) })
 			t.Run("a namespace goes away", func(t *testing.T) { namespaceGoesAway(t, client) })
