@@ -20,7 +20,7 @@ func TenantsKV(h *Host) mvcc.WatchableKV { return h.stores.tenants.server.Server
 
 // SharesChain reports whether the shared handler chain of a host exists.
 func SharesChain(h *Host) bool {
-	h.shared.mu.Lock()
-	defer h.shared.mu.Unlock()
-	return h.shared.chain != nil
+	h.chains.mu.Lock()
+	defer h.chains.mu.Unlock()
+	return h.chains.shared != nil
 }
