@@ -214,6 +214,8 @@ func (h *Host) Address() string { return net.JoinHostPort(h.opts.Advertise, h.ro
 // plane that has stopped can be run again.
 func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	spec = spec.withDefaults()
+	// A handler chain stores in the tenants' etcd.
+	spec.Stock = spec.Stock || h.opts.Super != "" && spec.Name == h.opts.Super
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
