@@ -24,7 +24,7 @@ func TestStartsThatFailComeLast(t *testing.T) {
 		pki := filepath.Join(opts.Dir, "controlplanes", brokenName(i), "pki")
 		g.Expect(os.MkdirAll(pki, 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(pki, "sa.pub"), []byte("no key"), 0o600)).To(Succeed())
-		plane, err := host.Run(hosted.Spec{Name: brokenName(i)})
+		plane, err := host.Run(hosted.Spec{Name: brokenName(i), Stock: true})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Eventually(plane.Done()).WithTimeout(later).Should(BeClosed())
 	}
@@ -35,7 +35,7 @@ func TestStartsThatFailComeLast(t *testing.T) {
 	defer stopHost(t, host)
 	all := make([]*hosted.ControlPlane, broken)
 	for i := range all {
-		all[i], err = host.Run(hosted.Spec{Name: brokenName(i)})
+		all[i], err = host.Run(hosted.Spec{Name: brokenName(i), Stock: true})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	honest := make([]*hosted.ControlPlane, 3)
