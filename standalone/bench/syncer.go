@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -81,9 +83,12 @@ func serveSyncer(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	go func() { _ = serve() }() // until ctx ends
-	command := syncer.NewCommand()
-	command.SetArgs([]string{
-		"--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--leader-elect=false",
-	})
-	return command.ExecuteContext(ctx)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	options := syncer.DefaultOptions()
+	options.Options = component.Defaults()
+	options.MetricsBindAddress, options.HealthProbeBindAddress, options.LeaderElect = "0", "0", false
+	return syncer.Run(ctx, config, options)
 }
