@@ -53,8 +53,8 @@ type Frame struct {
 // Append appends the encoded frame.
 func (f Frame) Append(to []byte) []byte {
 	start := len(to)
-	to = append(to, 0, 0, 0, 0, byte(f.Op), byte(f.Kind))
-	to = binary.AppendUvarint(to, uint64(f.Revision)) //nolint:gosec // revisions are positive
+	to = append(to, 0, 0, 0, 0, byte(f.Op), byte(f.Kind)) //nolint:gosec // a request has less than 256 kinds
+	to = binary.AppendUvarint(to, uint64(f.Revision))     //nolint:gosec // revisions are positive
 	to = binary.AppendUvarint(to, uint64(len(f.Name)))
 	to = append(to, f.Name...)
 	to = append(to, f.Object...)
@@ -110,7 +110,7 @@ func parse(data []byte) (Frame, error) {
 	}
 	f.Revision, data = int64(revision), data[n:]
 	length, n := binary.Uvarint(data)
-	if n <= 0 || length > uint64(len(data)-n) {
+	if n <= 0 || length > uint64(len(data)-n) { //nolint:gosec // n is at most the length
 		return Frame{}, fmt.Errorf("%w: it ends in the name", errFrame)
 	}
 	data = data[n:]

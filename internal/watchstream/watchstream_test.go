@@ -3,6 +3,7 @@ package watchstream_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net/url"
 	"reflect"
@@ -38,7 +39,7 @@ func TestFrames(t *testing.T) {
 			t.Errorf("got %d of kind %d, %q (%v), want %d of kind %d, %q", got.Op, got.Kind, got.Name, err, want.Op, want.Kind, want.Name)
 		}
 	}
-	if _, err := reader.Next(); err != io.EOF {
+	if _, err := reader.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v at the end, want EOF", err)
 	}
 }
@@ -61,7 +62,7 @@ func TestFramesThatNoHostSends(t *testing.T) {
 		"without a revision":  {0, 0, 0, 2, 2, 0},
 		"negative revision":   append([]byte{0, 0, 0, 12, 2, 0}, bytes.Repeat([]byte{0xff}, 10)...),
 	} {
-		if _, err := watchstream.NewReader(bytes.NewReader(data)).Next(); err == nil || err == io.EOF {
+		if _, err := watchstream.NewReader(bytes.NewReader(data)).Next(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("a frame that is %s: got %v, want an error", name, err)
 		}
 	}

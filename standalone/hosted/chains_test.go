@@ -44,6 +44,7 @@ func TestPrepareShared(t *testing.T) {
 	t.Parallel()
 	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			opts := options(t.TempDir())
 			opts.PrepareShared = prepared

@@ -50,8 +50,8 @@ func TestReadsInProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := local.KV.Do(test.ctx, test.op)
-			want, wantErr := all.tenants.client.KV.Do(test.ctx, test.op)
+			got, err := local.Do(test.ctx, test.op)
+			want, wantErr := all.tenants.client.Do(test.ctx, test.op)
 			if test.fail != nil {
 				g.Expect(clientv3.ContextError(test.ctx, err)).To(MatchError(test.fail))
 				g.Expect(clientv3.ContextError(test.ctx, wantErr)).To(MatchError(test.fail))

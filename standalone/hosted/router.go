@@ -45,7 +45,10 @@ func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
 	}
-	return &router{listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost), routes: map[string]*inlet{}}, nil
+	return &router{
+		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
+		routes: map[string]*inlet{},
+	}, nil
 }
 
 func serverName(name string) string { return name + serverNameSuffix }

@@ -142,7 +142,7 @@ func canDecode(example runtime.Object) bool {
 
 // decode decodes the object of a frame, which must have its name.
 func (m *streamed) decode(frame watchstream.Frame) (any, error) {
-	obj, ok := reflect.New(reflect.TypeOf(m.example).Elem()).Interface().(message)
+	obj, ok := reflect.TypeAssert[message](reflect.New(reflect.TypeOf(m.example).Elem()))
 	if !ok {
 		return nil, errFrame
 	}

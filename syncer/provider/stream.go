@@ -70,7 +70,8 @@ func (c changes) open(ctx context.Context, kinds []watchstream.Kind) (io.ReadClo
 	}
 	_ = response.Body.Close()
 	switch response.StatusCode {
-	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:
+	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusNotAcceptable:
 		return nil, informer.ErrNoStream
 	}
 	return nil, fmt.Errorf("watch the tenant's changes: the apiserver answers %s", response.Status)

@@ -86,9 +86,9 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "red"}}
 
 	BeforeAll(func() {
-		max := format.MaxLength
+		length := format.MaxLength
 		format.MaxLength = 0
-		DeferCleanup(func() { format.MaxLength = max })
+		DeferCleanup(func() { format.MaxLength = length })
 		DeferCleanup(func(ctx SpecContext) {
 			beginRemoval(ctx, vc)
 			Expect(client.IgnoreNotFound(super.Client.Delete(ctx, kit.Namespace(team)))).To(Succeed())

@@ -58,7 +58,7 @@ func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	factory, objects := externalversions.NewSharedInformerFactory(client, apiServicesResync), t.views.NewFactory()
 	a := &apiAggregator{
 		tenant: t, services: factory.Apiregistration().V1().APIServices(),
-		groups: aggregated.NewResourceManager("apis"), remotes: map[schema.GroupVersion]*remoteAPI{},
+		groups: aggregated.NewResourceManager(apisSegment), remotes: map[schema.GroupVersion]*remoteAPI{},
 	}
 	a.discovery = aggregatorserver.NewDiscoveryManager(a.groups.WithSource(aggregated.AggregatorSource))
 	if a.resolver, err = newAPIServiceResolver(objects); err != nil {

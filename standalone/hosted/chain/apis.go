@@ -92,15 +92,18 @@ func (c *Chain) serveBuiltIn(w http.ResponseWriter, r *http.Request) {
 	c.builtIn.apis.ServeHTTP(w, r)
 }
 
+// apisSegment begins the paths of all groups of APIs.
+const apisSegment = "apis"
+
 // different returns what serves a path that is different for a tenant that has
 // added APIs, or nil for another path.
 func (c *Chain) different(path string) func(added, http.ResponseWriter, *http.Request) {
 	switch parts := splitPath(path); {
-	case parts[0] == "apis" && len(parts) <= 2:
+	case parts[0] == apisSegment && len(parts) <= 2:
 		return c.serveGroups
 	case parts[0] == "openapi":
 		return c.serveOpenAPI
-	case parts[0] == "apis" && !c.builtIn.discovery.has(parts[1], parts[2]):
+	case parts[0] == apisSegment && !c.builtIn.discovery.has(parts[1], parts[2]):
 		return c.serveAdded
 	default:
 		return nil

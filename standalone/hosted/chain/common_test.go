@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -99,8 +100,8 @@ func (e *environment) fail(err error) {
 
 // close ends what has been started, and returns what failed between tests.
 func (e *environment) close() error {
-	for i := len(e.stops) - 1; i >= 0; i-- {
-		e.stops[i]()
+	for _, stop := range slices.Backward(e.stops) {
+		stop()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,8 +23,7 @@ func TestAChainLikeAnother(t *testing.T) {
 	source, err := feed.New(kv)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	first := chainOn(ctx, t, source, all)
 	_, _ = add(t, first, "shared")
 	serve := func() {

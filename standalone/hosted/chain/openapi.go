@@ -179,7 +179,8 @@ func newBuiltInOpenAPI(config *genericapiserver.Config, installed *restful.Conta
 func (c *Chain) shareModels() {
 	generic := c.config.KubeAPIs.ControlPlane.Generic
 	generic.SkipOpenAPIInstallation = true // newBuiltInOpenAPI does it
-	for _, unused := range []*genericapiserver.Config{&c.config.ApiExtensions.GenericConfig.Config, &c.config.Aggregator.GenericConfig.Config} {
+	extensions, aggregator := &c.config.ApiExtensions.GenericConfig.Config, &c.config.Aggregator.GenericConfig.Config
+	for _, unused := range []*genericapiserver.Config{extensions, aggregator} {
 		unused.OpenAPIConfig, unused.OpenAPIV3Config = nil, nil
 	}
 	if c.opts.Like != nil {

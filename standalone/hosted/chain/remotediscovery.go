@@ -40,7 +40,7 @@ func (a *remoteAPI) discover(w http.ResponseWriter, r *http.Request) {
 // rehearse decodes a discovery document as upstream does. Only panics count:
 // upstream handles errors.
 func rehearse(path string, document []byte) {
-	if path != "apis" {
+	if path != apisSegment {
 		var resources metav1.APIResourceList
 		if runtime.DecodeInto(aggregatorscheme.Codecs.UniversalDecoder(), document, &resources) == nil {
 			_, _ = endpoints.ConvertGroupVersionIntoToDiscovery(resources.APIResources)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/virtualcluster/virtualcluster/standalone/internal/metricstest"
 )
@@ -73,12 +72,4 @@ func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 		}
 	}
 	return all
-}
-
-func labels(f *dto.MetricFamily) string {
-	var names []string
-	for _, l := range f.GetMetric()[0].GetLabel() {
-		names = append(names, l.GetName())
-	}
-	return strings.Join(names, ", ")
 }

@@ -35,9 +35,9 @@ func TestStream(t *testing.T) {
 
 	h.put("red", "pods", pod("web", "2"))
 	got.expect(t, "+pods team/web 2")
-	h.remove("red", "configmaps", "team/settings")
+	h.remove("configmaps", "team/settings")
 	got.expect(t, "-configmaps team/settings 1")
-	h.remove("red", "pods", "team/web")
+	h.remove("pods", "team/web")
 	got.expect(t, "-pods team/web 2")
 	NewWithT(t).Expect(h.failures()).To(BeEmpty())
 }
@@ -80,7 +80,7 @@ func TestLastStates(t *testing.T) {
 	for i := range 50 {
 		value := strconv.Itoa(i)
 		h.put("red", "pods", pod("web", "deleting-"+value))
-		h.remove("red", "pods", "team/web")
+		h.remove("pods", "team/web")
 		h.put("red", "pods", pod("web", "next-"+value))
 		g.Eventually(func() string {
 			for {
@@ -115,10 +115,10 @@ func TestSelector(t *testing.T) {
 	got := h.watch("red", kind)
 	got.expect(t, "begin pods", "+pods team/web 1 yes", "listed pods")
 	h.put("red", "pods", shown("other", "2", "no"))
-	h.remove("red", "pods", "team/other")
+	h.remove("pods", "team/other")
 	h.put("red", "pods", shown("web", "2", "no"))
 	got.expect(t, "-pods team/web")
-	h.remove("red", "pods", "team/web")
+	h.remove("pods", "team/web")
 	h.put("red", "pods", shown("web", "3", "yes"))
 	got.expect(t, "+pods team/web 3 yes")
 }
@@ -133,7 +133,7 @@ func TestSince(t *testing.T) {
 	kind := pods()
 	kind.Since = h.put("red", "pods", pod("c", "1"))
 	h.put("red", "pods", pod("b", "2"))
-	h.remove("red", "pods", "team/c")
+	h.remove("pods", "team/c")
 	h.put("red", "pods", pod("d", "1"))
 	got := h.watch("red", kind)
 	got.expect(t, "begin pods", "=pods team/a", "+pods team/b 2", "+pods team/d 1", "listed pods")
@@ -186,7 +186,7 @@ func TestDamagedObjects(t *testing.T) {
 	g.Eventually(got, soon).Should(BeClosed())
 	g.Eventually(h.failures, soon).Should(HaveLen(1))
 	g.Expect(h.failures()[0].Error()).To(And(ContainSubstring("decode Pod team/web"), Not(ContainSubstring("secret"))))
-	h.remove("red", "pods", "team/web")
+	h.remove("pods", "team/web")
 	h.watch("red", pods()).expect(t, "begin pods", "listed pods")
 	// The name is part of the object, too.
 	moved := h.watch("blue", pods())

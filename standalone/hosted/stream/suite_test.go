@@ -98,10 +98,11 @@ func (h *host) write(tenant, resource, name, value string) int64 {
 	return response.Header.Revision
 }
 
-func (h *host) remove(tenant, resource, name string) int64 {
+// remove deletes an object of the tenant "red".
+func (h *host) remove(resource, name string) int64 {
 	h.t.Helper()
 	g := NewWithT(h.t)
-	prefix, err := keyspace.RecordPrefix(tenant, resource)
+	prefix, err := keyspace.RecordPrefix("red", resource)
 	g.Expect(err).NotTo(HaveOccurred())
 	response, err := h.client.Delete(context.Background(), prefix+name)
 	g.Expect(err).NotTo(HaveOccurred())

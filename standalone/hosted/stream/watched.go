@@ -36,7 +36,7 @@ var _ feed.Receiver = (*watched)(nil)
 func (w *watched) wake() {
 	w.changed.Store(true)
 	select {
-	case w.stream.woken <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }

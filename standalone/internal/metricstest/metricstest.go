@@ -23,7 +23,8 @@ func Documented(t *testing.T, document string, families []*dto.MetricFamily) {
 		for _, label := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, label.GetName())
 		}
-		row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
+		kind := strings.ToLower(f.GetType().String())
+		row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", f.GetName(), kind, strings.Join(labels, ", "), f.GetHelp())
 		if !strings.Contains(string(text), row) {
 			t.Errorf("%s does not have the row%s", document, row)
 		}
