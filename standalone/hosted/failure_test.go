@@ -15,8 +15,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
-// TestAControlPlaneFailsAlone: whatever a part of it does, its neighbors and the
-// process continue, its server ends, and the error names the part.
+// TestAControlPlaneFailsAlone: whatever a part of a stock one does, its
+// neighbors and the process continue, its server ends, and the error names the
+// part.
 func TestAControlPlaneFailsAlone(t *testing.T) {
 	t.Parallel()
 	neighbor := clientOf(t, runReady(t, shared, hosted.Spec{Name: "neighbor"}).RESTConfig())
@@ -37,7 +38,7 @@ func TestAControlPlaneFailsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			spec := hosted.Spec{Name: "faulty-" + strings.ReplaceAll(name, " ", "-")}
+			spec := hosted.Spec{Name: "faulty-" + strings.ReplaceAll(name, " ", "-"), Stock: true}
 			spec.Controllers = append(hosted.TenantControllers(), hosted.NewController("faulty", test.build))
 			plane, err := shared.Run(spec)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -52,12 +53,12 @@ func TestAControlPlaneFailsAlone(t *testing.T) {
 	}
 }
 
-// TestAControlPlaneWithoutControllers serves, but is not ready: no pod could run
+// TestAControlPlaneWithoutControllers serves, if it is a stock one, but is not ready: no pod could run
 // without a service account. It can be stopped while it waits.
 func TestAControlPlaneWithoutControllers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	plane, err := shared.Run(hosted.Spec{Name: "idle", Controllers: []hosted.Controller{}})
+	plane, err := shared.Run(hosted.Spec{Name: "idle", Stock: true, Controllers: []hosted.Controller{}})
 	g.Expect(err).NotTo(HaveOccurred())
 	client := clientOf(t, plane.RESTConfig())
 	g.Eventually(func() error {

@@ -156,12 +156,12 @@ func TestAFailedStartIsToldAndCanBeRepeated(t *testing.T) {
 	g.Expect(os.MkdirAll(pki, 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(key, []byte("no key"), 0o600)).To(Succeed())
 
-	plane, err := shared.Run(hosted.Spec{Name: "broken"})
+	plane, err := shared.Run(hosted.Spec{Name: "broken", Stock: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(plane.Done()).WithTimeout(soon).Should(BeClosed())
 	g.Expect(plane.Err()).To(MatchError(ContainSubstring(key)))
 	g.Expect(plane.Ready()).NotTo(BeClosed())
 
 	g.Expect(os.Remove(key)).To(Succeed())
-	runReady(t, shared, hosted.Spec{Name: "broken"})
+	runReady(t, shared, hosted.Spec{Name: "broken", Stock: true})
 }

@@ -60,6 +60,14 @@ func TestRecover(t *testing.T) {
 				}
 			}
 			err := k.keep(t.Context())
+			// Etcd counts pages that a read uses at its next commit. Run repeats it.
+			for range 50 {
+				if err == nil || test.fails != "" {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+				err = k.keep(t.Context())
+			}
 			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("got error %v, want %q", err, test.fails)
 			}
