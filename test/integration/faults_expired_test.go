@@ -1,7 +1,14 @@
 package integration
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -39,6 +46,7 @@ func (f *faults) expiredWatch() {
 		Expect(super.Client.Delete(ctx, kit.SuperOf(f.red, kit.Pod(behind, "ended-below")))).To(Succeed())
 		f.restartElsewhere(ctx)
 		red.changes(ctx, much)
+		compact(ctx, filepath.Join(f.elsewhere.Dir, "etcd-tenants", "client.sock"), resourceVersion(ctx, f.red))
 		Expect(watchFrom(ctx, f.red, known)).To(MatchError(apierrors.IsResourceExpired, "expired"), "the syncer has to list again")
 
 		Expect(f.far.Resume()).To(Succeed())
@@ -50,7 +58,7 @@ func (f *faults) expiredWatch() {
 }
 
 // restartElsewhere restarts the process of red's control plane. It keeps its
-// data and its port, and starts with an empty watch cache.
+// data and its port.
 func (f *faults) restartElsewhere(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.elsewhere.Stop()).To(Succeed())
@@ -62,6 +70,29 @@ func (f *faults) restartElsewhere(ctx context.Context) {
 	probe := service(metav1.NamespaceDefault, "probe")
 	Eventually(f.red.Client.Create).WithContext(ctx).WithArguments(probe).WithTimeout(2 * kit.Soon).Should(Succeed())
 	Expect(f.red.Client.Delete(ctx, probe)).To(Succeed())
+}
+
+// compact deletes the revisions of an etcd before a resource version. It is a
+// call of gRPC, so that the tests need no client of etcd.
+func compact(ctx context.Context, socket, resourceVersion string) {
+	GinkgoHelper()
+	revision, err := strconv.ParseUint(resourceVersion, 10, 64)
+	Expect(err).NotTo(HaveOccurred())
+	message := binary.AppendUvarint([]byte{1 << 3}, revision)               // field 1 of CompactionRequest
+	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed
+	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://etcd/etcdserverpb.KV/Compact", bytes.NewReader(append(frame, message...)))
+	Expect(err).NotTo(HaveOccurred())
+	request.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}}
+	response, err := transport.RoundTrip(request)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = response.Body.Close() }()
+	Expect(io.ReadAll(response.Body)).NotTo(BeEmpty())
+	Expect(response.Trailer.Get("Grpc-Status")).To(Equal("0"), response.Trailer.Get("Grpc-Message"))
 }
 
 // resourceVersion returns the resource version at which a watch of a tenant's
