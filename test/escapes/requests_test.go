@@ -144,38 +144,55 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		aliceWorks(ctx)
 	})
 
-	attack("bodies that do not end, in more writes than a tenant may send"+where, "slow POST attacks", func(ctx SpecContext) {
+	// hold sends writes whose bodies do not end until the context ends. A negative
+	// length is not declared.
+	hold := func(ctx context.Context, writes int, length int64) {
+		GinkgoHelper()
+		holding, end := context.WithCancel(ctx)
 		var work sync.WaitGroup
-		defer work.Wait()
-		writing, end := context.WithCancel(ctx)
-		defer end()
-		// More than the limit: the write below takes a place of one of them if it
-		// comes first.
-		for range 2 * fewest {
+		DeferCleanup(func() { end(); work.Wait() })
+		for range writes {
 			body, pen := io.Pipe()
+			r, err := http.NewRequestWithContext(holding, http.MethodPost, mallory.Config.Host+"/api/v1/namespaces/"+ns+"/configmaps", body)
+			Expect(err).NotTo(HaveOccurred())
+			r.Header.Set("Content-Type", "application/json")
+			r.ContentLength = length
 			work.Go(func() {
-				response, err := open(writing, http.MethodPost, "/api/v1/namespaces/"+ns+"/configmaps", "application/json", body)
-				if err == nil {
+				if response, err := sender.Do(r); err == nil {
 					_ = response.Body.Close()
 				}
 			})
 			work.Go(func() {
 				_, _ = pen.Write([]byte(`{"data":{"x":"`))
-				<-writing.Done()
-				_ = pen.CloseWithError(writing.Err())
+				<-holding.Done()
+				_ = pen.CloseWithError(holding.Err())
 			})
 		}
-		Eventually(func() (int, error) {
-			response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/configmaps", "application/json",
-				strings.NewReader(`{"metadata":{"generateName":"one-more-"}}`))
-			if err != nil {
-				return 0, err
-			}
-			return response.StatusCode, response.Body.Close()
-		}).Should(Equal(http.StatusTooManyRequests))
+	}
+	oneMore := func(ctx context.Context) (string, error) {
+		response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/configmaps", "application/json",
+			strings.NewReader(`{"metadata":{"generateName":"one-more-"}}`))
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		return response.Status + " " + string(text), err
+	}
+
+	attack("bodies that do not end, in as many writes as a tenant may send"+where, "slow POST attacks", func(ctx SpecContext) {
+		hold(ctx, 2*fewest, 1<<10)
+		Eventually(oneMore).WithContext(ctx).Should(And(HavePrefix("429"), ContainSubstring("as many writes in flight as it may have")))
 		aliceWorks(ctx)
 		Expect(mallory.Client.List(ctx, &corev1.ConfigMapList{})).To(Succeed(), "reads have places of their own")
-		throttled(ctx, "in flight")
+		throttled(ctx, "the kind write were in flight than the limit of 10")
+	})
+
+	attack("bodies without an end and without a length"+where, "idea: each may become as large as the largest", func(ctx SpecContext) {
+		hold(ctx, 2*fewest, -1)
+		throttled(ctx, "requests wait for the memory of others")
+		aliceWorks(ctx)
+		Expect(oneMore(ctx)).To(HavePrefix("201"), "small writes do not wait for large ones")
 	})
 
 	attack("a flood of lists from two hundred clients"+where, "issue of peers: one tenant's controllers starve a shared apiserver", func(ctx SpecContext) {
