@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +40,14 @@ func TestAChangedLimit(t *testing.T) {
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	synctest.Test(t, func(t *testing.T) {
 		const gibi = 1 << 30
+		var mu sync.Mutex
 		limit, failure := uint64(10*gibi), error(nil)
-		limitMemory(t.Context(), func() (uint64, error) { return limit, failure }, time.Second)
+		read := func() (uint64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return limit, failure
+		}
+		limitMemory(t.Context(), read, time.Second)
 		for _, step := range []struct {
 			limit   uint64
 			failure error
@@ -51,7 +58,9 @@ func TestAChangedLimit(t *testing.T) {
 			{30 * gibi, errors.New("no such file"), 18 * gibi},
 			{5 * gibi, nil, gibi * 9 / 2},
 		} {
+			mu.Lock()
 			limit, failure = step.limit, step.failure
+			mu.Unlock()
 			time.Sleep(time.Second)
 			synctest.Wait()
 			if got := debug.SetMemoryLimit(-1); got != step.want {
