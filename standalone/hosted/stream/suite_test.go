@@ -99,14 +99,13 @@ func (h *host) write(tenant, resource, name, value string) int64 {
 }
 
 // remove deletes an object of the tenant "red".
-func (h *host) remove(resource, name string) int64 {
+func (h *host) remove(resource, name string) {
 	h.t.Helper()
 	g := NewWithT(h.t)
 	prefix, err := keyspace.RecordPrefix("red", resource)
 	g.Expect(err).NotTo(HaveOccurred())
-	response, err := h.client.Delete(context.Background(), prefix+name)
+	_, err = h.client.Delete(context.Background(), prefix+name)
 	g.Expect(err).NotTo(HaveOccurred())
-	return response.Header.Revision
 }
 
 // serve serves the endpoint of a tenant to the platform, or to another client.
