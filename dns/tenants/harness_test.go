@@ -46,6 +46,12 @@ type world struct {
 // newWorld fills a directory, and opens the ports of both tenants.
 func newWorld(t *testing.T, limits Limits) *world {
 	t.Helper()
+	return newWorldWith(t, limits, answerOutside)
+}
+
+// newWorldWith returns one with another resolver of the platform.
+func newWorldWith(t *testing.T, limits Limits, outside plugin.HandlerFunc) *world {
+	t.Helper()
 	directory := newSyncedDirectory(t)
 	template, err := newTemplate(30)
 	if err != nil {
@@ -57,7 +63,7 @@ func newWorld(t *testing.T, limits Limits) *world {
 	}
 	w := &world{t: t, ports: map[string]uint16{}, lastPort: 20_000, listeners: &listeners{
 		host: "127.0.0.1", limits: limits, directory: directory, metrics: metrics,
-		core: newCore(t, plugin.HandlerFunc(answerOutside)), template: *template, open: map[string]*listener{},
+		core: newCore(t, outside), template: *template, open: map[string]*listener{},
 	}}
 	w.addTenant("red", "10.1", redPod)
 	w.addTenant("blue", "10.2", bluePod)
