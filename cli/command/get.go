@@ -45,11 +45,7 @@ func (o *getOptions) Validate() error { return o.print.validate() }
 func (o *getOptions) Run(ctx context.Context) error {
 	list := &tenancyv1alpha1.VirtualClusterList{}
 	for _, name := range o.names {
-		t, err := o.target(name)
-		if err != nil {
-			return err
-		}
-		vc, err := t.get(ctx)
+		_, vc, err := o.read(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -126,11 +126,7 @@ func (o *kubeconfigOptions) config(ctx context.Context) (*clientcmdapi.Config, t
 // permanentConfig returns the kubeconfig of the tenant's admin. No request is
 // sent to the tenant.
 func (o *kubeconfigOptions) permanentConfig(ctx context.Context) (*clientcmdapi.Config, target, error) {
-	t, err := o.target(o.name)
-	if err != nil {
-		return nil, t, err
-	}
-	vc, err := t.get(ctx)
+	t, vc, err := o.read(ctx, o.name)
 	if err != nil {
 		return nil, t, err
 	}

@@ -98,6 +98,16 @@ func (t target) get(ctx context.Context) (*tenancyv1alpha1.VirtualCluster, error
 	return vc, nil
 }
 
+// read reads the VirtualCluster of a name.
+func (p *platform) read(ctx context.Context, name string) (target, *tenancyv1alpha1.VirtualCluster, error) {
+	t, err := p.target(name)
+	if err != nil {
+		return t, nil, err
+	}
+	vc, err := t.get(ctx)
+	return t, vc, err
+}
+
 // explain adds the verb, the VirtualCluster and the next step to an error of
 // the super cluster's apiserver.
 func explain(err error, verb string, key client.ObjectKey) error {

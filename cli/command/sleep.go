@@ -42,11 +42,7 @@ func (o *changeOptions) change(ctx context.Context, verb string, change func(*te
 		return err
 	}
 	for _, name := range o.names {
-		t, err := o.target(name)
-		if err != nil {
-			return err
-		}
-		vc, err := t.get(ctx)
+		t, vc, err := o.read(ctx, name)
 		if err != nil {
 			return err
 		}

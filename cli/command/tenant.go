@@ -25,11 +25,7 @@ type tenant struct {
 
 // open connects to the control plane of a tenant.
 func (p *platform) open(ctx context.Context, name string) (*tenant, error) {
-	t, err := p.target(name)
-	if err != nil {
-		return nil, err
-	}
-	vc, err := t.get(ctx)
+	t, vc, err := p.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -68,11 +68,7 @@ func TestControllersWorking(t *testing.T) {
 		"over":     {failing, working, []string{"Normal ControllersWorking The controllers of the control plane work"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, n := range newsBetween(test.before, test.after) {
-				got = append(got, n.kind+" "+n.reason+" "+n.message)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, newsAsText(test.before, test.after)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -80,6 +76,15 @@ func TestControllersWorking(t *testing.T) {
 	if !meta.IsStatusConditionFalse(failing.Conditions, tenancyv1alpha1.ConditionControllersWorking) {
 		t.Error("the condition is not false")
 	}
+}
+
+// newsAsText returns the kind, the reason and the message of each piece of news.
+func newsAsText(before, after tenancyv1alpha1.VirtualClusterStatus) []string {
+	var texts []string
+	for _, n := range newsBetween(before, after) {
+		texts = append(texts, n.kind+" "+n.reason+" "+n.message)
+	}
+	return texts
 }
 
 // TestNewsOfLimits: a limit that is reached, and the end of it. Changes of the
@@ -101,11 +106,7 @@ func TestNewsOfLimits(t *testing.T) {
 		"over":     {throttled, within, []string{"Normal WithinLimits The control plane is within its limits"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, n := range newsBetween(test.before, test.after) {
-				got = append(got, n.kind+" "+n.reason+" "+n.message)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, newsAsText(test.before, test.after)); diff != "" {
 				t.Error(diff)
 			}
 		})

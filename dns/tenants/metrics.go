@@ -21,8 +21,8 @@ type metrics struct {
 	dropped   *prometheus.CounterVec
 }
 
-// newMetrics makes the metrics. A registry has them once in a process, so
-// those of a former instance of the plugin remain.
+// newMetrics creates the metrics. Those of a former instance of the plugin remain
+// in use: a registry accepts each metric once.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	listeners := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: plugin.Namespace, Subsystem: "tenants", Name: "listeners", Help: "Tenants that are answered.",

@@ -8,8 +8,8 @@ import (
 
 // dropContents strips the contents of Secrets from the informers of upstream's
 // kube-apiserver, except those that its controllers and authenticators read.
-// The apiserver's own cache has them already. ConfigMaps keep theirs: policies
-// have them as parameters.
+// The apiserver's own cache contains the Secrets. The contents of ConfigMaps
+// stay: policies use them as parameters.
 func dropContents(factory informers.SharedInformerFactory) error {
 	return factory.Core().V1().Secrets().Informer().SetTransform(views.Economize)
 }

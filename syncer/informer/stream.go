@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/internal/watchstream"
 )
 
@@ -83,7 +84,7 @@ func (s *stream) join(i *Informer, logger klog.Logger) bool {
 func (s *stream) run(ctx context.Context) {
 	defer s.stop()
 	backoff := newBackoff()
-	for pause(ctx, gathering) {
+	for pause.For(ctx, gathering) {
 		began := time.Now()
 		err := s.read(ctx)
 		switch {
@@ -99,7 +100,7 @@ func (s *stream) run(ctx context.Context) {
 			backoff = newBackoff()
 		}
 		klog.FromContext(ctx).V(1).Info("The stream of a tenant's changes ended; it is opened again", "cause", err)
-		if !pause(ctx, backoff.Step()) {
+		if !pause.For(ctx, backoff.Step()) {
 			return
 		}
 	}
@@ -107,18 +108,6 @@ func (s *stream) run(ctx context.Context) {
 
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: reopenFirst, Factor: 2, Jitter: 0.2, Steps: 16, Cap: reopenMost}
-}
-
-// pause waits, and reports whether ctx is not done.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // errJoined ends a response because it does not have all members.

@@ -18,8 +18,9 @@ import (
 
 // The storage of upstream decodes, selects and completes the objects of a watch
 // in goroutines that do not recover from panics. This file recovers in the
-// functions that they call: a panic is the error of one watch or object. docs/kubernetes-minors.md lists
-// all goroutines of upstream that work for a tenant.
+// functions that they call: a panic is the error of one watch or object.
+// docs/kubernetes-minors.md lists all goroutines of upstream that work for a
+// tenant.
 
 // logPanic logs a panic of which the caller gets no more than the message.
 func logPanic(err error, message string) {

@@ -23,6 +23,7 @@ import (
 	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
 	netutils "k8s.io/utils/net"
 
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
@@ -76,7 +77,7 @@ func (c *Chain) newServices(t *Tenant) (*services, error) {
 			return s, nil
 		}
 		s.close()
-		if !errors.Is(err, errUnrepaired) || !pause(ctx) {
+		if !errors.Is(err, errUnrepaired) || !pause.For(ctx, repairPause) {
 			return nil, fmt.Errorf("prepare the allocation of ClusterIPs and node ports: %w", err)
 		}
 	}
@@ -159,16 +160,6 @@ func await(ctx context.Context, done <-chan error) error {
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// pause waits a little, and reports whether there is time for another repair.
-func pause(ctx context.Context) bool {
-	select {
-	case <-time.After(repairPause):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
