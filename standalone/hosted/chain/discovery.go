@@ -58,10 +58,9 @@ func (c *Chain) describe(ctx context.Context, server *genericapiserver.GenericAP
 
 // newBuiltInDiscovery reads the discovery document of the built-in APIs.
 func newBuiltInDiscovery(ctx context.Context, server *genericapiserver.GenericAPIServer) (b builtInDiscovery, err error) {
-	scheme := runtime.NewScheme()
-	types := runtime.NewSchemeBuilder(apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions)
-	if err := types.AddToScheme(scheme); err != nil {
-		return b, fmt.Errorf("register the types of discovery: %w", err)
+	codecs, err := newDiscoveryCodecs()
+	if err != nil {
+		return b, err
 	}
 	var list apidiscovery.APIGroupDiscoveryList
 	tag, err := readDocument(ctx, server.AggregatedDiscoveryGroupManager, "/apis", aggregatedMediaType, &list)
@@ -69,7 +68,7 @@ func newBuiltInDiscovery(ctx context.Context, server *genericapiserver.GenericAP
 		return b, err
 	}
 	b = builtInDiscovery{
-		codecs: serializer.NewCodecFactory(scheme), groups: list.Items, tag: tag, versions: map[string]map[string]bool{},
+		codecs: codecs, groups: list.Items, tag: tag, versions: map[string]map[string]bool{},
 	}
 	for _, group := range list.Items {
 		versions := map[string]bool{}
@@ -79,6 +78,16 @@ func newBuiltInDiscovery(ctx context.Context, server *genericapiserver.GenericAP
 		b.versions[group.Name] = versions
 	}
 	return b, nil
+}
+
+// newDiscoveryCodecs returns the codecs of the documents of aggregated discovery.
+func newDiscoveryCodecs() (serializer.CodecFactory, error) {
+	scheme := runtime.NewScheme()
+	types := runtime.NewSchemeBuilder(apidiscovery.AddToScheme, apidiscoveryv2beta1.AddToScheme, conversions.RegisterConversions)
+	if err := types.AddToScheme(scheme); err != nil {
+		return serializer.CodecFactory{}, fmt.Errorf("register the types of discovery: %w", err)
+	}
+	return serializer.NewCodecFactory(scheme), nil
 }
 
 // readDocument reads a JSON document from a handler in this process, and returns

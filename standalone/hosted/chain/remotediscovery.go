@@ -6,12 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
-	apidiscoveryv2beta1 "k8s.io/api/apidiscovery/v2beta1"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	apidiscoveryv2conversion "k8s.io/apiserver/pkg/apis/apidiscovery/v2"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/util/responsewriter"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
@@ -47,14 +44,7 @@ func rehearse(path string, document []byte) {
 		}
 		return
 	}
-	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{
-		apidiscoveryv2.AddToScheme, apidiscoveryv2beta1.AddToScheme, apidiscoveryv2conversion.RegisterConversions,
-	} {
-		if install(scheme) != nil {
-			return
-		}
+	if codecs, err := newDiscoveryCodecs(); err == nil {
+		_ = runtime.DecodeInto(codecs.UniversalDecoder(), document, &apidiscovery.APIGroupDiscoveryList{})
 	}
-	decoder := serializer.NewCodecFactory(scheme).UniversalDecoder()
-	_ = runtime.DecodeInto(decoder, document, &apidiscoveryv2.APIGroupDiscoveryList{})
 }
