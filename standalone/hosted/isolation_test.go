@@ -20,24 +20,10 @@ func TestControlPlanesAreApart(t *testing.T) {
 	b := runReady(t, shared, hosted.Spec{Name: "iso-b"})
 	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
 
-	makeConfigMap(t, clientA, "same", "of a")
-	makeConfigMap(t, clientB, "same", "of b")
-	g.Expect(configMapValue(t, clientA, "same")).To(Equal("of a"))
-	g.Expect(configMapValue(t, clientB, "same")).To(Equal("of b"))
-
+	shouldBeApart(t, a, b)
 	makeConfigMap(t, clientA, "only", "of a")
 	_, err := configMapValue(t, clientB, "only")
 	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
-
-	intruder := b.RESTConfig()
-	intruder.CertData, intruder.KeyData = a.RESTConfig().CertData, a.RESTConfig().KeyData
-	_, err = configMapValue(t, clientOf(t, intruder), "same")
-	g.Expect(err).To(Satisfy(apierrors.IsUnauthorized))
-
-	misled := a.RESTConfig()
-	misled.ServerName = b.ServerName()
-	_, err = configMapValue(t, clientOf(t, misled), "same")
-	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
 
 	shared := runReady(t, shared, hosted.Spec{Name: "iso-c", Shared: true})
 	for _, path := range []string{"/debug/pprof/heap", "/metrics", "/metrics/slis", "/flagz", "/statusz", "/configz", "/debug/flags/v"} {
@@ -112,4 +98,30 @@ func TestNamesAreTakenOnce(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("runs already")))
 	stop(t, plane)
 	runReady(t, shared, hosted.Spec{Name: "once"})
+}
+
+// shouldBeApart asserts that two control planes have objects of the same name
+// of their own, and accept neither each other's credentials nor connections.
+func shouldBeApart(t *testing.T, a, b *hosted.ControlPlane) {
+	t.Helper()
+	g := NewWithT(t)
+	clientA, clientB := clientOf(t, a.RESTConfig()), clientOf(t, b.RESTConfig())
+	makeConfigMap(t, clientA, "same", "of a")
+	makeConfigMap(t, clientB, "same", "of b")
+	g.Expect(configMapValue(t, clientA, "same")).To(Equal("of a"))
+	g.Expect(configMapValue(t, clientB, "same")).To(Equal("of b"))
+	shouldReject(t, b, a)
+	misled := a.RESTConfig()
+	misled.ServerName = b.ServerName()
+	_, err := configMapValue(t, clientOf(t, misled), "same")
+	g.Expect(err).To(MatchError(ContainSubstring("unknown authority")))
+}
+
+// shouldReject asserts that a control plane rejects the credentials of another.
+func shouldReject(t *testing.T, plane, other *hosted.ControlPlane) {
+	t.Helper()
+	intruder := plane.RESTConfig()
+	intruder.CertData, intruder.KeyData = other.RESTConfig().CertData, other.RESTConfig().KeyData
+	_, err := configMapValue(t, clientOf(t, intruder), "same")
+	NewWithT(t).Expect(err).To(Satisfy(apierrors.IsUnauthorized))
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/memtest"
 )
 
 // sleepUntilWoken puts a control plane to sleep. The channel has an element for
@@ -193,11 +194,11 @@ func TestASleepingControlPlaneIsItsName(t *testing.T) {
 		names[i] = "tenants-0a1b2c-sleeper" + strconv.Itoa(i)
 	}
 	g.Eventually(settled()).WithTimeout(soon).WithPolling(time.Second).Should(BeTrue())
-	goroutines, before := runtime.NumGoroutine(), heap()
+	goroutines, before := runtime.NumGoroutine(), memtest.Heap()
 	for _, name := range names {
 		g.Expect(shared.Sleep(t.Context(), name, func() {})).To(Succeed())
 	}
-	each := (heap() - before) / number
+	each := (memtest.Heap() - before) / number
 	t.Logf("%d bytes for each of %d sleeping control planes", each, number)
 	g.Expect(each).To(BeNumerically("<", 2<<10))
 	g.Expect(runtime.NumGoroutine()).To(BeNumerically("<=", goroutines+2))
@@ -205,12 +206,4 @@ func TestASleepingControlPlaneIsItsName(t *testing.T) {
 	for _, name := range names {
 		shared.CloseRoute(name)
 	}
-}
-
-func heap() int64 {
-	var stats runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

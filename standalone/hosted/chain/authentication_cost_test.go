@@ -18,6 +18,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/memtest"
 )
 
 // TestAuthenticationIsCheap: a tenant that has authenticated a certificate and a
@@ -55,12 +56,12 @@ func TestAuthenticationIsCheap(t *testing.T) {
 		}
 	}
 	use("first")
-	goroutines, bytes := runtime.NumGoroutine(), heap()
+	goroutines, bytes := runtime.NumGoroutine(), memtest.Heap()
 	for i := range tenants {
 		use(fmt.Sprint("tenant-", i))
 	}
 	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", goroutines+tenants/4))
-	each := (int64(heap()) - int64(bytes)) / tenants
+	each := (memtest.Heap() - bytes) / tenants
 	t.Logf("%d KB of heap for each tenant", each>>10)
 	g.Expect(each).To(BeNumerically("<", 1<<20))
 	runtime.KeepAlive(c)

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/memtest"
 )
 
 // TestAdmissionIsCheap: a tenant that writes, but configures no admission, has
@@ -22,22 +24,13 @@ func TestAdmissionIsCheap(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	use("first")
-	goroutines, bytes := runtime.NumGoroutine(), heap()
+	goroutines, bytes := runtime.NumGoroutine(), memtest.Heap()
 	for i := range tenants {
 		use(fmt.Sprint("tenant-", i))
 	}
 	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", goroutines+tenants/4))
-	each := (int64(heap()) - int64(bytes)) / tenants
+	each := (memtest.Heap() - bytes) / tenants
 	t.Logf("%d KB of heap for each tenant", each>>10)
 	g.Expect(each).To(BeNumerically("<", 1<<20))
 	runtime.KeepAlive(c)
-}
-
-// heap returns the bytes of live objects.
-func heap() uint64 {
-	var stats runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/memtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -48,11 +49,11 @@ func TestAChainLikeAnother(t *testing.T) {
 		_ = client.Close()
 	}
 	serve()
-	before, goroutines := heap(), runtime.NumGoroutine()
+	before, goroutines := memtest.Heap(), runtime.NumGoroutine()
 	for range chains {
 		serve()
 	}
 	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<", goroutines+chains))
-	g.Expect(int64(heap()-before)/chains).To(BeNumerically("<", 500<<10), "of a chain that has ended")
+	g.Expect((memtest.Heap()-before)/chains).To(BeNumerically("<", 500<<10), "of a chain that has ended")
 	runtime.KeepAlive(first)
 }

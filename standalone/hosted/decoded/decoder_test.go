@@ -19,6 +19,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install" // its types are decoded
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/decoded"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/memtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -227,21 +228,13 @@ func TestMemory(t *testing.T) {
 	const capacity = 32 << 20
 	cache := decoded.New(capacity)
 	of := cache.Decoder(newDecoder())
-	before := heap()
+	before := memtest.Heap()
 	for i := range 4 {
 		listMany(t, of, fmt.Sprint("tenant-", i), 5000)
 	}
-	used := int64(heap()) - int64(before)
+	used := memtest.Heap() - before
 	t.Logf("%d KiB of heap for a capacity of %d KiB", used>>10, capacity>>10)
 	g.Expect(used).To(BeNumerically("<", capacity*5/4))
 	g.Expect(used).To(BeNumerically(">", capacity/2))
 	runtime.KeepAlive(cache)
-}
-
-func heap() uint64 {
-	var stats runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }

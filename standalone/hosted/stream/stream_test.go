@@ -22,22 +22,22 @@ import (
 func TestStream(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	h.put("red", "pods", pod("web", "1"))
-	h.put("red", "configmaps", &corev1.ConfigMap{
+	h.Put("red", "pods", pod("web", "1"))
+	h.Put("red", "configmaps", &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "settings", Labels: map[string]string{"value": "1"}},
 		Data:       map[string]string{"content": "none of the metadata"},
 	})
-	h.put("red", "secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "of-no-kind-that-is-watched"}})
+	h.Put("red", "secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "of-no-kind-that-is-watched"}})
 	got := h.watch("red", pods(), configMaps())
 	got.expect(t,
 		"begin pods", "+pods team/web 1", "listed pods",
 		"begin configmaps", "+configmaps team/settings 1", "listed configmaps")
 
-	h.put("red", "pods", pod("web", "2"))
+	h.Put("red", "pods", pod("web", "2"))
 	got.expect(t, "+pods team/web 2")
-	h.remove("configmaps", "team/settings")
+	h.Remove("configmaps", "team/settings")
 	got.expect(t, "-configmaps team/settings 1")
-	h.remove("pods", "team/web")
+	h.Remove("pods", "team/web")
 	got.expect(t, "-pods team/web 2")
 	NewWithT(t).Expect(h.failures()).To(BeEmpty())
 }
@@ -50,10 +50,10 @@ func TestOtherTenants(t *testing.T) {
 	h := startHost(t)
 	others := func(value string) {
 		for _, tenant := range []string{"red1", "re", "red-1", "blue"} {
-			h.put(tenant, "pods", pod("web", value))
+			h.Put(tenant, "pods", pod("web", value))
 		}
 		for _, key := range []string{"pods/team/web", "/pods/team/web", "red", "red/pods", "red//pods/team/web", "red/podspods/team/web"} {
-			_, err := h.client.Put(context.Background(), keyspace.Root+key, "of no tenant")
+			_, err := h.Client.Put(context.Background(), keyspace.Root+key, "of no tenant")
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 	}
@@ -61,7 +61,7 @@ func TestOtherTenants(t *testing.T) {
 	got := h.watch("red", pods())
 	got.expect(t, "begin pods", "listed pods")
 	others("changed")
-	h.put("red", "pods", pod("web", "own"))
+	h.Put("red", "pods", pod("web", "own"))
 	got.expect(t, "+pods team/web own")
 	g.Expect(h.failures()).To(BeEmpty())
 }
@@ -72,16 +72,16 @@ func TestLastStates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h := startHost(t)
-	h.put("red", "pods", pod("web", "1"))
+	h.Put("red", "pods", pod("web", "1"))
 	got := h.watch("red", pods())
 	got.expect(t, "begin pods", "+pods team/web 1", "listed pods")
 	// One transaction per object, so that the feed has all of them at once or
 	// one by one: the deletion and its state come in either case.
 	for i := range 50 {
 		value := strconv.Itoa(i)
-		h.put("red", "pods", pod("web", "deleting-"+value))
-		h.remove("pods", "team/web")
-		h.put("red", "pods", pod("web", "next-"+value))
+		h.Put("red", "pods", pod("web", "deleting-"+value))
+		h.Remove("pods", "team/web")
+		h.Put("red", "pods", pod("web", "next-"+value))
 		g.Eventually(func() string {
 			for {
 				select {
@@ -108,18 +108,18 @@ func TestSelector(t *testing.T) {
 		p.Labels["show"] = show
 		return p
 	}
-	h.put("red", "pods", shown("web", "1", "yes"))
-	h.put("red", "pods", shown("other", "1", "no"))
+	h.Put("red", "pods", shown("web", "1", "yes"))
+	h.Put("red", "pods", shown("other", "1", "no"))
 	kind := pods()
 	kind.Selector, kind.Since = labels.SelectorFromSet(labels.Set{"show": "yes"}), 1<<40
 	got := h.watch("red", kind)
 	got.expect(t, "begin pods", "+pods team/web 1 yes", "listed pods")
-	h.put("red", "pods", shown("other", "2", "no"))
-	h.remove("pods", "team/other")
-	h.put("red", "pods", shown("web", "2", "no"))
+	h.Put("red", "pods", shown("other", "2", "no"))
+	h.Remove("pods", "team/other")
+	h.Put("red", "pods", shown("web", "2", "no"))
 	got.expect(t, "-pods team/web")
-	h.remove("pods", "team/web")
-	h.put("red", "pods", shown("web", "3", "yes"))
+	h.Remove("pods", "team/web")
+	h.Put("red", "pods", shown("web", "3", "yes"))
 	got.expect(t, "+pods team/web 3 yes")
 }
 
@@ -128,16 +128,16 @@ func TestSelector(t *testing.T) {
 func TestSince(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	h.put("red", "pods", pod("a", "1"))
-	h.put("red", "pods", pod("b", "1"))
+	h.Put("red", "pods", pod("a", "1"))
+	h.Put("red", "pods", pod("b", "1"))
 	kind := pods()
-	kind.Since = h.put("red", "pods", pod("c", "1"))
-	h.put("red", "pods", pod("b", "2"))
-	h.remove("pods", "team/c")
-	h.put("red", "pods", pod("d", "1"))
+	kind.Since = h.Put("red", "pods", pod("c", "1"))
+	h.Put("red", "pods", pod("b", "2"))
+	h.Remove("pods", "team/c")
+	h.Put("red", "pods", pod("d", "1"))
 	got := h.watch("red", kind)
 	got.expect(t, "begin pods", "=pods team/a", "+pods team/b 2", "+pods team/d 1", "listed pods")
-	h.put("red", "pods", pod("a", "2"))
+	h.Put("red", "pods", pod("a", "2"))
 	got.expect(t, "+pods team/a 2")
 }
 
@@ -146,7 +146,7 @@ func TestSince(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	h.put("red", "deployments", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+	h.Put("red", "deployments", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "web", Labels: map[string]string{"value": "1"},
 	}})
 	of := func(version string) watchstream.Kind {
@@ -181,17 +181,17 @@ func TestDamagedObjects(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h := startHost(t)
-	h.write("red", "pods", "team/web", "secret of the tenant")
+	h.Write("red", "pods", "team/web", []byte("secret of the tenant"))
 	got := h.watch("red", pods())
 	g.Eventually(got, soon).Should(BeClosed())
 	g.Eventually(h.failures, soon).Should(HaveLen(1))
 	g.Expect(h.failures()[0].Error()).To(And(ContainSubstring("decode Pod team/web"), Not(ContainSubstring("secret"))))
-	h.remove("pods", "team/web")
+	h.Remove("pods", "team/web")
 	h.watch("red", pods()).expect(t, "begin pods", "listed pods")
 	// The name is part of the object, too.
 	moved := h.watch("blue", pods())
 	moved.expect(t, "begin pods", "listed pods")
-	h.put("blue", "pods", pod("web", "1"))
+	h.Put("blue", "pods", pod("web", "1"))
 	moved.expect(t, "+pods team/web 1")
 }
 
@@ -204,10 +204,10 @@ func TestSlowClient(t *testing.T) {
 	large.Annotations = map[string]string{"large": string(make([]byte, 200<<10))}
 	for i := range 200 {
 		large.Name = "large-" + strconv.Itoa(i)
-		h.put("red", "pods", large)
+		h.Put("red", "pods", large)
 	}
 	slow := get(t, h.serve("red", true), http.MethodGet, watchstream.Query([]watchstream.Kind{pods()}).Encode())
-	h.put("blue", "pods", pod("web", "1"))
+	h.Put("blue", "pods", pod("web", "1"))
 	h.watch("blue", pods()).expect(t, "begin pods", "+pods team/web 1", "listed pods")
 	_, err := io.CopyN(io.Discard, slow.Body, 1<<20)
 	g.Expect(err).NotTo(HaveOccurred(), "it continues when the client does")
@@ -218,7 +218,7 @@ func TestEnd(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h := startHost(t)
-	h.stop()
+	h.Stop()
 	g.Eventually(h.watch("red", pods()), soon).Should(BeClosed())
 	g.Expect(h.failures()).To(BeEmpty())
 }

@@ -11,20 +11,13 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/virtualcluster/virtualcluster/internal/watchstream"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/feedtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
 )
 
@@ -35,11 +28,9 @@ const (
 
 // host is an etcd with the endpoints of its tenants.
 type host struct {
-	t      testing.TB
-	source *feed.Feed
-	client *clientv3.Client
-	// stop stops the feed.
-	stop func()
+	*feedtest.Store
+
+	t testing.TB
 
 	mu     sync.Mutex
 	failed []error
@@ -47,21 +38,7 @@ type host struct {
 
 func startHost(t testing.TB) *host {
 	t.Helper()
-	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx) }()
-	h := &host{t: t, source: source, client: client}
-	h.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(h.stop)
-	return h
+	return &host{Store: feedtest.Start(t), t: t}
 }
 
 func (h *host) fail(err error) {
@@ -76,43 +53,11 @@ func (h *host) failures() []error {
 	return h.failed
 }
 
-// put stores an object as an apiserver does, and returns the revision.
-func (h *host) put(tenant, resource string, object runtime.Object) int64 {
-	h.t.Helper()
-	g := NewWithT(h.t)
-	kinds, _, err := legacyscheme.Scheme.ObjectKinds(object)
-	g.Expect(err).NotTo(HaveOccurred())
-	serializer := protobuf.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme)
-	value, err := runtime.Encode(legacyscheme.Codecs.EncoderForVersion(serializer, kinds[0].GroupVersion()), object)
-	g.Expect(err).NotTo(HaveOccurred())
-	return h.write(tenant, resource, cache.MetaObjectToName(object.(metav1.Object)).String(), string(value))
-}
-
-func (h *host) write(tenant, resource, name, value string) int64 {
-	h.t.Helper()
-	g := NewWithT(h.t)
-	prefix, err := keyspace.RecordPrefix(tenant, resource)
-	g.Expect(err).NotTo(HaveOccurred())
-	response, err := h.client.Put(context.Background(), prefix+name, value)
-	g.Expect(err).NotTo(HaveOccurred())
-	return response.Header.Revision
-}
-
-// remove deletes an object of the tenant "red".
-func (h *host) remove(resource, name string) {
-	h.t.Helper()
-	g := NewWithT(h.t)
-	prefix, err := keyspace.RecordPrefix("red", resource)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = h.client.Delete(context.Background(), prefix+name)
-	g.Expect(err).NotTo(HaveOccurred())
-}
-
 // serve serves the endpoint of a tenant to the platform, or to another client.
 func (h *host) serve(tenant string, toPlatform bool) *httptest.Server {
 	h.t.Helper()
 	endpoint := stream.Endpoint{
-		Feed: h.source, Tenant: tenant, Failed: h.fail,
+		Feed: h.Feed, Tenant: tenant, Failed: h.fail,
 		IsPlatform: func(*tls.ConnectionState) bool { return toPlatform },
 	}
 	server := httptest.NewUnstartedServer(endpoint.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

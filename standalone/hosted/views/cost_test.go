@@ -32,7 +32,7 @@ func BenchmarkViews(b *testing.B) {
 			for j := range pods {
 				object := pod(fmt.Sprint("web-", j), fmt.Sprint(j))
 				object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(string(make([]byte, 1024)))}}
-				s.put(tenantName(i), "pods", object)
+				s.Put(tenantName(i), "pods", object)
 			}
 			if got := len(informers[i].GetStore().List()); got != pods {
 				b.Fatalf("%d pods", got)

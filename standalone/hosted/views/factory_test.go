@@ -50,7 +50,7 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	first, second := v.NewFactory(), v.NewFactory()
 	early, late, other := &handler{}, &handler{}, &handler{}
@@ -74,7 +74,7 @@ func TestStart(t *testing.T) {
 	g.Expect(informer.RemoveEventHandler(registration)).To(Succeed())
 	g.Expect(informer.RemoveEventHandler(registration)).To(Succeed())
 	g.Expect(informer.RemoveEventHandler(nil)).NotTo(Succeed())
-	s.put("red", "pods", pod("b", ""))
+	s.Put("red", "pods", pod("b", ""))
 	g.Eventually(early.all, soon).Should(ContainElement("+team/b"))
 	g.Expect(late.all()).To(HaveLen(1))
 	second.StartWithContext(t.Context())
@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	informer := s.views("red").NewFactory().Core().V1().Pods().Informer()
 	h := &handler{}
 	_, err := informer.AddEventHandler(h)
@@ -112,7 +112,7 @@ func TestSharing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	first, second := v.NewFactory(), v.NewFactory()
 	one := first.Core().V1().Pods().Informer()
@@ -154,7 +154,7 @@ func TestIndexers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	index := cache.Indexers{"all": func(any) ([]string, error) { return []string{"yes"}, nil }}
 	informer := s.views("red").NewFactory().InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return coreinformers.NewPodInformer(client, metav1.NamespaceAll, resync, index)
@@ -187,9 +187,9 @@ func TestMetadata(t *testing.T) {
 	s := startStore(t)
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
-	s.write("red", "example.com/widgets", "team/w", []byte(
+	s.Write("red", "example.com/widgets", "team/w", []byte(
 		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w","namespace":"team","labels":{"a":"b"},"managedFields":[{}]}}`))
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	f := s.views("red").NewFactory()
 	both := informerfactory.NewInformerFactory(f, f.Metadata())
 	h := &handler{}
@@ -207,7 +207,7 @@ func TestMetadata(t *testing.T) {
 	both.Start(nil)
 	g.Eventually(h.all, soon).Should(ConsistOf("(team/w)", "(team/a)"))
 	g.Expect(f.Metadata().WaitForCacheSync(t.Context().Done())).To(Equal(map[schema.GroupVersionResource]bool{widgets: true}))
-	s.remove("example.com/widgets", "team/w")
+	s.Remove("example.com/widgets", "team/w")
 	g.Eventually(h.all, soon).Should(ContainElement("-team/w"))
 
 	only, err := f.MetadataOnly().ForResource(pods)

@@ -16,9 +16,9 @@ import (
 func TestReadsThatFail(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	informer := s.views("red").NewFactory().Core().V1().Pods().Informer()
-	s.stop()
+	s.Stop()
 	indexer := informer.GetIndexer()
 	g := NewWithT(t)
 	for name, read := range map[string]func() error{
@@ -50,7 +50,7 @@ func TestIndexesThatAreAddedLater(t *testing.T) {
 	s := startStore(t)
 	first := pod("a", "")
 	first.Spec.NodeName = "one"
-	s.put("red", "pods", first)
+	s.Put("red", "pods", first)
 	indexer := s.views("red").NewFactory().Core().V1().Pods().Informer().GetIndexer()
 	g.Expect(indexer.AddIndexers(byNode("before"))).To(Succeed())
 	g.Expect(indexer.ByIndex("before", "one")).To(HaveLen(1), "this lists the objects")
@@ -61,7 +61,7 @@ func TestIndexesThatAreAddedLater(t *testing.T) {
 	g.Expect(indexer.IndexKeys("after", "one")).To(ConsistOf("team/a"))
 	second := pod("b", "")
 	second.Spec.NodeName = "two"
-	s.put("red", "pods", second)
+	s.Put("red", "pods", second)
 	g.Eventually(func() ([]string, error) { return indexer.IndexKeys("after", "two") }, soon).Should(ConsistOf("team/b"))
 	g.Expect(indexer.ListIndexFuncValues("before")).To(ConsistOf("one", "two"))
 	g.Expect(indexer.AddIndexers(byNode("after"))).To(MatchError(ContainSubstring(`"after" exists`)))
@@ -73,7 +73,7 @@ func TestMetadataInformers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	first, second := v.NewFactory().Metadata(), v.NewFactory().Metadata()
@@ -94,7 +94,7 @@ func TestMetadataInformers(t *testing.T) {
 
 	first.Shutdown()
 	first.Shutdown() // has no effect
-	s.put("red", "pods", pod("b", ""))
+	s.Put("red", "pods", pod("b", ""))
 	g.Eventually(continued.all, soon).Should(ConsistOf("(team/a)", "+team/b"))
 	g.Expect(ended.all()).To(ConsistOf("(team/a)"), "its handlers are removed")
 }
@@ -105,7 +105,7 @@ func TestFactoryThatIsClosed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	closed, other := v.NewFactory(), v.NewFactory()
 	closed.Shutdown()
@@ -128,7 +128,7 @@ func TestRemoveHandler(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	factory := s.views("red").NewFactory()
 	informer := factory.Core().V1().Pods().Informer()
 	removed, kept := &handler{}, &handler{}
@@ -140,7 +140,7 @@ func TestRemoveHandler(t *testing.T) {
 	synced(g, registration)
 	g.Expect(informer.RemoveEventHandler(registration)).To(Succeed())
 	g.Expect(informer.RemoveEventHandler(nil)).To(MatchError(ContainSubstring("not one of this informer")))
-	s.put("red", "pods", pod("b", ""))
+	s.Put("red", "pods", pod("b", ""))
 	g.Eventually(kept.all, soon).Should(ConsistOf("(team/a)", "+team/b"))
 	g.Expect(removed.all()).To(ConsistOf("(team/a)"))
 }

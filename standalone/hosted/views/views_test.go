@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/feedtest"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
@@ -25,8 +26,8 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "configmaps", configMap("a", "1"))
-	s.put("blue", "configmaps", configMap("a", "of blue"))
+	s.Put("red", "configmaps", configMap("a", "1"))
+	s.Put("blue", "configmaps", configMap("a", "of blue"))
 	red, blue := s.views("red").NewFactory(), s.views("blue").NewFactory()
 	value := func(f *views.Factory, name string) string {
 		found, err := f.Core().V1().ConfigMaps().Lister().ConfigMaps("team").Get(name)
@@ -38,11 +39,11 @@ func TestRead(t *testing.T) {
 	}
 	g.Expect(value(red, "a")).To(Equal("1"))
 	g.Expect(value(red, "b")).To(Equal("none"))
-	s.put("red", "configmaps", configMap("b", "2"))
+	s.Put("red", "configmaps", configMap("b", "2"))
 	g.Eventually(func() string { return value(red, "b") }, soon).Should(Equal("2"))
-	s.put("red", "configmaps", configMap("a", "3"))
+	s.Put("red", "configmaps", configMap("a", "3"))
 	g.Eventually(func() string { return value(red, "a") }, soon).Should(Equal("3"))
-	s.remove("configmaps", "team/a")
+	s.Remove("configmaps", "team/a")
 	g.Eventually(func() string { return value(red, "a") }, soon).Should(Equal("none"))
 
 	g.Expect(value(blue, "a")).To(Equal("of blue"))
@@ -57,7 +58,7 @@ func TestNothingIsListedBeforeItIsUsed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	f := s.views("red").NewFactory()
 	pods := f.Core().V1().Pods()
 	informer, lister := pods.Informer(), pods.Lister()
@@ -88,8 +89,8 @@ func TestAHandlerThatBlocks(t *testing.T) {
 	red.Start(nil)
 	blue.Start(nil)
 	for i := range 50 {
-		s.put("red", "pods", pod(fmt.Sprint("r", i), ""))
-		s.put("blue", "pods", pod(fmt.Sprint("b", i), ""))
+		s.Put("red", "pods", pod(fmt.Sprint("r", i), ""))
+		s.Put("blue", "pods", pod(fmt.Sprint("b", i), ""))
 	}
 	g.Eventually(func() int { return len(foreign.all()) }, soon).Should(Equal(50))
 	g.Eventually(func() int { return len(other.all()) }, soon).Should(Equal(50))
@@ -104,7 +105,7 @@ func TestCoalescing(t *testing.T) {
 	g := NewWithT(t)
 	s := startStore(t)
 	for _, name := range []string{"first", "replaced", "changed", "removed"} {
-		s.put("red", "pods", pod(name, "1"))
+		s.Put("red", "pods", pod(name, "1"))
 	}
 	f := s.views("red").NewFactory()
 	informer := f.Core().V1().Pods().Informer()
@@ -123,19 +124,19 @@ func TestCoalescing(t *testing.T) {
 		synced(g, registration)
 		g.Expect(h.all()).To(ConsistOf("(team/first)", "(team/replaced)", "(team/changed)", "(team/removed)"))
 	}
-	s.put("red", "pods", pod("first", "1"))
+	s.Put("red", "pods", pod("first", "1"))
 	<-entered
-	s.remove("pods", "team/replaced")
+	s.Remove("pods", "team/replaced")
 	g.Eventually(fast.all, soon).Should(ContainElement("-team/replaced"))
-	s.put("red", "pods", pod("replaced", "2"))
+	s.Put("red", "pods", pod("replaced", "2"))
 	for range 10 {
-		s.put("red", "pods", pod("changed", "1"))
+		s.Put("red", "pods", pod("changed", "1"))
 	}
-	s.remove("pods", "team/removed")
-	s.put("red", "pods", pod("brief", "1"))
+	s.Remove("pods", "team/removed")
+	s.Put("red", "pods", pod("brief", "1"))
 	g.Eventually(fast.all, soon).Should(ContainElement("+team/brief"))
-	s.remove("pods", "team/brief")
-	s.put("red", "pods", pod("last", "1"))
+	s.Remove("pods", "team/brief")
+	s.Put("red", "pods", pod("last", "1"))
 	g.Eventually(fast.all, soon).Should(ContainElement("+team/last"))
 	close(release)
 	g.Eventually(slow.all, soon).Should(ContainElement("+team/last"))
@@ -163,8 +164,8 @@ func TestAHandlerThatPanics(t *testing.T) {
 	}
 	f.Start(nil)
 	g.Eventually(f.Core().V1().Pods().Informer().HasSynced, soon).Should(BeTrue())
-	s.put("red", "pods", pod("a", ""))
-	s.put("red", "pods", pod("b", ""))
+	s.Put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("b", ""))
 	g.Eventually(broken.all, soon).Should(Equal([]string{"+team/b"}))
 	g.Eventually(other.all, soon).Should(Equal([]string{"+team/a", "+team/b"}))
 	errs := seen.all()
@@ -182,14 +183,14 @@ func TestObjectsThatCannotBeDecoded(t *testing.T) {
 	g := NewWithT(t)
 	s := startStore(t)
 	const secret = "secret-content"
-	good := encode(t, pod("good", ""), corev1.SchemeGroupVersion)
-	s.write("red", "pods", "team/bytes", []byte(secret))
-	s.write("red", "pods", "team/empty", nil)
-	s.write("red", "pods", "team/cut", good[:len(good)-3])
-	s.write("red", "pods", "team/json", []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"json","namespace":"team"},"spec":"`+secret+`"}`))
-	s.write("red", "pods", "team/future", []byte(`{"apiVersion":"v9","kind":"Pod","metadata":{"name":"future","namespace":"team"}}`))
-	s.write("red", "pods", "team/other", good)
-	s.write("red", "pods", "team/good", good)
+	good := feedtest.Encode(t, pod("good", ""), corev1.SchemeGroupVersion)
+	s.Write("red", "pods", "team/bytes", []byte(secret))
+	s.Write("red", "pods", "team/empty", nil)
+	s.Write("red", "pods", "team/cut", good[:len(good)-3])
+	s.Write("red", "pods", "team/json", []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"json","namespace":"team"},"spec":"`+secret+`"}`))
+	s.Write("red", "pods", "team/future", []byte(`{"apiVersion":"v9","kind":"Pod","metadata":{"name":"future","namespace":"team"}}`))
+	s.Write("red", "pods", "team/other", good)
+	s.Write("red", "pods", "team/good", good)
 	seen := &failures{}
 	f := s.failing("red", seen.add).NewFactory()
 	h := &handler{}
@@ -209,10 +210,10 @@ func TestObjectsThatCannotBeDecoded(t *testing.T) {
 	g.Expect(texts).To(ContainElement(ContainSubstring("decode Pod team/cut: the stored object is damaged")))
 
 	// An object that was known stays until it is deleted.
-	s.write("red", "pods", "team/good", []byte(secret))
+	s.Write("red", "pods", "team/good", []byte(secret))
 	g.Eventually(func() int { return len(seen.all()) }, soon).Should(Equal(7))
 	g.Expect(f.Core().V1().Pods().Informer().GetStore().ListKeys()).To(Equal([]string{"team/good"}))
-	s.remove("pods", "team/good")
+	s.Remove("pods", "team/good")
 	g.Eventually(h.all, soon).Should(ContainElement("-team/good"))
 }
 
@@ -223,11 +224,11 @@ func TestRelist(t *testing.T) {
 	g := NewWithT(t)
 	s := startStore(t)
 	for _, name := range []string{"kept", "changed", "removed"} {
-		s.put("red", "pods", pod(name, "1"))
+		s.Put("red", "pods", pod(name, "1"))
 	}
 	blocked, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.source.Observe(func(_, resource string, _ feed.Kind) {
+	s.Feed.Observe(func(_, resource string, _ feed.Kind) {
 		if resource == "block" {
 			once.Do(func() { close(blocked) })
 			<-release
@@ -239,21 +240,21 @@ func TestRelist(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	f.Start(nil)
 	synced(g, registration)
-	s.write("red", "block", "team/any", nil)
+	s.Write("red", "block", "team/any", nil)
 	<-blocked
 	for range 500 {
-		s.write("red", "flood", "team/any", nil)
+		s.Write("red", "flood", "team/any", nil)
 	}
-	s.put("red", "pods", pod("changed", "1"))
-	s.put("red", "pods", pod("added", "1"))
-	s.remove("pods", "team/removed")
-	response, err := s.client.Get(t.Context(), "/")
+	s.Put("red", "pods", pod("changed", "1"))
+	s.Put("red", "pods", pod("added", "1"))
+	s.Remove("pods", "team/removed")
+	response, err := s.Client.Get(t.Context(), "/")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.client.Compact(t.Context(), response.Header.Revision)
+	_, err = s.Client.Compact(t.Context(), response.Header.Revision)
 	g.Expect(err).NotTo(HaveOccurred())
 	close(release)
 	g.Eventually(func() []string { return h.all()[3:] }, soon).Should(ConsistOf("=team/changed", "+team/added", "-team/removed"))
-	s.put("red", "pods", pod("kept", "1"))
+	s.Put("red", "pods", pod("kept", "1"))
 	g.Eventually(h.all, soon).Should(ContainElement("=team/kept"))
 }
 
@@ -262,7 +263,7 @@ func TestClose(t *testing.T) {
 	g := NewWithT(t)
 	s := startStore(t)
 	for i := range 50 {
-		s.put("red", "pods", pod(fmt.Sprint(i), ""))
+		s.Put("red", "pods", pod(fmt.Sprint(i), ""))
 	}
 	before := runtime.NumGoroutine()
 	v := s.views("red")
@@ -279,7 +280,7 @@ func TestClose(t *testing.T) {
 		close(entered)
 		<-release
 	}
-	s.put("red", "pods", pod("late", ""))
+	s.Put("red", "pods", pod("late", ""))
 	<-entered
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -288,7 +289,7 @@ func TestClose(t *testing.T) {
 	g.Expect(v.Close(t.Context())).To(Succeed())
 	g.Eventually(runtime.NumGoroutine, soon).Should(BeNumerically("<=", before))
 
-	s.put("red", "pods", pod("ignored", ""))
+	s.Put("red", "pods", pod("ignored", ""))
 	informer := f.Core().V1().Pods().Informer()
 	g.Expect(informer.IsStopped()).To(BeTrue())
 	g.Consistently(informer.GetStore().ListKeys, "100ms").Should(HaveLen(51), "no object seems to be deleted")
@@ -305,7 +306,7 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	first, second := v.NewFactory(), v.NewFactory()
 	one, two := &handler{}, &handler{}
@@ -317,7 +318,7 @@ func TestRelease(t *testing.T) {
 	}
 	first.Close()
 	first.Close()
-	s.put("red", "pods", pod("b", ""))
+	s.Put("red", "pods", pod("b", ""))
 	g.Eventually(two.all, soon).Should(ContainElement("+team/b"))
 	g.Expect(one.all()).To(HaveLen(1))
 	informer := second.Core().V1().Pods().Informer()
@@ -332,7 +333,7 @@ func TestRelease(t *testing.T) {
 	g.Expect(pods.Informer().LastSyncResourceVersion()).NotTo(BeEmpty(), "it was read")
 	v.Trim()
 	g.Expect(pods.Informer().LastSyncResourceVersion()).To(BeEmpty())
-	s.put("red", "pods", pod("c", ""))
+	s.Put("red", "pods", pod("c", ""))
 	g.Expect(pods.Informer().GetStore().ListKeys()).To(HaveLen(3), "it is listed again")
 	registration, err := pods.Informer().AddEventHandler(one)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -340,7 +341,7 @@ func TestRelease(t *testing.T) {
 	synced(g, registration)
 	v.Trim()
 	v.Trim()
-	s.put("red", "pods", pod("d", ""))
+	s.Put("red", "pods", pod("d", ""))
 	g.Eventually(one.all, soon).Should(ContainElement("+team/d"), "what has a handler is not freed")
 }
 
@@ -349,7 +350,7 @@ func TestTrimDuringReads(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	v := s.views("red")
 	lister := v.NewFactory().Core().V1().Pods().Lister()
 	done := make(chan struct{})
@@ -380,9 +381,9 @@ func TestAFeedThatHasEnded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	informer := s.views("red").NewFactory().Core().V1().Pods().Informer()
-	s.stop()
+	s.Stop()
 	_, _, err := informer.GetIndexer().GetByKey("team/a")
 	g.Expect(err).To(MatchError(feed.ErrEnded))
 	g.Expect(informer.HasSynced()).To(BeFalse())
@@ -393,7 +394,7 @@ func TestTenantNames(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := startStore(t)
-	s.put("red", "pods", pod("a", ""))
+	s.Put("red", "pods", pod("a", ""))
 	for _, name := range []string{"", "/", "red/pods", "red/"} {
 		_, _, err := s.views(name).NewFactory().Core().V1().Pods().Informer().GetIndexer().GetByKey("team/a")
 		g.Expect(err).To(HaveOccurred(), name)
@@ -406,7 +407,7 @@ func TestEconomy(t *testing.T) {
 	s := startStore(t)
 	large := configMap("a", "kept")
 	large.Data, large.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	s.put("red", "configmaps", large)
+	s.Put("red", "configmaps", large)
 	informer := s.views("red").NewFactory().Core().V1().ConfigMaps().Informer()
 	g.Expect(informer.SetTransform(func(object any) (any, error) {
 		object.(*corev1.ConfigMap).Labels = map[string]string{"set": "by a transform"}
