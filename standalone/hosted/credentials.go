@@ -92,7 +92,11 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
 		return nil, err
 	}
-	if _, err := readOrMake(c.verifyingKeyFile(), c.verifyingKeyPEM); err != nil {
+	verifyingKey, err := c.verifyingKeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readOrMake(c.verifyingKeyFile(), func() ([]byte, error) { return verifyingKey, nil }); err != nil {
 		return nil, err
 	}
 	return c, c.renew(time.Now())

@@ -163,6 +163,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, test.file)
 			g.Expect(os.WriteFile(path, []byte(test.content), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(dir, "sa.pub"), nil, 0o600)).To(Succeed(), "it does not stand for the signing key")
 			spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
 			for range 2 {
 				_, err := loadCredentials(dir, spec, []string{"a"}, nil)

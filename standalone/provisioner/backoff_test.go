@@ -38,8 +38,8 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 
 	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "red"}}
 	vc.Status.ClusterNamespace = "default-0-red"
-	breakSigningKey(t, filepath.Join(dir, "controlplanes", vc.Status.ClusterNamespace, "pki"))
-	broken, err := host.Run(hosted.Spec{Name: vc.Status.ClusterNamespace})
+	breakVerifyingKey(t, filepath.Join(dir, "controlplanes", vc.Status.ClusterNamespace, "pki"))
+	broken, err := host.Run(hosted.Spec{Name: vc.Status.ClusterNamespace, Stock: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(broken.Done(), time.Minute).Should(BeClosed())
 	h.planes[vc.Status.ClusterNamespace] = &plane{ControlPlane: broken}
@@ -54,12 +54,10 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	g.Expect(state.Message).To(ContainSubstring("starting"))
 }
 
-// breakSigningKey leaves a key that no apiserver can start with.
-func breakSigningKey(t *testing.T, pki string) {
+// breakVerifyingKey leaves a key that a stock apiserver cannot start with.
+func breakVerifyingKey(t *testing.T, pki string) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(os.MkdirAll(pki, 0o700)).To(Succeed())
-	for _, file := range []string{"sa.key", "sa.pub"} {
-		g.Expect(os.WriteFile(filepath.Join(pki, file), []byte("broken"), 0o600)).To(Succeed())
-	}
+	g.Expect(os.WriteFile(filepath.Join(pki, "sa.pub"), []byte("broken"), 0o600)).To(Succeed())
 }
