@@ -86,6 +86,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // serve runs the handler. As in net/http, a panic ends the response only.
 func (t *transport) serve(w *responseWriter, r *http.Request, cancel func()) {
 	defer cancel()
+	defer w.endWith(w.request.Context())()
 	defer func() {
 		if reason := recover(); reason != nil {
 			_ = w.writer.CloseWithError(fmt.Errorf("the handler ended: %v", reason))
@@ -127,6 +128,12 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 
 // Flush implements http.Flusher. Writes are not buffered.
 func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// endWith ends the response when ctx ends, as the end of a connection does: a
+// write would wait for a reader that has gone.
+func (w *responseWriter) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { _ = w.writer.CloseWithError(context.Cause(ctx)) })
+}
 
 // CloseNotify implements http.CloseNotifier, which the handlers of watches and
 // filters of upstream require.
