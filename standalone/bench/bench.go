@@ -1,7 +1,8 @@
 // Package bench measures what hosted control planes cost: their memory,
 // goroutines and idle CPU, the time until they are ready, the latency of
 // requests compared with upstream's kube-apiserver as a process of its own, the
-// sleep of control planes, and their part of the syncer. It prints a table in Markdown.
+// sleep of control planes, their part of the syncer, and many of them in one
+// process. It prints a table in Markdown.
 //
 // Each measured program is a child process, so that measurements do not affect
 // each other.
@@ -64,6 +65,7 @@ type figure struct {
 func figures() []figure {
 	return []figure{
 		{"memory", measureMemory}, {"ready", measureReady}, {"requests", measureRequests}, {"sleep", measureSleep}, {"syncer", measureSyncer},
+		{"scale", measureScale},
 	}
 }
 

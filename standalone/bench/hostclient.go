@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,21 +40,23 @@ func startHost(ctx context.Context, opts *options, dir string) (host *hostClient
 	return &hostClient{process: p, address: address, settle: opts.settle, shared: shared}, end, nil
 }
 
-// run runs control planes at once, and returns clients' configurations when all
-// are ready.
+// run runs control planes, some at a time, and returns clients' configurations
+// when all are ready.
 func (h *hostClient) run(ctx context.Context, names ...string) ([]*rest.Config, error) {
-	result, err := h.do(ctx, runPath, runCommand{Names: names, Shared: h.shared})
-	if err != nil {
-		return nil, fmt.Errorf("run %d control planes: %w", len(names), err)
-	}
 	configs := make([]*rest.Config, 0, len(names))
-	for _, kubeconfig := range result.Kubeconfigs {
-		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	for chunk := range slices.Chunk(names, group) {
+		result, err := h.do(ctx, runPath, runCommand{Names: chunk, Shared: h.shared})
 		if err != nil {
-			return nil, fmt.Errorf("read a kubeconfig: %w", err)
+			return nil, fmt.Errorf("run %d control planes: %w", len(chunk), err)
 		}
-		config.QPS = -1
-		configs = append(configs, config)
+		for _, kubeconfig := range result.Kubeconfigs {
+			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+			if err != nil {
+				return nil, fmt.Errorf("read a kubeconfig: %w", err)
+			}
+			config.QPS = -1
+			configs = append(configs, config)
+		}
 	}
 	return configs, nil
 }

@@ -23,6 +23,8 @@ type options struct {
 	pods      int
 	wakes     int
 	sleepers  int
+	awake     int
+	asleep    int
 	idle      time.Duration
 	settle    time.Duration
 	smoke     bool
@@ -46,6 +48,8 @@ func parseOptions(args []string) (*options, error) {
 	flags.IntVar(&o.pods, "pods", 100, "number of pods in a list")
 	flags.IntVar(&o.wakes, "wakes", 50, "how often a control plane is woken by a request, in each run")
 	flags.IntVar(&o.sleepers, "sleepers", 5000, "number of control planes that sleep whose memory is measured")
+	flags.IntVar(&o.awake, "awake", 100, "number of tenants that run pods in one vc-standalone")
+	flags.IntVar(&o.asleep, "asleep", 100, "number of tenants beside them that sleep")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the CPU time of idle control planes is measured")
 	flags.DurationVar(&o.settle, "settle", 10*time.Second, "how long memory must not change before it is measured")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure everything once in a tiny size, to see that it works")
@@ -54,6 +58,7 @@ func parseOptions(args []string) (*options, error) {
 	}
 	if o.smoke {
 		o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods, o.wakes, o.sleepers = 1, 1, 1, 1, 10, 5, 1, 10
+		o.awake, o.asleep = 1, 1
 		o.idle, o.settle = time.Second, 0
 	}
 	return o, o.validate()
@@ -76,7 +81,7 @@ func (o *options) validate() error {
 			return fmt.Errorf("--figures=%s: it must be some of %q", name, figureNames())
 		}
 	}
-	if min(o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods, o.wakes, o.sleepers) < 1 {
+	if min(o.runs, o.tenants, o.atOnce, o.starts, o.requests, o.pods, o.wakes, o.sleepers, o.awake, o.asleep) < 1 {
 		return errors.New("every number must be at least 1")
 	}
 	if o.idle <= 0 || o.settle < 0 {

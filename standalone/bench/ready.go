@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +101,7 @@ func (s *standalone) connect(kubeconfig string) error {
 	}
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(tenancyv1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	if s.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {

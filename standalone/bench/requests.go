@@ -114,8 +114,8 @@ func (s *server) prepare(ctx context.Context, pods int) error {
 	}
 	for n := range pods {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: podName(n), Labels: map[string]string{"app": "web"}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "registry.k8s.io/pause"}}},
+			ObjectMeta: metav1.ObjectMeta{Name: podName(n), Labels: map[string]string{"app": web}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: web, Image: "web.example/web:1"}}},
 		}
 		// The admission plugin reads service accounts from an informer.
 		if err := until(ctx, poll, "a pod is created", func() (bool, error) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -72,19 +71,12 @@ func wake(ctx context.Context, host *hostClient, name string, config *rest.Confi
 	if err := host.sleep(ctx, name); err != nil {
 		return 0, err
 	}
-	config = rest.CopyConfig(config)
-	config.Dial = (&net.Dialer{}).DialContext // no connection of another client is used
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return 0, err
-	}
-	defer httpClient.CloseIdleConnections()
-	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return 0, err
-	}
 	begin := time.Now()
-	if _, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, podName(0), metav1.GetOptions{}); err != nil {
+	err := withOwnConnection(config, func(client kubernetes.Interface) error {
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, podName(0), metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
 		return 0, fmt.Errorf("wake a control plane: %w", err)
 	}
 	return time.Since(begin), nil
