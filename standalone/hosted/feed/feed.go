@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/pkg/v3/traceutil"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
@@ -19,6 +21,10 @@ var (
 	// ErrClosed means that the subscription was closed.
 	ErrClosed = errors.New("the subscription is closed")
 )
+
+// settleInterval is how often the feed looks whether a transaction has ended. It
+// is rarely necessary to look twice.
+const settleInterval = 100 * time.Microsecond
 
 // Feed dispatches the changes of one etcd.
 type Feed struct {
@@ -81,9 +87,38 @@ func (f *Feed) Run(ctx context.Context) error {
 				}
 				continue
 			}
-			f.dispatch(response.Events)
+			if f.settle(ctx, response.Events) {
+				f.dispatch(response.Events)
+			}
 		}
 	}
+}
+
+// settle waits until reads see the changes, and reports whether they do. Etcd
+// sends changes right before their transaction ends: without a wait, a list or
+// count in response to a change could come before it, and the change would be
+// lost.
+func (f *Feed) settle(ctx context.Context, events []mvccpb.Event) bool {
+	if len(events) == 0 {
+		return true
+	}
+	last := events[len(events)-1].Kv.ModRevision
+	for f.revision() < last {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(settleInterval):
+		}
+	}
+	return true
+}
+
+// revision returns the one that reads see. It copies nothing of the store,
+// unlike the method Rev.
+func (f *Feed) revision() int64 {
+	read := f.kv.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
+	defer read.End()
+	return read.Rev()
 }
 
 // end waits for the reads of etcd in progress, which are short.
