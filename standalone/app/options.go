@@ -73,7 +73,7 @@ func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
-		TenantLimits: defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationDedicated),
+		TenantLimits: defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationShared),
 	}
 }
 

@@ -85,7 +85,7 @@ func TestFlags(t *testing.T) {
 		"--agent-port=7":                 func(o *Options) { o.AgentPort = 7 },
 		"--vn-agent-address=192.0.2.1:7": func(o *Options) { o.SyncerOptions.AgentAddress = "192.0.2.1:7" },
 		"--workers=7":                    func(o *Options) { o.SyncerOptions.Workers = 7 },
-		"--tenant-isolation=Shared":      func(o *Options) { o.TenantIsolation = "Shared" },
+		"--tenant-isolation=Dedicated":   func(o *Options) { o.TenantIsolation = "Dedicated" },
 		"--tenant-objects=7":             func(o *Options) { o.TenantLimits.Objects = 7 },
 		"-v=7":                           func(o *Options) { o.Verbosity = 7 },
 		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },

@@ -32,17 +32,17 @@ func TestTable(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	opts, err := parseOptions([]string{"--tenants=7", "--figures=ready,memory", "--isolation=Shared"})
+	opts, err := parseOptions([]string{"--tenants=7", "--figures=ready,memory", "--isolation=Dedicated"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.tenants != 7 || opts.starts != 10 || opts.isolation != "Shared" {
+	if opts.tenants != 7 || opts.starts != 10 || opts.isolation != "Dedicated" {
 		t.Errorf("got %+v", opts)
 	}
 	if !opts.measures("ready") || opts.measures("requests") {
 		t.Errorf("measures %q", opts.figures)
 	}
-	if opts, err = parseOptions([]string{"--smoke"}); err != nil || opts.runs != 1 || opts.isolation != "Dedicated" || !opts.measures("requests") {
+	if opts, err = parseOptions([]string{"--smoke"}); err != nil || opts.runs != 1 || opts.isolation != "Shared" || !opts.measures("requests") {
 		t.Errorf("--smoke: %+v (%v)", opts, err)
 	}
 	for _, args := range [][]string{

@@ -32,7 +32,7 @@ type options struct {
 
 // isolations are the values of --isolation.
 func isolations() []string {
-	return []string{string(tenancyv1alpha1.IsolationDedicated), string(tenancyv1alpha1.IsolationShared)}
+	return []string{string(tenancyv1alpha1.IsolationShared), string(tenancyv1alpha1.IsolationDedicated)}
 }
 
 func parseOptions(args []string) (*options, error) {

@@ -112,7 +112,6 @@ func (s *standalone) createUsed(ctx context.Context, virtualClusters []string) (
 	}
 	configs := make([]*rest.Config, len(virtualClusters))
 	working, ctx := errgroup.WithContext(ctx)
-	working.SetLimit(usersAtOnce)
 	for i, name := range virtualClusters {
 		working.Go(func() (err error) {
 			if configs[i], err = s.adminConfig(ctx, name); err != nil {

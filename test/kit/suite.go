@@ -17,7 +17,6 @@ import (
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -54,15 +53,11 @@ func NewLogger() logr.Logger {
 // StartSuper starts a super cluster with three nodes and without a syncer or an
 // agent, and stops it at the end of the suite. It returns the configuration of
 // the syncer's service account as well, so that all specs prove the roles that
-// are shipped. Its tenants share a handler chain, which is quick to start, unless
-// the environment or their specs say otherwise.
+// are shipped.
 func StartSuper(ctx context.Context, args ...string) (*local.SuperCluster, *rest.Config) {
 	GinkgoHelper()
-	options := []string{"--syncer=false", "--agent=false", "--nodes=3"}
-	if os.Getenv(local.Isolation) == "" {
-		options = append(options, "--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
-	}
-	super, err := local.Start(ctx, TempDir(), append(options, args...)...)
+	args = append([]string{"--syncer=false", "--agent=false", "--nodes=3"}, args...)
+	super, err := local.Start(ctx, TempDir(), args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	account, err := super.SyncerConfig(ctx)
