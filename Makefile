@@ -139,7 +139,7 @@ test-plugins: ## Build, test and start the example of a syncer with a validator 
 	$(BIN)/example-syncer --help | grep -q enable-quota-validation
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer KUBE_CACHE_MUTATION_DETECTOR=true \
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
 # Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.

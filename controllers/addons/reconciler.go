@@ -55,6 +55,9 @@ type Addon struct {
 	// Objects are those that a tenant is to have, in the order in which they
 	// are made; none if it has no such addon.
 	Objects func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error)
+	// Applies reports whether a tenant with a value of the annotation OptOut is to
+	// have the addon; nil for all values.
+	Applies func(choice string) bool
 	// Retired: the objects are not ensured any more, and existing ones are
 	// deleted. Of these, only the names matter.
 	Retired bool
@@ -141,7 +144,8 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	}
 	var errs []error
 	for _, addon := range wanted {
-		if system.GetAnnotations()[addon.OptOut] == names.Unmanaged {
+		choice := system.GetAnnotations()[addon.OptOut]
+		if choice == names.Unmanaged || addon.Applies != nil && !addon.Applies(choice) {
 			continue
 		}
 		bring := ensureFor

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 )
@@ -75,7 +78,7 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	if err := addAddons(mgr, options); err != nil {
+	if err := errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options)); err != nil {
 		return err
 	}
 	if options.WebhookCertDir == "" {
@@ -100,7 +103,10 @@ func (o *Options) registry(mgr manager.Manager, provisioners Provisioners) (prov
 // addAddons has kept in place what the tenants' clusters are to have.
 func addAddons(mgr manager.Manager, options Options) error {
 	reconciler := &addons.Reconciler{Client: mgr.GetClient()}
-	if options.CoreDNSImage != "" {
+	switch {
+	case options.SharedDNS.Name != "":
+		reconciler.Addons = append(reconciler.Addons, dns.Addons(options.CoreDNSImage)...)
+	case options.CoreDNSImage != "":
 		reconciler.Addons = append(reconciler.Addons, dns.Addon(options.CoreDNSImage))
 	}
 	metrics := metricsapi.Retired()
@@ -117,15 +123,39 @@ func addAddons(mgr manager.Manager, options Options) error {
 	return nil
 }
 
+// addSharedDNS directs the DNS addresses of tenants to the DNS that they share,
+// if there is one.
+func addSharedDNS(mgr manager.Manager, options Options) error {
+	if options.SharedDNS.Name == "" {
+		return nil
+	}
+	reconciler := &shareddns.Reconciler{Client: mgr.GetClient(), Service: options.SharedDNS}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the reconciler of the shared DNS: %w", err)
+	}
+	return nil
+}
+
+// cached returns the objects of the super cluster in the manager's cache.
+func (o *Options) cached() (map[client.Object]cache.ByObject, error) {
+	cached, err := virtualcluster.CachedObjects()
+	if err != nil || o.SharedDNS.Name == "" {
+		return cached, err
+	}
+	more, err := shareddns.CachedObjects(o.SharedDNS)
+	maps.Copy(cached, more)
+	return cached, err
+}
+
 // manager returns controller-runtime's options.
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, tenancyv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, tenancyv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return manager.Options{}, fmt.Errorf("set up scheme: %w", err)
 		}
 	}
-	cached, err := virtualcluster.CachedObjects()
+	cached, err := o.cached()
 	if err != nil {
 		return manager.Options{}, fmt.Errorf("set up cache: %w", err)
 	}

@@ -8,9 +8,11 @@ import (
 	"net/netip"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
+	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
@@ -32,6 +34,10 @@ type Options struct {
 	// CoreDNSImage is what tenants with Service addresses of their own run for
 	// DNS; empty for no DNS.
 	CoreDNSImage string
+	// SharedDNS is the Service of vc-dns in the super cluster, which serves the
+	// DNS of tenants that do not ask for one of their own; zero if each has its
+	// own.
+	SharedDNS types.NamespacedName
 	// AgentAddress is the host and port at which tenants' apiservers reach
 	// vn-agent for the metrics of pods and nodes; empty if they do not.
 	// AgentCAFile has the authorities of its serving certificate.
@@ -56,6 +62,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
 		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
+	flags.Func("shared-dns",
+		"Service of vc-dns in this cluster as NAMESPACE/NAME, which serves the DNS of tenants instead of a CoreDNS each; empty for none",
+		func(text string) (err error) {
+			o.SharedDNS, err = shareddns.ParseService(text)
+			return err
+		})
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
 		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
 	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile,

@@ -228,7 +228,7 @@ func TestOwnerOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels}}
-			if diff := cmp.Diff(tc.want, ownerOf(context.Background(), object)); diff != "" {
+			if diff := cmp.Diff(tc.want, OwnerOf(context.Background(), object)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -53,9 +53,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	b := builder.ControllerManagedBy(mgr).
 		Named("virtualcluster").
 		For(&tenancyv1alpha1.VirtualCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(OwnerOf)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(OwnerOf)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(OwnerOf)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			ReconciliationTimeout:   timeout,
@@ -92,8 +92,8 @@ func CachedObjects() (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// ownerOf leads from a labelled object to its VirtualCluster.
-func ownerOf(_ context.Context, object client.Object) []reconcile.Request {
+// OwnerOf leads from a labelled object to its VirtualCluster.
+func OwnerOf(_ context.Context, object client.Object) []reconcile.Request {
 	owner := object.GetLabels()
 	key := types.NamespacedName{Namespace: owner[names.VCNamespace], Name: owner[names.VCName]}
 	if key.Namespace == "" || key.Name == "" {

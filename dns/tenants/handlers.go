@@ -10,8 +10,8 @@ import (
 // Name implements plugin.Handler.
 func (*tenantsPlugin) Name() string { return Listeners }
 
-// Ready reports whether the super cluster is known, for the plugin ready.
-func (p *tenantsPlugin) Ready() bool { return p.listeners.directory.HasSynced() }
+// Ready reports whether tenants are answered, for the plugin ready.
+func (p *tenantsPlugin) Ready() bool { return p.listeners.opened.Load() }
 
 // ServeDNS passes on what arrives at the port of the Corefile.
 func (p *tenantsPlugin) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {

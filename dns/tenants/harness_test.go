@@ -173,8 +173,8 @@ func (w *world) addTenant(key, net, podIP string) {
 func (w *world) listenFor(key string, port uint16) {
 	w.t.Helper()
 	w.add(w.directory.slices, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
-		Namespace: names.SuperNamespace(key, metav1.NamespaceSystem), Name: "shared-dns",
-		Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns", PortLabel: fmt.Sprint(port)},
+		Namespace: names.SuperNamespace(key, metav1.NamespaceSystem), Name: names.SharedDNSSlice,
+		Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns", names.DNSPort: fmt.Sprint(port)},
 	}})
 }
 

@@ -10,6 +10,10 @@ import (
 
 	"github.com/miekg/dns"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 const web = "web.default.svc.cluster.local."
@@ -115,6 +119,22 @@ func TestOnePort(t *testing.T) {
 		t.Errorf("open are %v, want red's alone", w.open)
 	}
 	w.shouldBeDropped(query{bluePod, "red", "udp", web, dns.TypeA, brief})
+}
+
+// TestForgedListeners: an EndpointSlice of another name, or outside of the copy of
+// kube-system, opens no port.
+func TestForgedListeners(t *testing.T) {
+	w := newWorld(t, DefaultLimits())
+	for _, forged := range []metav1.ObjectMeta{
+		{Namespace: names.SuperNamespace("red", metav1.NamespaceSystem), Name: "tenants"},
+		{Namespace: names.SuperNamespace("red", "default"), Name: names.SharedDNSSlice},
+	} {
+		forged.Labels = map[string]string{names.DNSPort: fmt.Sprint(w.freePort())}
+		w.add(w.directory.slices, &discoveryv1.EndpointSlice{ObjectMeta: forged})
+	}
+	if got := w.wanted(); len(got) != 2 || got["red"].port != w.ports["red"] {
+		t.Errorf("wanted are %v, red's port is %d", got, w.ports["red"])
+	}
 }
 
 // TestListenersFollow: a port moves with its EndpointSlice, and closes with it.

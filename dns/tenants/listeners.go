@@ -4,10 +4,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin/kubernetes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
 // retry is the delay after which a failed listener is retried.
@@ -31,6 +34,8 @@ type listeners struct {
 	// template answers for no tenant.
 	template kubernetes.Kubernetes
 	open     map[string]*listener
+	// opened is set when the ports were opened the first time.
+	opened atomic.Bool
 }
 
 // run keeps the ports open that the directory lists, until ctx ends.
@@ -40,11 +45,15 @@ func (l *listeners) run(ctx context.Context, changes <-chan struct{}) {
 			listener.close()
 		}
 	}()
+	if !cache.WaitForCacheSync(ctx.Done(), l.directory.HasSynced) {
+		return
+	}
 	for {
 		var again <-chan time.Time
-		if l.directory.HasSynced() && !l.reconcile(ctx) {
+		if !l.reconcile(ctx) {
 			again = time.After(retry)
 		}
+		l.opened.Store(true)
 		select {
 		case <-ctx.Done():
 			return
@@ -95,7 +104,7 @@ func (l *listeners) reconcile(ctx context.Context) bool {
 func (l *listeners) wanted() map[string]listenerSpec {
 	wanted := map[string]listenerSpec{}
 	for _, slice := range find[*endpointSlice](l.directory.slices, byListener, byListener) {
-		if key, _ := l.directory.owner(slice.Namespace); key != "" {
+		if key, namespace := l.directory.owner(slice.Namespace); key != "" && namespace == metav1.NamespaceSystem {
 			wanted[key] = *slice.listener
 		}
 	}

@@ -14,16 +14,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// The EndpointSlice that leads from a tenant's DNS address to this process is in
-// the copy of the tenant's namespace kube-system. Only the platform writes these
-// keys: a tenant's own in this domain are never synced down.
-const (
-	// PortLabel holds the port at which the tenant is answered.
-	PortLabel = names.Domain + "/dns-port"
-	// DomainAnnotation holds the DNS domain of the tenant's cluster.
-	DomainAnnotation = names.Domain + "/dns-domain"
-)
-
 // reduced is the metadata that the cache of an object needs.
 type reduced struct {
 	*object.Empty
@@ -109,12 +99,13 @@ func reduce(obj any) (any, error) {
 	}
 }
 
-// listenerSpecOf reads the label and the annotation of the platform, which no
-// tenant can set on a copy.
+// listenerSpecOf returns what the EndpointSlice of the platform says of a tenant;
+// nil for others. A tenant's objects have neither the name nor the label in the
+// super cluster.
 func listenerSpecOf(slice *discoveryv1.EndpointSlice) *listenerSpec {
-	port, err := strconv.ParseUint(slice.Labels[PortLabel], 10, 16)
-	if err != nil || port == 0 {
+	port, err := strconv.ParseUint(slice.Labels[names.DNSPort], 10, 16)
+	if err != nil || port == 0 || slice.Name != names.SharedDNSSlice {
 		return nil
 	}
-	return &listenerSpec{uint16(port), cmp.Or(slice.Annotations[DomainAnnotation], addresses.DefaultDomain)}
+	return &listenerSpec{uint16(port), cmp.Or(slice.Annotations[names.DNSDomain], addresses.DefaultDomain)}
 }

@@ -82,6 +82,12 @@ const (
 	// DNS is an annotation on a tenant's namespace kube-system, by which the
 	// tenant opts out of the DNS that is kept in place for it.
 	DNS = Domain + "/dns"
+	// DNSPort is a label on the EndpointSlices SharedDNSSlice. It holds the port
+	// at which the shared DNS answers the tenant.
+	DNSPort = Domain + "/dns-port"
+	// DNSDomain is an annotation on the same EndpointSlices. It holds the DNS
+	// domain of the tenant's cluster.
+	DNSDomain = Domain + "/dns-domain"
 	// Metrics is an annotation on a tenant's namespace kube-system, by which
 	// the tenant opts out of the resource metrics API that is kept in place for
 	// it.
@@ -113,6 +119,21 @@ const (
 // keeps the addresses of each tenant's part of the pool from the Services of
 // others.
 const ServiceAddressPolicy = "service-addresses." + Domain
+
+// DNSService is the name of a tenant's DNS Service, in namespace kube-system.
+const DNSService = "kube-dns"
+
+// SharedDNSSlice is the EndpointSlice of the copy of a tenant's DNS Service by
+// which this leads to the DNS that tenants share. Copies do not get the name.
+const SharedDNSSlice = "shared-dns." + Domain
+
+// Values of the annotation DNS: Dedicated asks for a CoreDNS of the tenant's
+// own. Shared, as a value of the selector of the Service kube-dns, says that the
+// shared DNS serves it.
+const (
+	Dedicated = "dedicated"
+	Shared    = "shared"
+)
 
 // Unmanaged is the value of the annotations DNS and Metrics that opts out: what
 // is there is left as it is.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -30,9 +31,10 @@ func EndpointSlice() kinds.Flow {
 		Skip: func(v kinds.View, tenant *discoveryv1.EndpointSlice) bool {
 			return tenant.AddressType == discoveryv1.AddressTypeFQDN && !v.Tenant.Policy.AllowExternalNames
 		},
-		Admit:   admitEndpointSlice,
-		Desired: desiredEndpointSlice,
-		Targets: sliceTargets,
+		Reserved: func(name string) bool { return name == names.SharedDNSSlice },
+		Admit:    admitEndpointSlice,
+		Desired:  desiredEndpointSlice,
+		Targets:  sliceTargets,
 		Omitted: func(v kinds.View, tenant *discoveryv1.EndpointSlice) error {
 			_, err := allowedEndpoints(v, tenant)
 			return err

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,8 +20,12 @@ import (
 // DefaultImage is the CoreDNS that belongs to the Kubernetes of this project.
 const DefaultImage = "registry.k8s.io/coredns/coredns:v1.14.2"
 
-//go:embed manifests.yaml
-var manifests string
+var (
+	//go:embed manifests.yaml
+	manifests string
+	//go:embed shared.yaml
+	sharedManifests string
+)
 
 // Settings are what differs between clusters.
 type Settings struct {
@@ -33,7 +38,27 @@ type Settings struct {
 func (s Settings) Objects() ([]*unstructured.Unstructured, error) { return addons.Render(manifests, s) }
 
 // Addon is the DNS of tenants, with an image of CoreDNS.
-func Addon(image string) addons.Addon {
+func Addon(image string) addons.Addon { return addon(manifests, image) }
+
+// Addons are the DNS of tenants that share one: a Service for it, or, for a
+// tenant that asks for it, a CoreDNS with an image. A CoreDNS that is not asked
+// for any more is deleted. Without an image, a tenant cannot ask for one.
+func Addons(image string) []addons.Addon {
+	shared, dedicated, retired := addon(sharedManifests, image), Addon(image), Addon(image)
+	dedicated.Applies = func(choice string) bool { return choice == names.Dedicated && image != "" }
+	shared.Applies = func(choice string) bool { return !dedicated.Applies(choice) }
+	retired.Applies, retired.Retired = shared.Applies, true
+	retired.Objects = func(vc *tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {
+		objects, err := dedicated.Objects(vc)
+		// These are objects of the shared DNS, too.
+		return slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool {
+			return obj.GetKind() == "ConfigMap" || obj.GetKind() == "Service"
+		}), err
+	}
+	return []addons.Addon{shared, retired, dedicated}
+}
+
+func addon(manifests, image string) addons.Addon {
 	return addons.Addon{
 		Name:   "DNS",
 		OptOut: names.DNS,
@@ -46,7 +71,7 @@ func Addon(image string) addons.Addon {
 				return nil, err
 			}
 			domain := cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain)
-			return Settings{Image: image, Domain: domain, Address: address}.Objects()
+			return addons.Render(manifests, Settings{Image: image, Domain: domain, Address: address})
 		},
 	}
 }

@@ -43,3 +43,37 @@ func TestServiceAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestAddons: with a shared DNS, each choice of a tenant leads to one Service
+// kube-dns, and a CoreDNS that is not asked for is deleted, without the objects
+// that the shared DNS has too.
+func TestAddons(t *testing.T) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	vc.Status.ServiceCIDR = "10.104.16.0/20"
+	for choice, wantDeployment := range map[string]bool{"": false, "dedicated": true, "other": false} {
+		services, deployments := 0, 0
+		for _, addon := range Addons("example/coredns:1") {
+			if !addon.Applies(choice) {
+				continue
+			}
+			objects, err := addon.Objects(vc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, obj := range objects {
+				switch {
+				case obj.GetKind() == "Service":
+					services++
+				case obj.GetKind() == "Deployment" && !addon.Retired:
+					deployments++
+				}
+			}
+			if addon.Retired && objects[len(objects)-1].GetKind() != "Deployment" {
+				t.Errorf("the last object of the retired addon is a %s", objects[len(objects)-1].GetKind())
+			}
+		}
+		if services != 1 || (deployments == 1) != wantDeployment {
+			t.Errorf("%q: got %d Services and %d Deployments", choice, services, deployments)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package shareddns
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
+
+// SetupWithManager adds the reconciler to a manager whose cache has
+// CachedObjects.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("shared-dns").
+		For(&tenancyv1alpha1.VirtualCluster{}).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.concerned)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: timeout}).
+		Complete(r)
+}
+
+// CachedObjects is what of the super cluster the reconciler reads: the copies of
+// the Services kube-dns, the EndpointSlices of tenants that it writes, and those
+// of the Service of vc-dns.
+func CachedObjects(service types.NamespacedName) (map[client.Object]cache.ByObject, error) {
+	ours, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	written, err := labels.NewRequirement(names.DNSPort, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	return map[client.Object]cache.ByObject{
+		&corev1.Service{}: {
+			Label: labels.NewSelector().Add(*ours),
+			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.DNSService),
+		},
+		&discoveryv1.EndpointSlice{}: {Namespaces: map[string]cache.Config{
+			service.Namespace:   {LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})},
+			cache.AllNamespaces: {LabelSelector: labels.NewSelector().Add(*written)},
+		}},
+	}, nil
+}
+
+// concerned returns the tenants that an EndpointSlice concerns: all, if it is
+// one of vc-dns.
+func (r *Reconciler) concerned(ctx context.Context, slice client.Object) []reconcile.Request {
+	if slice.GetNamespace() != r.Service.Namespace {
+		return virtualcluster.OwnerOf(ctx, slice)
+	}
+	all := &tenancyv1alpha1.VirtualClusterList{}
+	if err := r.Client.List(ctx, all); err != nil {
+		return nil // the cache fails for a kind that it does not have alone
+	}
+	requests := make([]reconcile.Request, len(all.Items))
+	for i := range all.Items {
+		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])}
+	}
+	return requests
+}
+
+// ParseService reads the namespace and the name of the Service of vc-dns. An
+// empty text is none.
+func ParseService(text string) (types.NamespacedName, error) {
+	if text == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%q is not NAMESPACE/NAME", text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}

@@ -1,0 +1,112 @@
+package escapes
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("The DNS that tenants share", Ordered, func() {
+	const (
+		malloryPod, victimPod = "127.0.8.1", "127.0.8.2"
+		name                  = "of-the-victim.default.svc.cluster.local."
+		review                = "review: one process answers all tenants"
+	)
+	var (
+		shared                  *kit.SharedDNS
+		mallory, victim         *local.Tenant
+		malloryPort, victimPort string
+		secret                  *corev1.Service // of the victim
+	)
+	// asks sends a query and does not wait long for an answer that may not come.
+	asks := func(ctx context.Context, from, port, name string) ([]string, error) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		return shared.LookUp(ctx, from, port, name)
+	}
+	// shouldKeepItsPort asserts that the DNS address of a tenant leads to its own
+	// port alone, now and after a patrol.
+	shouldKeepItsPort := func(ctx context.Context, t *local.Tenant, port string) {
+		GinkgoHelper()
+		number, err := strconv.ParseInt(port, 10, 32)
+		Expect(err).NotTo(HaveOccurred())
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(metav1.NamespaceSystem), Name: names.SharedDNSSlice}}
+		Consistently(kit.Read(ctx, super.Client, slice)).WithTimeout(patrol + kit.Quiet).Should(And(
+			HaveField("Labels", HaveKeyWithValue(names.DNSPort, port)),
+			HaveField("Endpoints", HaveLen(1)), HaveField("Ports", HaveEach(HaveField("Port", HaveValue(BeEquivalentTo(number)))))))
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		shared = kit.StartSharedDNS(ctx, super, "127.0.8.53")
+		victim = tenant(ctx)
+		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24"}}
+		})
+		malloryPort, victimPort = shared.Join(ctx, mallory), shared.Join(ctx, victim)
+		shared.PodAt(ctx, mallory, malloryPod)
+		shared.PodAt(ctx, victim, victimPod)
+		secret = service(metav1.NamespaceDefault, "of-the-victim")
+		kit.Create(ctx, victim.Client, secret)
+		Eventually(asks).WithContext(ctx).WithArguments(victimPod, victimPort, name).Should(HaveExactElements(secret.Spec.ClusterIP))
+		Eventually(asks).WithContext(ctx).WithArguments(malloryPod, malloryPort, "kube-dns.kube-system.svc.cluster.local.").ShouldNot(BeEmpty())
+	})
+
+	attack("the names of another tenant, asked at its own port", review, func(ctx SpecContext) {
+		for _, asked := range []string{name, "of-the-victim." + victim.Super("default") + ".svc.cluster.local."} {
+			_, err := asks(ctx, malloryPod, malloryPort, asked)
+			Expect(err).To(MatchError(ContainSubstring("no such host")), asked)
+		}
+		_, err := shared.LookUpAddress(ctx, malloryPod, malloryPort, secret.Spec.ClusterIP)
+		Expect(err).To(HaveOccurred())
+		Expect(shared.LookUpAddress(ctx, victimPod, victimPort, secret.Spec.ClusterIP)).To(HaveExactElements(name))
+	})
+
+	attack("the names of another tenant, asked at that tenant's port", review, func(ctx SpecContext) {
+		_, err := asks(ctx, malloryPod, victimPort, name)
+		Expect(err).To(HaveOccurred())
+		Expect(asks(ctx, victimPod, victimPort, name)).To(HaveExactElements(secret.Spec.ClusterIP))
+	})
+
+	attack("another tenant's port, as the target port of its own DNS Service", review, func(ctx SpecContext) {
+		target, err := strconv.ParseInt(victimPort, 10, 32)
+		Expect(err).NotTo(HaveOccurred())
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: names.DNSService}}
+		kit.Edit(ctx, mallory.Client, svc, func(s *corev1.Service) {
+			for i := range s.Spec.Ports {
+				s.Spec.Ports[i].TargetPort = intstr.FromInt32(int32(target))
+			}
+			s.Labels[names.DNSPort] = victimPort // a controller copies labels to EndpointSlices
+		})
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(mallory, svc))).Should(
+			HaveField("Spec.Ports", HaveEach(HaveField("TargetPort.IntVal", BeEquivalentTo(target)))))
+		shouldKeepItsPort(ctx, mallory, malloryPort)
+		shouldKeepItsPort(ctx, victim, victimPort)
+	})
+
+	attack("another tenant's port, in an EndpointSlice of its own", review, func(ctx SpecContext) {
+		forged := func(name string) *discoveryv1.EndpointSlice {
+			slice := kit.EndpointSlice(metav1.NamespaceSystem, name, names.DNSService, "192.0.2.1")
+			slice.Labels[names.DNSPort] = victimPort
+			kit.Create(ctx, mallory.Client, slice)
+			return slice
+		}
+		Eventually(kit.Rejections(ctx, mallory, forged(names.SharedDNSSlice))).Should(ContainElement(ContainSubstring("use another name")))
+		copied := kit.SuperOf(mallory, forged("forged"))
+		kit.ShouldExist(ctx, super.Client, copied)
+		Expect(copied.Labels).NotTo(HaveKey(names.DNSPort))
+		shouldKeepItsPort(ctx, mallory, malloryPort)
+		Expect(asks(ctx, victimPod, victimPort, name)).To(HaveExactElements(secret.Spec.ClusterIP))
+	})
+})
