@@ -18,7 +18,6 @@ import (
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	externalversions "k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
-	localavailability "k8s.io/kube-aggregator/pkg/controllers/status/local"
 	"k8s.io/kube-aggregator/pkg/controllers/status/metrics"
 	remoteavailability "k8s.io/kube-aggregator/pkg/controllers/status/remote"
 
@@ -33,7 +32,8 @@ var errUnknownAPIServices = errors.New("the aggregated APIs are not known yet")
 
 // apiAggregator serves the APIs of a tenant that are Services, and runs upstream's
 // controllers of their availability and discovery. It repeats NewWithDelegate
-// of upstream's aggregator without what concerns local APIs: they need no proxy.
+// of upstream's aggregator without what concerns local APIs: they need no proxy,
+// and registerAPIs sets their conditions.
 // It ends when it is not used, and begins again with the next request.
 type apiAggregator struct {
 	background
@@ -64,9 +64,10 @@ func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	if a.resolver, err = newAPIServiceResolver(objects); err != nil {
 		return nil, err
 	}
-	controllers, err := a.availability(client, objects)
+	availability, err := remoteavailability.New(a.services, objects.Core().V1().Services(), objects.Discovery().V1().EndpointSlices(),
+		client.ApiregistrationV1(), a.dialer(), a.tenant.frontProxyClient, a.resolver, metrics.New())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create the controller of aggregated APIs: %w", err)
 	}
 	a.unused = time.AfterFunc(lingering, func() { t.aggregation.expire(a) })
 	known, err := a.services.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -75,7 +76,7 @@ func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observe the APIServices of tenant %q: %w", t.spec.Name, err)
 	}
-	a.start(factory, objects, known.HasSynced, controllers, supervision{
+	a.start(factory, objects, known.HasSynced, availability.Run, supervision{
 		late:   func() { c.report(t, errUnknownAPIServices) },
 		failed: func(err error) { c.report(t, fmt.Errorf("run a controller of APIServices: %w", err)) },
 		expire: func() { t.aggregation.expire(a) },
@@ -83,26 +84,11 @@ func (c *Chain) newAggregator(t *Tenant) (*apiAggregator, error) {
 	return a, nil
 }
 
-// availability returns upstream's controllers of the conditions of APIServices.
-func (a *apiAggregator) availability(client clientset.Interface, objects *views.Factory) ([]func(int, <-chan struct{}), error) {
-	unregistered := metrics.New()
-	remotes, err := remoteavailability.New(a.services, objects.Core().V1().Services(), objects.Discovery().V1().EndpointSlices(),
-		client.ApiregistrationV1(), a.dialer(), a.tenant.frontProxyClient, a.resolver, unregistered)
-	if err != nil {
-		return nil, fmt.Errorf("create the controller of aggregated APIs: %w", err)
-	}
-	locals, err := localavailability.New(a.services, client.ApiregistrationV1(), unregistered)
-	if err != nil {
-		return nil, fmt.Errorf("create the controller of local APIs: %w", err)
-	}
-	return []func(int, <-chan struct{}){remotes.Run, locals.Run}, nil
-}
-
 // start starts the controllers, and follows discovery once all APIServices are
 // known.
 func (a *apiAggregator) start(
 	factory externalversions.SharedInformerFactory, objects *views.Factory,
-	known func() bool, controllers []func(int, <-chan struct{}), on supervision,
+	known func() bool, availability func(int, <-chan struct{}), on supervision,
 ) {
 	discovered := make(chan struct{})
 	synced := func() bool {
@@ -113,13 +99,13 @@ func (a *apiAggregator) start(
 			return false
 		}
 	}
-	all := make([]func(context.Context), 0, 2+len(controllers)) //nolint:mnd // the two below
-	all = append(all,
+	a.run(a.tenant.life, synced, on,
 		func(ctx context.Context) {
 			if cache.WaitForCacheSync(ctx.Done(), known) {
 				a.discovery.Run(ctx.Done(), discovered)
 			}
 		},
+		func(ctx context.Context) { availability(1, ctx.Done()) },
 		func(ctx context.Context) {
 			factory.Start(ctx.Done())
 			objects.Start(ctx.Done())
@@ -127,10 +113,6 @@ func (a *apiAggregator) start(
 			factory.Shutdown()
 		},
 	)
-	for _, controller := range controllers {
-		all = append(all, func(ctx context.Context) { controller(1, ctx.Done()) })
-	}
-	a.run(a.tenant.life, synced, on, all...)
 }
 
 // dialer returns the way to aggregated APIs.

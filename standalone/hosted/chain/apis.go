@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -27,6 +28,7 @@ type builtIn struct {
 type described struct {
 	discovery builtInDiscovery
 	openAPI   builtInOpenAPI
+	services  map[string]*apiregistrationv1.APIService // by name
 }
 
 // installExtensions adds the APIs by which tenants add APIs.

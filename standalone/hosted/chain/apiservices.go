@@ -37,7 +37,7 @@ func (c *Chain) decorateAPIServices(store storage.Interface, resource schema.Gro
 }
 
 // apiServiceStorage starts the aggregator of a tenant with the first APIService
-// that is a Service.
+// that is a Service, and has local APIs registered again after changes.
 type apiServiceStorage struct {
 	storage.Interface
 
@@ -64,16 +64,31 @@ func (s apiServiceStorage) GuaranteedUpdate(
 	return s.written(ctx, destination)
 }
 
-func (s apiServiceStorage) written(ctx context.Context, object runtime.Object) error {
-	service, ok := object.(*apiregistration.APIService)
-	if !ok || service.Spec.Service == nil {
-		return nil
+// Delete implements storage.Interface.
+func (s apiServiceStorage) Delete(
+	ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, opts storage.DeleteOptions,
+) error {
+	if err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, opts); err != nil {
+		return err
 	}
 	t, err := s.chain.tenant(ctx)
 	if err != nil {
 		return err
 	}
-	t.aggregation.created()
+	t.registration.request(registrationDelay)
+	return nil
+}
+
+func (s apiServiceStorage) written(ctx context.Context, object runtime.Object) error {
+	t, err := s.chain.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	t.registration.request(registrationDelay)
+	if service, ok := object.(*apiregistration.APIService); ok && service.Spec.Service != nil {
+		t.aggregation.created()
+	}
 	return nil
 }
 

@@ -88,6 +88,10 @@ func (b *background) ready(ctx context.Context, late error) error {
 	return nil
 }
 
+// isReady reports whether the part has read its objects, for which it waits like
+// a request.
+func (b *background) isReady(ctx context.Context) bool { return b.ready(ctx, errUnknown) == nil }
+
 // stop ends the controllers. Requests in progress are not interrupted.
 func (b *background) stop() {
 	b.unused.Stop()

@@ -51,6 +51,7 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 		return err
 	}
 	t.upkeep.begin()
+	t.registration.begin()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
 // TestCopies creates the objects of two clusters and compares them.
@@ -95,10 +98,11 @@ func objectsOf(t *testing.T, all *clientv3.Client, name string) []runtime.Object
 	g.Expect(err).NotTo(HaveOccurred())
 	objects := make([]runtime.Object, 0, len(response.Kvs))
 	for _, kv := range response.Kvs {
-		if string(kv.Key) == "/controlplanes/"+name+"/bootstrap" {
+		key := strings.TrimPrefix(string(kv.Key), keyspace.Prefix(name))
+		if key == "/bootstrap" {
 			continue
 		}
-		object, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
+		object, err := chain.DecodeRecord(key, kv.Value)
 		g.Expect(err).NotTo(HaveOccurred())
 		objects = append(objects, object)
 	}

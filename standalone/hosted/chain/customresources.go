@@ -98,16 +98,20 @@ func (s *customResources) serve(c *Chain, t *Tenant, establishing *establish.Est
 	return resources, err
 }
 
-// observe counts changes of definitions, and ends the server some time after
-// the last definition was deleted.
+// observe counts changes of definitions, whose APIs are registered then, and
+// ends the server some time after the last definition was deleted.
 func (s *customResources) observe(t *Tenant) error {
 	s.unused = time.AfterFunc(lingering, func() { t.extensions.endUnused(t.life, s) })
 	informer := s.definitions.Informer()
+	changed := func() {
+		s.changes.Add(1)
+		t.registration.request(registrationDelay)
+	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { s.changes.Add(1) },
-		UpdateFunc: func(any, any) { s.changes.Add(1) },
+		AddFunc:    func(any) { changed() },
+		UpdateFunc: func(any, any) { changed() },
 		DeleteFunc: func(any) {
-			s.changes.Add(1)
+			changed()
 			if len(informer.GetStore().ListKeys()) == 0 {
 				s.unused.Reset(lingering)
 			}

@@ -52,7 +52,7 @@ func (c *Chain) describe(ctx context.Context, server *genericapiserver.GenericAP
 		return err
 	}
 	openAPI := newBuiltInOpenAPI(c.config.KubeAPIs.ControlPlane.Generic, server.Handler.GoRestfulContainer)
-	c.builtIn.described = &described{discovery: discovery, openAPI: openAPI}
+	c.builtIn.described = &described{discovery: discovery, openAPI: openAPI, services: builtInServices(discovery.versions)}
 	return nil
 }
 

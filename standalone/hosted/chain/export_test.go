@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
@@ -35,3 +36,10 @@ func (c *Chain) RemoveTenants() {
 		c.Remove(t)
 	}
 }
+
+// HasRegistered reports whether the APIServices of a tenant's local APIs are
+// those that its start requires.
+func HasRegistered(t *Tenant) bool { return t.registration.started.Load() }
+
+// DecodeRecord decodes the object of a key below the prefix of its tenant.
+func DecodeRecord(key string, value []byte) (runtime.Object, error) { return decodeRecord(key, value) }

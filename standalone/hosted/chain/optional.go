@@ -52,6 +52,13 @@ func (o *optional[T]) get(ctx context.Context) (T, error) {
 	return o.part, nil
 }
 
+// current returns the part if it runs, and the zero value otherwise.
+func (o *optional[T]) current() T {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.part
+}
+
 // created starts the part because an object was created. If that fails, the
 // next call of get repeats it.
 func (o *optional[T]) created() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	flowcontrolrest "k8s.io/kubernetes/pkg/registry/flowcontrol/rest"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
@@ -33,8 +35,9 @@ import (
 const templateName = ".template"
 
 // template has the records of a new cluster: its namespaces with what each
-// namespace has, RBAC roles, priority classes and flow schemas. Upstream's hooks
-// and controllers take seconds to create them; copies take milliseconds.
+// namespace has, RBAC roles, priority classes, flow schemas and APIServices.
+// Upstream's hooks and controllers take seconds to create them; copies take
+// milliseconds.
 type template struct{ records []record }
 
 // record is one object, by its key below the prefix of its tenant.
@@ -62,6 +65,9 @@ func newTemplate(ctx context.Context, c *Chain) (made *template, err error) {
 	if err := createDefaults(ctx, t.client); err != nil {
 		return nil, err
 	}
+	if err := c.registerAPIs(ctx, t); err != nil {
+		return nil, err
+	}
 	return readTemplate(ctx, c)
 }
 
@@ -72,14 +78,27 @@ func readTemplate(ctx context.Context, c *Chain) (*template, error) {
 	}
 	made := &template{records: make([]record, 0, len(response.Kvs))}
 	for _, kv := range response.Kvs {
-		object, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
+		object, err := decodeRecord(string(kv.Key), kv.Value)
 		if err != nil {
 			return nil, fmt.Errorf("decode %s of a new cluster: %w", kv.Key, err)
 		}
-		object.GetObjectKind().SetGroupVersionKind(*kind)
 		made.records = append(made.records, record{key: string(kv.Key), object: object})
 	}
 	return made, nil
+}
+
+// decodeRecord decodes the object of a key below the prefix of its tenant.
+func decodeRecord(key string, value []byte) (runtime.Object, error) {
+	codecs := legacyscheme.Codecs
+	if strings.HasPrefix(key, apiServicesKey) {
+		codecs = aggregatorscheme.Codecs
+	}
+	object, kind, err := codecs.UniversalDeserializer().Decode(value, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	return object, nil
 }
 
 // runHooks creates the objects that every cluster has, and updates those of an

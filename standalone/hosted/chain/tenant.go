@@ -79,6 +79,7 @@ type Tenant struct {
 	informers informers.SharedInformerFactory
 
 	upkeep        upkeep
+	registration  registration
 	filters       lazy[http.Handler]
 	authenticator lazy[authenticator.Request]
 	issuer        lazy[*issuer]
@@ -107,6 +108,7 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 		network.close()
 		cancel()
 		t.upkeep.end()
+		t.registration.end()
 		t.extensions.end()
 		t.aggregation.end()
 		t.services.close()
@@ -118,8 +120,11 @@ func (c *Chain) newTenant(spec Spec) (*Tenant, error) {
 	}
 	t.informers = t.views.NewFactory()
 	t.upkeep.life = ctx
-	t.upkeep.failed = func(err error) { c.report(t, err) }
+	t.upkeep.failed = func(err error) { c.report(t, fmt.Errorf("create objects of every cluster again: %w", err)) }
 	t.upkeep.repair = func(ctx context.Context) error { return c.Bootstrap(ctx, t) }
+	t.registration.life = ctx
+	t.registration.failed = func(err error) { c.report(t, fmt.Errorf("register local APIs: %w", err)) }
+	t.registration.repair = func(ctx context.Context) error { return c.registerAPIs(ctx, t) }
 	c.prepareParts(t)
 	return t, nil
 }

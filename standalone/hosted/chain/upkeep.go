@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -18,8 +17,9 @@ const (
 	upkeepTimeout = time.Minute
 )
 
-// upkeep creates the objects of every cluster again after their deletion, as
-// upstream's loops do. Nothing runs for it between deletions.
+// upkeep repairs objects of a tenant after changes, as upstream's loops do:
+// those that every cluster has, and the APIServices of its local APIs. Nothing
+// runs for it between changes.
 type upkeep struct {
 	life   context.Context
 	repair func(context.Context) error
@@ -61,7 +61,7 @@ func (u *upkeep) run() {
 	ctx, cancel := context.WithTimeout(u.life, upkeepTimeout)
 	defer cancel()
 	if err := u.repairOnce(ctx); err != nil && u.life.Err() == nil {
-		u.failed(fmt.Errorf("create objects of every cluster again: %w", err))
+		u.failed(err)
 		u.request(upkeepRetry)
 	}
 }
