@@ -15,6 +15,7 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -292,4 +293,34 @@ func TestIdleTenantsAreCheap(t *testing.T) {
 		h.add(t, fmt.Sprint("tenant-", i)).idle(t)
 	}
 	g.Eventually(runtime.NumGoroutine, later).Should(BeNumerically("<=", before+tenants+tenants/2))
+}
+
+// TestPolicyStatusByNeed: a policy gets its warnings, and the controller ends
+// although the policy remains.
+func TestPolicyStatusByNeed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	red := newHost(t).add(t, "red")
+	red.idle(t)
+	everything := admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+		},
+	}}}
+	policies := red.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	_, err := policies.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "replicas"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &everything,
+			Validations:      []admissionregistrationv1.Validation{{Expression: "object.spec.replicas > 'one'"}},
+		},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() (*admissionregistrationv1.TypeChecking, error) {
+		found, err := policies.Get(t.Context(), "replicas", metav1.GetOptions{})
+		return found.Status.TypeChecking, err
+	}, later).Should(HaveField("ExpressionWarnings", ConsistOf(HaveField("FieldRef", "spec.validations[0].expression"))))
+	g.Eventually(red.Running, later).Should(BeEmpty())
+	g.Expect(red.failed()).To(BeEmpty())
 }

@@ -8,8 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsscheme "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/keyutil"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
@@ -19,6 +23,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
+	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
+	"k8s.io/kubernetes/pkg/generated/openapi"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
@@ -32,7 +38,8 @@ const (
 )
 
 // clusterControllers returns the controllers of every cluster: service
-// accounts, namespaces, garbage collection, quota.
+// accounts, namespaces, garbage collection, quota, aggregation of roles, status
+// of policies.
 func clusterControllers() []Controller {
 	return []Controller{
 		{"serviceaccount-token-controller", buildTokens},
@@ -42,6 +49,7 @@ func clusterControllers() []Controller {
 		{"garbage-collector-controller", buildGarbageCollector},
 		{"resourcequota-controller", buildQuota},
 		{"clusterrole-aggregation-controller", buildRoleAggregation},
+		{"validatingadmissionpolicy-status-controller", buildPolicyStatus},
 	}
 }
 
@@ -145,4 +153,16 @@ func buildQuota(ctx context.Context, env *Environment) (func(context.Context), e
 func buildRoleAggregation(_ context.Context, env *Environment) (func(context.Context), error) {
 	c := clusterroleaggregation.NewClusterRoleAggregation(env.typed.Rbac().V1().ClusterRoles(), env.client.RbacV1())
 	return workers(1, c), nil
+}
+
+// buildPolicyStatus builds the controller that warns of wrong types in the
+// expressions of policies. The schemas take some megabytes, until it ends.
+func buildPolicyStatus(_ context.Context, env *Environment) (func(context.Context), error) {
+	schemas := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, scheme.Scheme, apiextensionsscheme.Scheme).
+		Combine(&resolver.ClientDiscoveryResolver{Discovery: env.client.Discovery()})
+	c, err := validatingadmissionpolicystatus.NewController(
+		env.typed.Admissionregistration().V1().ValidatingAdmissionPolicies(),
+		env.client.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
+		&validating.TypeChecker{SchemaResolver: schemas, RestMapper: env.restMapper})
+	return workers(5, c), err
 }

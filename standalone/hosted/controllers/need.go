@@ -76,6 +76,8 @@ func needs() map[string]*need {
 		"resourcequota-controller":                 objectsOf("resourcequotas"),
 		"clusterrole-aggregation-controller":       pendingBy(hasStaleAggregation, "clusterroles"),
 
+		"validatingadmissionpolicy-status-controller": pendingBy(hasUncheckedPolicy, "validatingadmissionpolicies"),
+
 		"certificatesigningrequest-signing-controller": objectsOf("certificatesigningrequests"),
 		"certificatesigningrequest-cleaner-controller": objectsOf("certificatesigningrequests"),
 
@@ -86,7 +88,7 @@ func needs() map[string]*need {
 		"job-controller":                       {resources: []string{"jobs"}, pending: hasTrackedPods},
 		"cronjob-controller":                   objectsOf("cronjobs"),
 		"ttl-after-finished-controller":        objectsOf("jobs"),
-		"disruption-controller":                objectsOf("poddisruptionbudgets"),
+		"disruption-controller":                {resources: []string{"poddisruptionbudgets"}, pending: hasDisruptedPods, triggers: []string{"pods"}},
 		"horizontal-pod-autoscaler-controller": objectsOf("horizontalpodautoscalers"),
 
 		"endpoints-controller":               besides("services/specs", kubernetesService),

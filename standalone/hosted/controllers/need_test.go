@@ -12,9 +12,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,7 +60,8 @@ func stored() []string {
 	return []string{
 		"certificatesigningrequests", "clusterroles", "configmaps", "controllers", "cronjobs", "deployments", "horizontalpodautoscalers", "jobs",
 		"namespaces", "persistentvolumeclaims", "persistentvolumes", "poddisruptionbudgets", "pods", "replicasets", "resourcequotas", "secrets",
-		"serviceaccounts", "servicecidrs", "services/endpoints", "services/specs", "statefulsets", "volumeattributesclasses",
+		"serviceaccounts", "servicecidrs", "services/endpoints", "services/specs", "statefulsets", "validatingadmissionpolicies",
+		"volumeattributesclasses",
 	}
 }
 
@@ -89,6 +92,17 @@ func TestPending(t *testing.T) {
 	}}
 	bundle := func(ca string) object {
 		return object{"configmaps/team/kube-root-ca.crt", &corev1.ConfigMap{Data: map[string]string{"ca.crt": ca}}}
+	}
+	disrupted := func(change func(*corev1.Pod), status corev1.ConditionStatus) object {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: status}}}}
+		change(pod)
+		return object{"pods/team/x", pod}
+	}
+	policy := func(generation, observed int64) object {
+		return object{"validatingadmissionpolicies/x", &admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation},
+			Status:     admissionregistrationv1.ValidatingAdmissionPolicyStatus{ObservedGeneration: observed},
+		}}
 	}
 	kv, client := etcdtest.Start(t)
 	source, err := feed.New(kv)
@@ -130,6 +144,16 @@ func TestPending(t *testing.T) {
 		"a range of addresses":           {controller: "service-cidr-controller", objects: []object{{"servicecidrs/x", &networkingv1.ServiceCIDR{Status: ready}}}},
 		"a range that is not ready":      {controller: "service-cidr-controller", objects: []object{{"servicecidrs/x", &networkingv1.ServiceCIDR{}}}, want: true},
 		"a range that is being deleted":  {controller: "service-cidr-controller", objects: []object{{"servicecidrs/x", &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: ready}}}, want: true},
+		"no budget":                      {controller: "disruption-controller", objects: []object{disrupted(func(*corev1.Pod) {}, "")}},
+		"a disruption that did not come": {controller: "disruption-controller", objects: []object{disrupted(func(*corev1.Pod) {}, corev1.ConditionTrue)}, want: true},
+		"a disruption that was reset":    {controller: "disruption-controller", objects: []object{disrupted(func(*corev1.Pod) {}, corev1.ConditionFalse)}},
+		"a disruption by a kubelet":      {controller: "disruption-controller", objects: []object{disrupted(func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonTerminationByKubelet }, corev1.ConditionTrue)}},
+		"a disrupted pod that has ended": {controller: "disruption-controller", objects: []object{disrupted(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, corev1.ConditionTrue)}},
+		"a disrupted pod that ends":      {controller: "disruption-controller", objects: []object{disrupted(func(p *corev1.Pod) { p.DeletionTimestamp = &now }, corev1.ConditionTrue)}},
+		"a budget":                       {controller: "disruption-controller", objects: []object{{"poddisruptionbudgets/team/x", &policyv1.PodDisruptionBudget{}}}, want: true},
+		"no policy":                      {controller: "validatingadmissionpolicy-status-controller"},
+		"a policy":                       {controller: "validatingadmissionpolicy-status-controller", objects: []object{policy(2, 1)}, want: true},
+		"a policy that is checked":       {controller: "validatingadmissionpolicy-status-controller", objects: []object{policy(2, 2)}},
 		"objects of another tenant":      {controller: "deployment-controller"},
 	} {
 		t.Run(name, func(t *testing.T) {

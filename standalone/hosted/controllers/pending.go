@@ -1,11 +1,13 @@
 package controllers
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 )
 
@@ -48,6 +51,32 @@ func hasDeletedNamespace(ctx context.Context, s *state) (bool, error) {
 func hasTrackedPods(ctx context.Context, s *state) (bool, error) {
 	return s.anyMetadata(ctx, "pods", func(m *metav1.ObjectMeta) bool {
 		return slices.Contains(m.Finalizers, batchv1.JobTrackingFinalizer)
+	})
+}
+
+// hasDisruptedPods reports whether a pod was to be disrupted and still runs.
+// After a while, the disruption controller resets its condition.
+func hasDisruptedPods(ctx context.Context, s *state) (bool, error) {
+	return s.any(ctx, "pods", func(_ string, value []byte) (bool, error) {
+		if !bytes.Contains(value, []byte(corev1.DisruptionTarget)) {
+			return false, nil // as nearly all, without decoding it
+		}
+		pod, err := decode[*corev1.Pod](value)
+		if err != nil {
+			return true, err
+		}
+		_, condition := podutil.GetPodCondition(&pod.Status, corev1.DisruptionTarget)
+		return pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase) && condition != nil &&
+			condition.Status == corev1.ConditionTrue && condition.Reason != corev1.PodReasonTerminationByKubelet, nil
+	})
+}
+
+// hasUncheckedPolicy reports whether a policy does not have the warnings about
+// its present expressions.
+func hasUncheckedPolicy(ctx context.Context, s *state) (bool, error) {
+	return s.any(ctx, "validatingadmissionpolicies", func(_ string, value []byte) (bool, error) {
+		policy, err := decode[*admissionregistrationv1.ValidatingAdmissionPolicy](value)
+		return err != nil || policy.Status.ObservedGeneration < policy.Generation, err
 	})
 }
 
