@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // The host bits that an apiserver accepts for its Service CIDR.
@@ -58,31 +59,20 @@ func (p Pool) Contains(part netip.Prefix) bool {
 // returns an error if the pool is exhausted.
 func (p Pool) Next(taken []netip.Prefix) (netip.Prefix, error) {
 	candidate := netip.PrefixFrom(p.CIDR.Addr(), p.PartBits)
-	for p.Contains(candidate) {
-		blocking, free := overlapping(candidate, taken)
-		if free {
-			return candidate, nil
+	for _, other := range slices.SortedFunc(slices.Values(taken), netip.Prefix.Compare) {
+		if candidate.Overlaps(other) {
+			candidate = following(candidate, other)
 		}
-		candidate = following(candidate, blocking)
+	}
+	if p.Contains(candidate) {
+		return candidate, nil
 	}
 	return netip.Prefix{}, fmt.Errorf("no part of %s is left for this tenant, since %w", p.CIDR, errExhausted)
 }
 
 // Overlaps reports whether a range has addresses in common with a taken one.
 func Overlaps(part netip.Prefix, taken []netip.Prefix) bool {
-	_, free := overlapping(part, taken)
-	return !free
-}
-
-// overlapping returns a range that shares addresses with the part; free reports
-// that there is none.
-func overlapping(part netip.Prefix, taken []netip.Prefix) (with netip.Prefix, free bool) {
-	for _, other := range taken {
-		if part.Overlaps(other) {
-			return other, false
-		}
-	}
-	return netip.Prefix{}, true
+	return slices.ContainsFunc(taken, part.Overlaps)
 }
 
 // following returns the next part behind the candidate and the range that

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,15 +17,42 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/config/servicecidr"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/nodes/simulated"
 )
 
-// servicePool are the Service addresses of which tenants get parts: half a
-// million, 4096 for each of 128 tenants.
-const servicePool = servicecidr.DefaultPool
+// The Service addresses of which tenants get parts: two million, 1024 for each
+// of 2048 tenants.
+const (
+	defaultServicePool   = "10.64.0.0/11"
+	defaultServicePrefix = 22
+)
 
-// serveTenantAddresses has the super cluster serve the tenants' Service
-// addresses beside its own, and keep them for tenants whose part they are in.
-func serveTenantAddresses(ctx context.Context, super *rest.Config) error {
+// servicePools returns the ranges of Service addresses that tenants may have:
+// that of new tenants, and that of older versions.
+func (o *Options) servicePools() []string {
+	return []string{o.ManagerOptions.ServiceCIDRPool, servicecidr.DefaultPool}
+}
+
+// validateServicePool says what is wrong with the Service addresses of tenants.
+func (o *Options) validateServicePool() error {
+	pool, err := netip.ParsePrefix(o.ManagerOptions.ServiceCIDRPool)
+	if err != nil {
+		return fmt.Errorf("--service-cidr-pool is %q: it must be a network in CIDR notation, such as %s",
+			o.ManagerOptions.ServiceCIDRPool, defaultServicePool)
+	}
+	for _, used := range []string{hosted.DefaultServiceCIDR, simulated.PodNetwork} {
+		if pool.Overlaps(netip.MustParsePrefix(used)) {
+			return fmt.Errorf("--service-cidr-pool %s overlaps with %s, which the super cluster uses itself", pool, used)
+		}
+	}
+	return o.ManagerOptions.Validate()
+}
+
+// serveTenantAddresses has the super cluster serve a pool of Service addresses
+// beside its own, and keep them for tenants whose part they are in. Pools that
+// were served before stay.
+func serveTenantAddresses(ctx context.Context, super *rest.Config, pool string) error {
 	client, err := kubernetes.NewForConfig(super)
 	if err != nil {
 		return fmt.Errorf("make a client for Service addresses: %w", err)
@@ -32,6 +61,8 @@ func serveTenantAddresses(ctx context.Context, super *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	manifests.Pool.Name = nameOfPool(manifests.Pool.Name, pool)
+	manifests.Pool.Spec.CIDRs = []string{pool}
 	cidrs, policies := client.NetworkingV1().ServiceCIDRs(), client.AdmissionregistrationV1()
 	if err := applyManifest(ctx, cidrs, manifests.Pool); err != nil {
 		return err
@@ -46,6 +77,15 @@ func serveTenantAddresses(ctx context.Context, super *rest.Config) error {
 		current, err := cidrs.Get(ctx, manifests.Pool.Name, metav1.GetOptions{})
 		return err == nil && isServed(current, manifests.Pool.Spec.CIDRs), err
 	})
+}
+
+// nameOfPool returns the name of the ServiceCIDR with a pool. The ranges of a
+// ServiceCIDR cannot be changed.
+func nameOfPool(prefix, pool string) string {
+	if pool == servicecidr.DefaultPool {
+		return prefix
+	}
+	return prefix + "-" + strings.NewReplacer(".", "-", ":", "-", "/", "-").Replace(pool)
 }
 
 // patcher is a client of objects of one type.

@@ -131,7 +131,7 @@ func TestEgressPolicy(t *testing.T) {
 	if policy.Agent != "127.0.0.1:10250" || !slices.Equal(policy.Outside, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}) {
 		t.Errorf("the policy is %+v", policy)
 	}
-	for _, address := range []string{"10.128.0.1", "10.104.0.1", "10.96.0.1"} { // of a pod, a tenant's Service, and a Service
+	for _, address := range []string{"10.128.0.1", "10.64.0.1", "10.104.0.1", "10.96.0.1"} { // of a pod, tenants' Services, and a Service
 		if !slices.ContainsFunc(policy.Internal, func(p netip.Prefix) bool { return p.Contains(netip.MustParseAddr(address)) }) {
 			t.Errorf("%s is not in the super cluster's networks %v", address, policy.Internal)
 		}

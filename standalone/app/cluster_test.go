@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/config/servicecidr"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 
 	"github.com/virtualcluster/virtualcluster/standalone/datadir"
@@ -92,7 +93,7 @@ func TestServeTenantAddresses(t *testing.T) {
 	)
 	served := func(ready metav1.ConditionStatus) apitest.Answer {
 		cidr := &networkingv1.ServiceCIDR{}
-		cidr.Spec.CIDRs = []string{servicePool}
+		cidr.Spec.CIDRs = []string{servicecidr.DefaultPool}
 		cidr.Status.Conditions = []metav1.Condition{{Type: networkingv1.ServiceCIDRConditionReady, Status: ready}}
 		return apitest.Answer{Object: cidr}
 	}
@@ -116,13 +117,20 @@ func TestServeTenantAddresses(t *testing.T) {
 				answers[c.refused] = []apitest.Answer{forbidden}
 			}
 			server, super := apitest.Serve(t, answers)
-			contains(t, serveTenantAddresses(t.Context(), super), c.want)
+			contains(t, serveTenantAddresses(t.Context(), super, servicecidr.DefaultPool), c.want)
 			if patches, gets := len(server.Requests(http.MethodPatch)), len(server.Requests(http.MethodGet)); patches != c.patches || gets != c.gets {
 				t.Errorf("%d objects were applied and %d read, want %d and %d", patches, gets, c.patches, c.gets)
 			}
 		})
 	}
-	contains(t, serveTenantAddresses(t.Context(), notCalled), "a client for Service addresses")
+	t.Run("another pool is another object", func(t *testing.T) {
+		other := served(metav1.ConditionTrue)
+		other.Object.(*networkingv1.ServiceCIDR).Spec.CIDRs = []string{"fd00:10::/108"}
+		ok, path := []apitest.Answer{{Object: struct{}{}}}, pool+"-fd00-10---108"
+		_, super := apitest.Serve(t, map[string][]apitest.Answer{"PATCH " + path: ok, policy: ok, binding: ok, "GET " + path: {other}})
+		contains(t, serveTenantAddresses(t.Context(), super, "fd00:10::/108"), "")
+	})
+	contains(t, serveTenantAddresses(t.Context(), notCalled, servicecidr.DefaultPool), "a client for Service addresses")
 }
 
 // TestAddTenants: both are created and awaited, their kubeconfigs are written

@@ -36,7 +36,7 @@ func (s *standalone) egressPolicy(ctx context.Context, super *rest.Config, agent
 	policy := &egress.Policy{
 		Directory: directory, Outside: outside, Agent: agent, Machine: egress.Machine, Metrics: counters,
 	}
-	for _, network := range []string{s.podNetwork(), servicePool, hosted.DefaultServiceCIDR} {
+	for _, network := range append(s.opts.servicePools(), s.podNetwork(), hosted.DefaultServiceCIDR) {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
 			return nil, fmt.Errorf("read a network of the super cluster: %w", err)

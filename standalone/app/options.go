@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
@@ -52,6 +53,8 @@ type Options struct {
 	// TenantEgress are the networks outside of the super cluster that hosted
 	// tenants' apiservers may connect to.
 	TenantEgress []string
+	// ManagerOptions are the manager's own.
+	ManagerOptions controllers.Options
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
 	// TenantLimits bound what each tenant's control plane stores.
@@ -73,7 +76,8 @@ func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
-		TenantLimits: defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationShared),
+		ManagerOptions: controllers.Options{ServiceCIDRPool: defaultServicePool, ServiceCIDRPrefix: defaultServicePrefix},
+		TenantLimits:   defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationShared),
 	}
 }
 
@@ -97,18 +101,18 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.TenantIsolation, "tenant-isolation", o.TenantIsolation,
 		"what tenants' apiservers share unless spec.controlPlane.isolation says it: Shared is one handler chain for all, Dedicated one each")
 	o.TenantLimits.addFlags(flags)
-	o.addSyncerFlags(flags)
+	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
+	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
+		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address")
 }
 
-// addSyncerFlags adds those flags of the syncer that mean something in this process.
-func (o *Options) addSyncerFlags(flags *pflag.FlagSet) {
+// addFlagsOf adds those flags of a program that mean something in this process.
+func addFlagsOf(program string, addAll func(*pflag.FlagSet), flags *pflag.FlagSet, names ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.SyncerOptions.AddFlags(all)
-	for _, flag := range []string{
-		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
-	} {
+	addAll(all)
+	for _, flag := range names {
 		if found := all.Lookup(flag); found != nil {
-			found.Usage = "vc-syncer: " + found.Usage
+			found.Usage = program + ": " + found.Usage
 			flags.AddFlag(found)
 		}
 	}
@@ -137,7 +141,7 @@ func (o *Options) Validate() error {
 	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
 		return fmt.Errorf("--tenant-egress-cidr: %w", err)
 	}
-	if err := o.TenantLimits.validate(); err != nil {
+	if err := errors.Join(o.TenantLimits.validate(), o.validateServicePool()); err != nil {
 		return err
 	}
 	return o.SyncerOptions.Validate()

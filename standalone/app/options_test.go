@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/virtualcluster/virtualcluster/config/servicecidr"
 )
 
 // TestValidateNames: an error names the flag to change.
@@ -22,6 +24,10 @@ func TestValidateNames(t *testing.T) {
 		"a network that is none":      {func(o *Options) { o.TenantEgress = []string{"10.0.0.0"} }, "--tenant-egress-cidr"},
 		"a sleep that is too short":   {func(o *Options) { o.SleepAfterIdle = time.Second }, "--sleep-after-idle is 1s"},
 		"limits that are none":        {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
+		"a pool that is none":         {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "" }, `--service-cidr-pool is ""`},
+		"a pool of Services":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
+		"a pool of pods":              {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
+		"parts of the whole":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
 		"an unknown isolation":        {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +50,7 @@ func TestValidOptions(t *testing.T) {
 		"an address of IPv6":    func(o *Options) { o.Listen = "::1" },
 		"no sleep":              func(o *Options) { o.SleepAfterIdle = 0 },
 		"a short sleep":         func(o *Options) { o.SleepAfterIdle = leastIdle },
+		"the pool of a manager": func(o *Options) { o.ManagerOptions.ServiceCIDRPool = servicecidr.DefaultPool },
 		"networks":              func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,22 +79,24 @@ func TestImageOfNodes(t *testing.T) {
 // another one.
 func TestFlags(t *testing.T) {
 	for flag, change := range map[string]func(*Options){
-		"--sleep-after-idle=30m":         func(o *Options) { o.SleepAfterIdle = 30 * time.Minute },
-		"--data-dir=d":                   func(o *Options) { o.DataDir = "d" },
-		"--nodes=real":                   func(o *Options) { o.Nodes = Nodes{Real: true} },
-		"--nodes=0":                      func(o *Options) { o.Nodes = Nodes{} },
-		"--node-images=i":                func(o *Options) { o.NodeImages = "i" },
-		"--listen=::1":                   func(o *Options) { o.Listen = "::1" },
-		"--port=7":                       func(o *Options) { o.Port = 7 },
-		"--manager=false":                func(o *Options) { o.Manager = false },
-		"--syncer=false":                 func(o *Options) { o.Syncer = false },
-		"--agent=false":                  func(o *Options) { o.Agent = false },
-		"--agent-port=7":                 func(o *Options) { o.AgentPort = 7 },
-		"--vn-agent-address=192.0.2.1:7": func(o *Options) { o.SyncerOptions.AgentAddress = "192.0.2.1:7" },
-		"--workers=7":                    func(o *Options) { o.SyncerOptions.Workers = 7 },
-		"--tenant-isolation=Dedicated":   func(o *Options) { o.TenantIsolation = "Dedicated" },
-		"--tenant-objects=7":             func(o *Options) { o.TenantLimits.Objects = 7 },
-		"-v=7":                           func(o *Options) { o.Verbosity = 7 },
+		"--sleep-after-idle=30m":          func(o *Options) { o.SleepAfterIdle = 30 * time.Minute },
+		"--data-dir=d":                    func(o *Options) { o.DataDir = "d" },
+		"--nodes=real":                    func(o *Options) { o.Nodes = Nodes{Real: true} },
+		"--nodes=0":                       func(o *Options) { o.Nodes = Nodes{} },
+		"--node-images=i":                 func(o *Options) { o.NodeImages = "i" },
+		"--listen=::1":                    func(o *Options) { o.Listen = "::1" },
+		"--port=7":                        func(o *Options) { o.Port = 7 },
+		"--manager=false":                 func(o *Options) { o.Manager = false },
+		"--syncer=false":                  func(o *Options) { o.Syncer = false },
+		"--agent=false":                   func(o *Options) { o.Agent = false },
+		"--agent-port=7":                  func(o *Options) { o.AgentPort = 7 },
+		"--vn-agent-address=192.0.2.1:7":  func(o *Options) { o.SyncerOptions.AgentAddress = "192.0.2.1:7" },
+		"--service-cidr-pool=10.0.0.0/10": func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.0.0.0/10" },
+		"--service-cidr-prefix=24":        func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 24 },
+		"--workers=7":                     func(o *Options) { o.SyncerOptions.Workers = 7 },
+		"--tenant-isolation=Dedicated":    func(o *Options) { o.TenantIsolation = "Dedicated" },
+		"--tenant-objects=7":              func(o *Options) { o.TenantLimits.Objects = 7 },
+		"-v=7":                            func(o *Options) { o.Verbosity = 7 },
 		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
 	} {
 		t.Run(flag, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 		return nil, err
 	}
 	s.progress.step("tenancy API", "installed")
-	if err := serveTenantAddresses(ctx, super.RESTConfig()); err != nil {
+	if err := serveTenantAddresses(ctx, super.RESTConfig(), s.opts.ManagerOptions.ServiceCIDRPool); err != nil {
 		return nil, err
 	}
 	return super, nil
@@ -128,7 +128,8 @@ func (s *standalone) startManager(
 		Sleep:     provisioner.SleepOptions{AfterIdle: s.opts.SleepAfterIdle, Metrics: counted},
 		Isolation: tenancyv1alpha1.Isolation(s.opts.TenantIsolation),
 	})
-	options := controllers.Options{DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, ServiceCIDRPool: servicePool}
+	options := s.opts.ManagerOptions
+	options.DefaultProvisioner = tenancyv1alpha1.ProvisionerHosted
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage
 		options.AgentAddress, options.AgentCAFile = policy.Agent, certificate.CAFile()
