@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -44,6 +45,8 @@ type apiServer struct {
 	views     *views.Views
 	bootstrap *bootstrap
 	client    kubernetes.Interface
+	// handler serves requests of all clients.
+	handler http.Handler
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -83,30 +86,30 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	if s.client, err = kubernetes.NewForConfig(s.loopback); err != nil {
 		return nil, fmt.Errorf("create a client of the apiserver: %w", err)
 	}
-	run, err := buildServer(config)
-	if err != nil {
+	var run func(context.Context) error
+	if s.handler, run, err = buildServer(config); err != nil {
 		return nil, err
 	}
 	s.start(ctx, run)
 	return s, nil
 }
 
-// buildServer builds the server of a configuration and returns its run
-// function.
-func buildServer(config *app.Config) (run func(context.Context) error, err error) {
+// buildServer builds the server of a configuration and returns its handler and
+// its run function.
+func buildServer(config *app.Config) (http.Handler, func(context.Context) error, error) {
 	completed, err := config.Complete()
 	if err != nil {
-		return nil, fmt.Errorf("complete the apiserver's configuration: %w", err)
+		return nil, nil, fmt.Errorf("complete the apiserver's configuration: %w", err)
 	}
 	chain, err := app.CreateServerChain(completed)
 	if err != nil {
-		return nil, fmt.Errorf("build the apiserver: %w", err)
+		return nil, nil, fmt.Errorf("build the apiserver: %w", err)
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
-		return nil, fmt.Errorf("prepare the apiserver: %w", err)
+		return nil, nil, fmt.Errorf("prepare the apiserver: %w", err)
 	}
-	return prepared.Run, nil
+	return chain.GenericAPIServer.Handler, prepared.Run, nil
 }
 
 // start runs the server under a context of its own, because it must not be

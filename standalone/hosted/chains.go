@@ -189,8 +189,8 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	s := &apiServer{
 		loopback: unlimited(tenant.Config()), informers: tenant.Views().NewFactory(), client: tenant.Client(),
 		bootstrap: newBootstrap("bootstrap", func(ctx context.Context) error { return served.Bootstrap(ctx, tenant) }),
-		views:     tenant.Views(),
-		done:      make(chan struct{}),
+		views:     tenant.Views(), handler: served.Handler(tenant),
+		done: make(chan struct{}),
 	}
 	s.start(ctx, func(ctx context.Context) error {
 		defer release()

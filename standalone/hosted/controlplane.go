@@ -50,8 +50,8 @@ type ControlPlane struct {
 	activity *activity
 	// changes serves the changes of all objects to the platform.
 	changes stream.Endpoint
-	// awake is called before the control plane becomes ready: connections that
-	// waited for it are passed to it.
+	// awake is called before the control plane becomes ready: requests that
+	// waited for it continue.
 	awake func()
 
 	// byNeed runs the controllers; nil if they run all at once.
@@ -224,6 +224,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer server.stop(ctx)
+	c.inlet.serves.Store(&server.handler)
 	if err := server.awaitReady(starting); err != nil {
 		return err
 	}

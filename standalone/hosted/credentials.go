@@ -73,7 +73,7 @@ func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*c
 	}
 	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: spec.CertificateValidity}
 	var err error
-	if c.authority, err = loadAuthority(c.path("ca.pem"), "kubernetes"); err != nil {
+	if c.authority, err = loadAuthority(c.authorityFile(), "kubernetes"); err != nil {
 		return nil, err
 	}
 	c.kubeletClients = c.authority
@@ -140,6 +140,8 @@ func (c *credentials) verifyingKeyPEM() ([]byte, error) {
 
 func (c *credentials) path(file string) string { return filepath.Join(c.dir, file) }
 
+func (c *credentials) authorityFile() string     { return c.path("ca.pem") }
+func (c *credentials) servingFile() string       { return c.path("server.pem") }
 func (c *credentials) signingKeyFile() string    { return c.path("sa.key") }
 func (c *credentials) verifyingKeyFile() string  { return c.path("sa.pub") }
 func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
@@ -173,7 +175,7 @@ func (c *credentials) renew(now time.Time) error {
 		{&c.proxy, leaf{path: c.frontProxyFile(), signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Client(chain.FrontProxyUser, nil, authorityValidity, now)
 		}}},
-		{&c.server, servingLeaf(c.path("server.pem"), "kube-apiserver", c.authority, c.dnsNames, c.ips, c.validity, now)},
+		{&c.server, servingLeaf(c.servingFile(), "kube-apiserver", c.authority, c.dnsNames, c.ips, c.validity, now)},
 	}
 	for _, each := range leaves {
 		pair, err := each.renew(now)

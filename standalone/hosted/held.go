@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// heldPerName and heldTotal bound the connections that wait for control
-	// planes to wake: any client that knows a name can open them.
-	heldPerName = 64
+	// heldPerName and heldTotal bound the requests that wait for control planes
+	// to wake.
+	heldPerName = 256
 	heldTotal   = 4096
-	// holdTimeout is how long a connection waits. Clients retry, and a start
-	// that takes longer has most likely failed.
+	// holdTimeout is how long a request waits. Clients retry, and a start that
+	// takes longer has most likely failed.
 	holdTimeout = time.Minute
-	// wakesPerSecond and wakesAtOnce bound the starts that connections cause
-	// on a host, for the same reason. Wakes in excess are delayed.
+	// wakesPerSecond and wakesAtOnce bound the starts that requests cause on a
+	// host. Wakes in excess are delayed.
 	wakesPerSecond = 5
 	wakesAtOnce    = 50
 )
 
 // sleepers holds the server names of control planes that sleep, and the
-// connections to those that are about to wake. A control plane that sleeps has
+// requests to those that are about to wake. A control plane that sleeps has
 // nothing else in the process.
 type sleepers struct {
 	wakes *rate.Limiter
@@ -35,7 +35,7 @@ type sleepers struct {
 	all  int
 }
 
-// held counts the connections to a control plane that sleeps.
+// held counts the requests to a control plane that sleeps.
 type held struct {
 	number int
 	// awake is closed when the control plane has woken, or no longer sleeps for
@@ -50,16 +50,15 @@ func newSleepers() *sleepers {
 	}
 }
 
-// add registers a control plane that sleeps. A connection to it calls wake, and
-// again after all connections that waited have given up.
+// add registers a control plane that sleeps. A request to it calls wake, and again
+// after all requests that waited have given up.
 func (s *sleepers) add(name string, wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake[name] = wake
 }
 
-// remove unregisters a control plane. The connections that wait for it are
-// passed to it, or closed if it does not run.
+// remove unregisters a control plane. The requests that wait for it continue.
 func (s *sleepers) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +97,7 @@ func (s *sleepers) await(ctx context.Context, name string) bool {
 	}
 }
 
-// hold counts a connection to a control plane that sleeps; nil if there are too
+// hold counts a request to a control plane that sleeps; nil if there are too
 // many. The first one gets the function that wakes the control plane.
 func (s *sleepers) hold(name string) (waiting *held, wake func(), sleeps bool) {
 	s.mu.Lock()
@@ -122,7 +121,7 @@ func (s *sleepers) hold(name string) (waiting *held, wake func(), sleeps bool) {
 	return waiting, wake, true
 }
 
-// giveUp ends the wait of all connections to a control plane that could not be
+// giveUp ends the wait of all requests to a control plane that could not be
 // woken.
 func (s *sleepers) giveUp(name string, waiting *held) {
 	s.mu.Lock()
@@ -133,7 +132,7 @@ func (s *sleepers) giveUp(name string, waiting *held) {
 	}
 }
 
-// release ends the wait of a connection.
+// release ends the wait of a request.
 func (s *sleepers) release(name string, waiting *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,6 +141,14 @@ func (s *sleepers) release(name string, waiting *held) {
 	if waiting.number == 0 && s.held[name] == waiting {
 		delete(s.held, name)
 	}
+}
+
+// sleeps reports whether a control plane sleeps.
+func (s *sleepers) sleeps(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, sleeps := s.wake[name]
+	return sleeps
 }
 
 // count returns how many control planes sleep.

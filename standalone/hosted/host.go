@@ -110,7 +110,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	h := newHost(opts)
-	if h.router, err = listenRouter(listen, opts.Port, opts.Default); err != nil {
+	if h.router, err = listenRouter(listen, opts.Port, opts.Default, h.pkiDir); err != nil {
 		return nil, err
 	}
 	if h.stores, err = startStores(ctx, opts); err != nil {

@@ -67,7 +67,7 @@ func TestAHostEndsWithItsStore(t *testing.T) {
 	ip, err := opts.complete()
 	g.Expect(err).NotTo(HaveOccurred())
 	h := newHost(opts)
-	h.router, err = listenRouter(ip, 0, "")
+	h.router, err = listenRouter(ip, 0, "", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	h.stores = openStores(t, opts)
 	lost := make(chan struct{})

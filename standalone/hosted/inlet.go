@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,11 +15,12 @@ import (
 // send a server name, which the router needs: the server's loopback client and
 // clients in pods.
 type inlet struct {
+	*queue
+
 	direct net.Listener
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func()
 	feeder sync.WaitGroup
+	// serves is the handler of the server; nil until it has started.
+	serves atomic.Pointer[http.Handler]
 
 	// newcomers are the open connections without an authorized request.
 	newcomers *newcomers
@@ -39,14 +42,8 @@ func newInlet(pods net.IP) (*inlet, error) {
 		return nil, fmt.Errorf("listen for clients without a server name: %w", err)
 	}
 	in := &inlet{
-		direct: direct,
-		conns:  make(chan net.Conn),
-		closed: make(chan struct{}),
-		open:   map[*inletConn]struct{}{},
-
-		newcomers: newNewcomers(newcomersPerPlane),
+		queue: newQueue(direct.Addr()), direct: direct, open: map[*inletConn]struct{}{}, newcomers: newNewcomers(newcomersPerPlane),
 	}
-	in.close = sync.OnceFunc(func() { close(in.closed) })
 	in.feeder.Go(in.feed)
 	return in, nil
 }
@@ -78,16 +75,24 @@ func pause(stop <-chan struct{}, d time.Duration) {
 // offer passes a connection to the server, or closes it if the server has
 // stopped.
 func (in *inlet) offer(conn net.Conn) {
+	if tracked := in.track(conn); !in.put(tracked) {
+		_ = tracked.Close()
+	}
+}
+
+// track adds a connection to those that are closed with the inlet.
+func (in *inlet) track(conn net.Conn) *inletConn {
 	tracked := &inletConn{Conn: conn, inlet: in}
 	in.mu.Lock()
 	in.open[tracked] = struct{}{}
 	in.mu.Unlock()
 	in.greet(tracked)
 	select {
-	case in.conns <- tracked:
-	case <-in.closed:
-		_ = tracked.Close() // the server has stopped
+	case <-in.closed: // it was perhaps too late for Close
+		_ = tracked.Close()
+	default:
 	}
+	return tracked
 }
 
 // greet adds a connection to the newcomers. It may close another one, which
@@ -103,16 +108,6 @@ func (in *inlet) greet(conn *inletConn) {
 	conn.leave = leave
 }
 
-// Accept returns an error only after Close: the server would panic.
-func (in *inlet) Accept() (net.Conn, error) {
-	select {
-	case conn := <-in.conns:
-		return conn, nil
-	case <-in.closed:
-		return nil, net.ErrClosed
-	}
-}
-
 // Close closes the inlet and all its connections. The server calls it when no
 // request is in flight any more, so that connections are idle, and would only
 // delay the server's stop.
@@ -125,8 +120,13 @@ func (in *inlet) Close() error {
 	return err
 }
 
-// Addr returns the address for the loopback client.
-func (in *inlet) Addr() net.Addr { return in.direct.Addr() }
+// handler returns the handler of the server; nil until it has started.
+func (in *inlet) handler() http.Handler {
+	if serves := in.serves.Load(); serves != nil {
+		return *serves
+	}
+	return nil
+}
 
 // shut closes the inlet, if the server has not, and waits for it.
 func (in *inlet) shut() {

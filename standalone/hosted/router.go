@@ -31,13 +31,16 @@ type router struct {
 	hellos *newcomers
 	// sleepers have no route, and one when they have woken.
 	sleepers *sleepers
+	// activator serves connections to sleepers.
+	activator *activator
 
 	mu     sync.RWMutex
 	routes map[string]*inlet
 }
 
-// listenRouter opens the port. The router serves after start.
-func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
+// listenRouter opens the port. The router serves after start. Each control plane
+// has a directory with its PKI.
+func listenRouter(ip net.IP, port int, fallback string, pkiDir func(name string) string) (*router, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d on %s is taken: choose another one, or stop what uses it", port, ip)
@@ -45,16 +48,23 @@ func listenRouter(ip net.IP, port int, fallback string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
 	}
-	return &router{
+	r := &router{
 		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
 		routes: map[string]*inlet{},
-	}, nil
+	}
+	r.activator = newActivator(r, func(serverName string) (*identity, error) {
+		return readIdentity(pkiDir(strings.TrimSuffix(serverName, serverNameSuffix)))
+	})
+	return r, nil
 }
 
 func serverName(name string) string { return name + serverNameSuffix }
 
 // start serves until stop; ctx must end before that.
-func (r *router) start(ctx context.Context) { r.work.Go(func() { r.accept(ctx) }) }
+func (r *router) start(ctx context.Context) {
+	r.work.Go(func() { r.accept(ctx) })
+	r.work.Go(r.activator.serve)
+}
 
 func (r *router) port() string {
 	_, port, _ := net.SplitHostPort(r.listener.Addr().String()) // a TCP listener has a port
@@ -76,15 +86,15 @@ func (r *router) accept(ctx context.Context) {
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn) {
-	named := r.hellos.add(conn)
+	leave := r.hellos.add(conn)
 	name, conn, err := readServerName(ctx, conn)
-	named()
-	if err != nil || !r.sleepers.await(ctx, name) {
-		_ = conn.Close()
+	if err == nil && r.sleepers.sleeps(name) {
+		r.activator.admit(name, conn, leave)
 		return
 	}
+	leave()
 	in := r.find(name)
-	if in == nil {
+	if err != nil || in == nil {
 		_ = conn.Close()
 		return
 	}
@@ -128,5 +138,6 @@ func (r *router) remove(name string, in *inlet) {
 
 func (r *router) stop() {
 	_ = r.listener.Close()
+	r.activator.stop()
 	r.work.Wait()
 }

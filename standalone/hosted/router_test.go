@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -18,15 +19,18 @@ type routed struct {
 	*router
 
 	inlets map[string]*inlet
-	end    func()
+	// dir has the PKI of each control plane in a directory.
+	dir string
+	end func()
 }
 
 func startRouter(t *testing.T, fallback string, planes ...string) *routed {
 	t.Helper()
 	g := NewWithT(t)
-	r, err := listenRouter(net.IPv4(127, 0, 0, 1), 0, fallback)
+	dir := t.TempDir()
+	r, err := listenRouter(net.IPv4(127, 0, 0, 1), 0, fallback, func(name string) string { return filepath.Join(dir, name) })
 	g.Expect(err).NotTo(HaveOccurred())
-	all := &routed{router: r, inlets: map[string]*inlet{}}
+	all := &routed{router: r, dir: dir, inlets: map[string]*inlet{}}
 	for _, name := range planes {
 		all.inlets[name], err = newInlet(nil)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -191,7 +195,7 @@ func TestPortThatCannotBeUsed(t *testing.T) {
 		"an address of no interface": {net.IPv4(192, 0, 2, 1), 0, "of 192.0.2.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := listenRouter(test.ip, test.port, "")
+			_, err := listenRouter(test.ip, test.port, "", nil)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Sleep stops a control plane, if it runs, and keeps its name. The next
-// connection to the name is held and calls wake, which must not block. Run
-// wakes the control plane; when it is ready, it serves the connections that
-// waited. If the context ends before the control plane has stopped, the stop
+// Sleep stops a control plane, if it runs, and keeps its name. The next request
+// to the name with credentials of the control plane is held and calls wake,
+// which must not block. Run wakes the control plane; when it is ready, it serves
+// the requests that waited. If the context ends before the control plane has stopped, the stop
 // continues.
 //
 // A control plane that sleeps has no route, no port, no goroutine and no memory
@@ -29,8 +29,8 @@ func (h *Host) Sleep(ctx context.Context, name string, wake func()) error {
 	return running.Stop(ctx)
 }
 
-// CloseRoute ends the sleep of a control plane that is not to wake by
-// connections: they are closed.
+// CloseRoute ends the sleep of a control plane that is not to wake by requests:
+// connections to it are closed.
 func (h *Host) CloseRoute(name string) { h.router.sleepers.remove(serverName(name)) }
 
 // Sleeping returns how many control planes sleep.

@@ -1,7 +1,6 @@
 package hosted_test
 
 import (
-	"crypto/tls"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -107,13 +106,12 @@ func TestASleeperIsDeletedOrClosed(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			name := "sleeper-" + name
+			config := runReady(t, shared, hosted.Spec{Name: name, Shared: true}).RESTConfig()
 			woken := sleepUntilWoken(t, name)
 			failed := make(chan error, 1)
+			client := patientClient(t, config)
 			go func() {
-				conn, err := tls.Dial("tcp", shared.Address(), &tls.Config{ServerName: name + ".vc.internal"})
-				if err == nil {
-					_ = conn.Close()
-				}
+				_, err := configMapValue(t, client, "none")
 				failed <- err
 			}()
 			g.Eventually(woken).WithTimeout(soon).Should(Receive())

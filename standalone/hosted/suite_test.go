@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ func run(m *testing.M) int {
 	defer cancel()
 	if err := shared.Stop(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2) // what it waits for
 		return 1
 	}
 	return code

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -37,6 +38,14 @@ func shouldSleep(ctx context.Context, t *local.Tenant) {
 		kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonAsleep)))
 }
 
+// isAwake reports whether the status of a tenant says that it is awake.
+func isAwake(ctx context.Context, t *local.Tenant) func() (bool, error) {
+	return func() (bool, error) {
+		vc, err := kit.Read(ctx, super.Client, t.VC)()
+		return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionAwake), err
+	}
+}
+
 // poll sends a GET request every second until the function that it returns is
 // called, which returns the number of successful requests.
 func poll(ctx context.Context, config *rest.Config, path string) (stop func() int64) {
@@ -49,12 +58,13 @@ func poll(ctx context.Context, config *rest.Config, path string) (stop func() in
 	polling.Go(func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
-		for failed := false; !failed; {
+		for {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil) // the URL is valid
-			response, err := sender.Do(request)
-			if failed = err != nil; !failed { // a client that connects again would wake the control plane
+			if response, err := sender.Do(request); err == nil {
 				_ = response.Body.Close()
-				succeeded.Add(1)
+				if response.StatusCode == http.StatusOK {
+					succeeded.Add(1)
+				}
 			}
 			select {
 			case <-ticker.C:
@@ -88,12 +98,30 @@ var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 		impostor := rest.CopyConfig(mallory.Config)
 		impostor.Impersonate = rest.ImpersonationConfig{UserName: "vc-platform", Groups: []string{"system:masters"}}
 		defer poll(ctx, impostor, "/api/v1/pods")()
-		isAwake := func() (bool, error) {
-			vc, err := kit.Read(ctx, super.Client, mallory.VC)()
-			return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionAwake), err
+		Eventually(isAwake(ctx, mallory)).Should(BeTrue())
+		Consistently(isAwake(ctx, mallory)).WithTimeout((idle + 10) * time.Second).Should(BeTrue())
+	})
+
+	attack("requests to a control plane that sleeps with the credentials of another tenant, so that it wakes", "idea: its name is no secret", func(ctx SpecContext) {
+		anonymous := rest.AnonymousClientConfig(honest.Config)
+		certificate := rest.CopyConfig(anonymous)
+		certificate.CertData, certificate.KeyData = mallory.Config.CertData, mallory.Config.KeyData
+		token, own := withToken(honest.Config, tokenOf(ctx, mallory)), withToken(honest.Config, tokenOf(ctx, honest))
+		Eventually(isAwake(ctx, honest)).Should(BeTrue())
+		shouldSleep(ctx, honest)
+		for _, config := range []*rest.Config{anonymous, certificate, token} {
+			defer poll(ctx, config, "/version")()
 		}
-		Eventually(isAwake).Should(BeTrue())
-		Consistently(isAwake).WithTimeout((idle + 10) * time.Second).Should(BeTrue())
+		Consistently(kit.Read(ctx, super.Client, honest.VC)).WithTimeout(idle * time.Second).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, tenancyv1alpha1.ReasonIdle))
+		begin := time.Now()
+		client, err := kubernetes.NewForConfig(own)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = client.Discovery().ServerVersion()
+		Expect(err).NotTo(HaveOccurred(), "its own token wakes it")
+		Expect(time.Since(begin)).To(BeNumerically("<", kit.Soon))
+		Eventually(kit.Read(ctx, super.Client, honest.VC)).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionTrue, tenancyv1alpha1.ReasonConnection))
 	})
 
 	attack("thousands of connections to control planes that sleep, so that others do not wake", "idea: connections are held", func(ctx SpecContext) {

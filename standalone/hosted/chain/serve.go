@@ -60,18 +60,23 @@ func shutDown(ctx context.Context, server *http.Server, served <-chan error) err
 	return <-served
 }
 
-// tlsConfig returns the TLS configuration of a tenant. It names the authorities
-// by which clients choose a certificate. The authenticator verifies
-// certificates, since clients may have others.
 func (t *Tenant) tlsConfig(certificate func() (cert, key []byte)) *tls.Config {
-	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(t.spec.ClientCA)
-	authorities.AppendCertsFromPEM(t.spec.FrontProxyCA)
+	return TLSConfig(certificate, t.spec.ClientCA, t.spec.FrontProxyCA)
+}
+
+// TLSConfig returns the TLS configuration of a server. It names the authorities
+// by which clients choose a certificate. An authenticator verifies
+// certificates, since clients may have others.
+func TLSConfig(certificate func() (cert, key []byte), authorities ...[]byte) *tls.Config {
+	pool := x509.NewCertPool()
+	for _, authority := range authorities {
+		pool.AppendCertsFromPEM(authority)
+	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
 		ClientAuth: tls.RequestClientCert,
-		ClientCAs:  authorities,
+		ClientCAs:  pool,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			pair, err := tls.X509KeyPair(certificate())
 			return &pair, err

@@ -1,0 +1,96 @@
+package hosted
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gopkg.in/go-jose/go-jose.v2/jwt"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+)
+
+// identity is what the host needs of a control plane that sleeps to recognize
+// its clients. It is read from disk for each connection, so that a control
+// plane that sleeps takes no memory for it.
+type identity struct {
+	config  *tls.Config
+	clients authenticator.Request
+}
+
+// readIdentity reads the identity of a control plane from the directory of its
+// PKI.
+func readIdentity(dir string) (*identity, error) {
+	files := credentials{dir: dir}
+	authority, err := readFile(files.authorityFile())
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	authority, _ = splitPEM(authority)
+	server, err := readFile(files.servingFile())
+	if err != nil {
+		return nil, fmt.Errorf("read the serving certificate: %w", err)
+	}
+	options := x509.DefaultVerifyOptions()
+	config := chain.TLSConfig(func() (cert, key []byte) { return splitPEM(server) }, authority)
+	options.Roots = config.ClientCAs
+	tokens := signedTokens{files.verifyingKeyFile()}
+	return &identity{config: config, clients: union.New(
+		x509.New(options, x509.CommonNameUserConversion), bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens),
+	)}, nil
+}
+
+// authenticate returns an error for a request without credentials that the
+// control plane has issued. It does not know which of them have been revoked:
+// the control plane authenticates the request again when it is awake.
+func (i *identity) authenticate(r *http.Request) error {
+	_, ok, err := i.clients.AuthenticateRequest(r.Clone(r.Context())) // which removes the token
+	switch {
+	case ok:
+		return nil
+	case err != nil:
+		return apierrors.NewUnauthorized("Unauthorized")
+	}
+	return apierrors.NewServiceUnavailable("the control plane sleeps, and only requests with credentials wake it")
+}
+
+// signedTokens authenticates service account tokens by their signature, expiry
+// and audience.
+type signedTokens struct{ keyFile string }
+
+// AuthenticateToken implements authenticator.Token.
+func (s signedTokens) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
+	signed, err := jwt.ParseSigned(token)
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // it is another kind of token
+	}
+	data, err := readFile(s.keyFile)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the key of tokens: %w", err)
+	}
+	keys, err := keyutil.ParsePublicKeysPEM(data)
+	if err != nil {
+		return nil, false, fmt.Errorf("read %s: %w", s.keyFile, err)
+	}
+	var claims jwt.Claims
+	if err := signed.Claims(keys[0], &claims); err != nil {
+		return nil, false, fmt.Errorf("verify a token: %w", err)
+	}
+	if err := claims.Validate(jwt.Expected{Time: time.Now()}); err != nil {
+		return nil, false, fmt.Errorf("verify a token: %w", err)
+	}
+	if len(claims.Audience) > 0 && !claims.Audience.Contains(claims.Issuer) { // tokens of old Secrets have none
+		return nil, false, fmt.Errorf("verify a token: it is for %s", claims.Audience)
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{Name: claims.Subject}}, true, nil
+}
