@@ -39,6 +39,7 @@ type chains struct {
 	// its cancel function: a chain is used until its last control plane has
 	// stopped.
 	newContext func() (context.Context, context.CancelFunc)
+	damages    damages
 
 	mu     sync.Mutex // guards shared
 	shared *runningChain
@@ -142,8 +143,12 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	return r, nil
 }
 
-// report logs the failure of a part of a control plane, a panic with its stack.
+// report logs the failure of a part of a control plane, a panic with its stack,
+// and remembers a damaged object.
 func (c *chains) report(tenant string, err error) {
+	if damage, ok := errors.AsType[*views.DecodeError](err); ok {
+		c.damages.add(tenant, damage)
+	}
 	log := c.log.WithValues("controlPlane", tenant)
 	if panicked, ok := errors.AsType[*views.PanicError](err); ok {
 		log = log.WithValues("stack", string(panicked.Stack))
@@ -194,6 +199,7 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	}
 	s.start(ctx, func(ctx context.Context) error {
 		defer release()
+		defer c.chains.damages.forget(c.spec.Name)
 		defer served.Remove(tenant)
 		return served.Serve(ctx, tenant, c.inlet, c.creds.CurrentCertKeyContent)
 	})

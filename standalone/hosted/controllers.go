@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"maps"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 )
@@ -45,12 +46,16 @@ func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) 
 }
 
 // FailingControllers returns the errors of controllers that do not work, by
-// their names. Controllers that run all at once end the control plane instead.
+// their names, and of stored objects that cannot be decoded, which controllers
+// skip. Controllers that run all at once end the control plane instead.
 func (c *ControlPlane) FailingControllers() map[string]error {
-	if running := c.byNeed.Load(); running != nil {
-		return running.Failing()
+	running := c.byNeed.Load()
+	if running == nil {
+		return nil
 	}
-	return nil
+	failing := c.chains.damages.of(c.spec.Name, c.chains.store.feed)
+	maps.Copy(failing, running.Failing())
+	return failing
 }
 
 // cluster returns what the controllers of a control plane work with.

@@ -3,7 +3,9 @@ package chain
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +33,11 @@ func logPanic(err error, message string) {
 
 // containedCodec decodes stored objects. For custom resources, this includes
 // the answers of a tenant's conversion webhooks.
-type containedCodec struct{ runtime.Codec }
+type containedCodec struct {
+	runtime.Codec
+
+	resource schema.GroupResource
+}
 
 // Decode implements runtime.Decoder.
 func (c containedCodec) Decode(
@@ -41,7 +47,11 @@ func (c containedCodec) Decode(
 		logPanic(panicked, "Panicked while decoding a stored object")
 		err = panicked
 	})
-	return c.Codec.Decode(value, defaults, into)
+	object, kind, err := c.Codec.Decode(value, defaults, into)
+	if _, explained := err.(apierrors.APIStatus); err != nil && !explained { //nolint:errorlint // as handlers of requests do
+		err = fmt.Errorf("decode a stored object of %s: %w", c.resource, err)
+	}
+	return object, kind, err
 }
 
 // containedStorage selects the objects of watches. An object whose attributes

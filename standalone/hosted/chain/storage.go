@@ -79,7 +79,7 @@ func (s *stores) of(
 func (s *stores) create(
 	config *storagebackend.ConfigForResource, resource schema.GroupResource, prefix string, newFunc, newListFunc func() runtime.Object,
 ) (storage.Interface, error) {
-	versioner, codec := storage.APIObjectVersioner{}, containedCodec{config.Codec}
+	versioner, codec := storage.APIObjectVersioner{}, containedCodec{config.Codec, resource}
 	decoder := s.listed.Decoder(etcd3.NewDefaultDecoder(codec, versioner))
 	store, err := etcd3.New(s.client, nil, codec, newFunc, newListFunc, config.Prefix, prefix, resource,
 		identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig, decoder, versioner)

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -9,6 +10,8 @@ import (
 // the reason, which could quote the object.
 type DecodeError struct {
 	Kind string
+	// Resource is the prefix of the record, as in keyspace.RecordPrefix.
+	Resource string
 	// Name is the object's name, with its namespace before it if it has one.
 	Name string
 	// UnknownVersion reports whether the object is of a kind or version that
@@ -18,10 +21,20 @@ type DecodeError struct {
 
 // Error implements error.
 func (e *DecodeError) Error() string {
+	return fmt.Sprintf("decode %s %s: %v", e.Kind, e.Name, e.Unwrap())
+}
+
+var (
+	errUnknownVersion = errors.New("the stored object is of an unknown version")
+	errDamaged        = errors.New("the stored object is damaged")
+)
+
+// Unwrap returns the reason.
+func (e *DecodeError) Unwrap() error {
 	if e.UnknownVersion {
-		return fmt.Sprintf("decode %s %s: the stored object is of an unknown version", e.Kind, e.Name)
+		return errUnknownVersion
 	}
-	return fmt.Sprintf("decode %s %s: the stored object is damaged", e.Kind, e.Name)
+	return errDamaged
 }
 
 // PanicError is a recovered panic.

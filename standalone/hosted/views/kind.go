@@ -32,11 +32,11 @@ type kind struct {
 func (k kind) decodeRecord(name string, value []byte, revision string) (runtime.Object, error) {
 	decoded, err := k.decode(value)
 	if err != nil {
-		return nil, &DecodeError{Kind: k.name, Name: name, UnknownVersion: runtime.IsNotRegisteredError(err)}
+		return nil, &DecodeError{Kind: k.name, Resource: k.resource, Name: name, UnknownVersion: runtime.IsNotRegisteredError(err)}
 	}
 	object, err := meta.Accessor(decoded)
 	if err != nil || cache.MetaObjectToName(object).String() != name {
-		return nil, &DecodeError{Kind: k.name, Name: name}
+		return nil, &DecodeError{Kind: k.name, Resource: k.resource, Name: name}
 	}
 	object.SetResourceVersion(revision)
 	return decoded, nil
