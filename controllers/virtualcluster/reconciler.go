@@ -7,7 +7,6 @@ package virtualcluster
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,8 +58,8 @@ type Reconciler struct {
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
 
-	// allotting keeps two tenants from one part of the addresses.
-	allotting sync.Mutex
+	// allotments keep two tenants from one part of the addresses.
+	allotments allotments
 }
 
 // outcome is what one reconcile reached. The status and the time of the next

@@ -26,14 +26,15 @@ func (r *Reconciler) allotServiceRange(ctx context.Context, vc *tenancyv1alpha1.
 	case !own.IsValid() && (vc.Status.Endpoint != "" || !r.usesRange(vc)):
 		return nil
 	}
-	r.allotting.Lock()
-	defer r.allotting.Unlock()
+	r.allotments.Lock()
+	defer r.allotments.Unlock()
 	part, err := r.chooseRange(ctx, vc)
 	if err != nil {
 		return err
 	}
 	before := vc.DeepCopy()
 	vc.Status.ServiceCIDR = part.String()
+	r.allotments.add(vc) // also if the write fails: it may have happened
 	err = r.Client.Status().Patch(ctx, vc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
 	if err != nil {
 		return fmt.Errorf("write the Service addresses of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
@@ -51,17 +52,9 @@ func (r *Reconciler) usesRange(vc *tenancyv1alpha1.VirtualCluster) bool {
 // chooseRange is the part that a tenant gets: the one that it names, or one
 // that no tenant has or names.
 func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Prefix, error) {
-	others := &tenancyv1alpha1.VirtualClusterList{}
-	// The cache may not show what another tenant was given just now.
-	if err := r.Live.List(ctx, others); err != nil {
+	given, named, err := r.rangesOfOthers(ctx, vc)
+	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("list the Service addresses of all tenants: %w", err)
-	}
-	var given, named []netip.Prefix
-	for i := range others.Items {
-		if other := &others.Items[i]; other.UID != vc.UID {
-			given = appendRange(given, other.Status.ServiceCIDR)
-			named = appendRange(named, other.Spec.ServiceCIDR)
-		}
 	}
 	if own := parseRange(vc.Spec.ServiceCIDR); own.IsValid() {
 		if servicecidr.Overlaps(own, given) {
@@ -76,6 +69,23 @@ func (r *Reconciler) chooseRange(ctx context.Context, vc *tenancyv1alpha1.Virtua
 		return part, provisioner.Failf(tenancyv1alpha1.ReasonServiceCIDRTaken, "no Service addresses: %s", err)
 	}
 	return part, nil
+}
+
+// rangesOfOthers returns the ranges that other tenants were given, and those
+// that they name.
+func (r *Reconciler) rangesOfOthers(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (given, named []netip.Prefix, err error) {
+	others := &tenancyv1alpha1.VirtualClusterList{}
+	if err := r.Client.List(ctx, others, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, err
+	}
+	for i := range others.Items {
+		if other := &others.Items[i]; other.UID != vc.UID {
+			given = appendRange(given, other.Status.ServiceCIDR)
+			named = appendRange(named, other.Spec.ServiceCIDR)
+		}
+	}
+	recent, err := r.allotments.besides(ctx, r.Live, others.Items)
+	return append(given, recent...), named, err
 }
 
 // parseRange reads a range; one that is none, or empty, is invalid.
