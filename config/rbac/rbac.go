@@ -26,15 +26,18 @@ const (
 	Syncer = "vc-syncer"
 	// Agent is the service account of vn-agent, and its roles.
 	Agent = "vn-agent"
+	// DNS is the service account of vc-dns, and its role.
+	DNS = "vc-dns"
 	// AggregateToSyncer is a label on a ClusterRole: with the value true, its
 	// rules are rights of the syncer.
 	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
 )
 
 //go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
+//go:embed vc-dns/*role*.yaml vc-dns/service_account.yaml
 var manifests embed.FS
 
-// For returns all that a program needs, Syncer or Agent, in the order in which
+// For returns all that a program needs, Syncer, Agent or DNS, in the order in which
 // it can be created.
 func For(program string) ([]*unstructured.Unstructured, error) {
 	files, err := fs.Glob(manifests, program+"/*.yaml")

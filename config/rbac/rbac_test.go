@@ -112,3 +112,25 @@ func TestForAgent(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestForDNS: the shared DNS lists and watches what names and addresses come
+// from, and can do nothing else.
+func TestForDNS(t *testing.T) {
+	objects, err := For(DNS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: DNS}
+	of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", DNS)
+	binding := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", DNS)
+	if binding.Subjects[0] != account || binding.RoleRef.Name != DNS {
+		t.Errorf("%+v has %+v", binding.Subjects, binding.RoleRef)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "pods", "services"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, of[rbacv1.ClusterRole](t, objects, "ClusterRole", DNS).Rules); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -123,12 +123,9 @@ func addAddons(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// addSharedDNS directs the DNS addresses of tenants to the DNS that they share,
-// if there is one.
+// addSharedDNS directs the DNS addresses of tenants to the DNS that they share.
+// Without one, it deletes what a manager with one has written.
 func addSharedDNS(mgr manager.Manager, options Options) error {
-	if options.SharedDNS.Name == "" {
-		return nil
-	}
 	reconciler := &shareddns.Reconciler{Client: mgr.GetClient(), Service: options.SharedDNS}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up the reconciler of the shared DNS: %w", err)
@@ -139,8 +136,8 @@ func addSharedDNS(mgr manager.Manager, options Options) error {
 // cached returns the objects of the super cluster in the manager's cache.
 func (o *Options) cached() (map[client.Object]cache.ByObject, error) {
 	cached, err := virtualcluster.CachedObjects()
-	if err != nil || o.SharedDNS.Name == "" {
-		return cached, err
+	if err != nil {
+		return nil, err
 	}
 	more, err := shareddns.CachedObjects(o.SharedDNS)
 	maps.Copy(cached, more)

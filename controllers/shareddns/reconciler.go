@@ -36,7 +36,8 @@ const (
 type Reconciler struct {
 	// Client reads from the manager's cache, which has CachedObjects.
 	Client client.Client
-	// Service is the Service of vc-dns in the super cluster.
+	// Service is the Service of vc-dns in the super cluster. Without one, the
+	// EndpointSlices of all tenants are deleted.
 	Service types.NamespacedName
 
 	ports ports
@@ -91,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tenant types.NamespacedName)
 // alone.
 func (r *Reconciler) sharedAddress(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Addr, error) {
 	own, err := netip.ParsePrefix(vc.Status.ServiceCIDR)
-	if err != nil {
+	if err != nil || r.Service.Name == "" {
 		return netip.Addr{}, nil //nolint:nilerr // without Service addresses of its own, the tenant has no DNS
 	}
 	key := types.NamespacedName{Namespace: names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem), Name: names.DNSService}

@@ -31,18 +31,20 @@ import (
 // SetupWithManager adds the reconciler to a manager whose cache has
 // CachedObjects.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	return builder.ControllerManagedBy(mgr).
+	b := builder.ControllerManagedBy(mgr).
 		Named("shared-dns").
 		For(&tenancyv1alpha1.VirtualCluster{}).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.concerned)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: timeout}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: timeout})
+	if r.Service.Name != "" {
+		b.Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf))
+	}
+	return b.Complete(r)
 }
 
-// CachedObjects is what of the super cluster the reconciler reads: the copies of
-// the Services kube-dns, the EndpointSlices of tenants that it writes, and those
-// of the Service of vc-dns.
+// CachedObjects is what of the super cluster the reconciler reads: the
+// EndpointSlices of tenants that it writes, and, with a Service of vc-dns, its
+// EndpointSlices and the copies of the Services kube-dns.
 func CachedObjects(service types.NamespacedName) (map[client.Object]cache.ByObject, error) {
 	ours, err := labels.NewRequirement(names.VCName, selection.Exists, nil)
 	if err != nil {
@@ -52,15 +54,21 @@ func CachedObjects(service types.NamespacedName) (map[client.Object]cache.ByObje
 	if err != nil {
 		return nil, err
 	}
+	slices := cache.ByObject{Namespaces: map[string]cache.Config{
+		cache.AllNamespaces: {LabelSelector: labels.NewSelector().Add(*written)},
+	}}
+	if service.Name == "" {
+		return map[client.Object]cache.ByObject{&discoveryv1.EndpointSlice{}: slices}, nil
+	}
+	slices.Namespaces[service.Namespace] = cache.Config{
+		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}),
+	}
 	return map[client.Object]cache.ByObject{
+		&discoveryv1.EndpointSlice{}: slices,
 		&corev1.Service{}: {
 			Label: labels.NewSelector().Add(*ours),
 			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.DNSService),
 		},
-		&discoveryv1.EndpointSlice{}: {Namespaces: map[string]cache.Config{
-			service.Namespace:   {LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})},
-			cache.AllNamespaces: {LabelSelector: labels.NewSelector().Add(*written)},
-		}},
 	}, nil
 }
 

@@ -55,6 +55,9 @@ type Options struct {
 	TenantEgress []string
 	// ManagerOptions are the manager's own.
 	ManagerOptions controllers.Options
+	// SharedDNS directs tenants to one DNS instead of a CoreDNS each. It runs on a
+	// real node.
+	SharedDNS bool
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
 	// TenantLimits bound what each tenant's control plane stores.
@@ -95,6 +98,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
+	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
+		"run one DNS for all tenants on a real node instead of a CoreDNS in each; simulated nodes run none")
 	flags.DurationVar(&o.SleepAfterIdle, "sleep-after-idle", o.SleepAfterIdle,
 		"time without use after which a tenant's control plane sleeps, unless its spec says otherwise; 0 for never")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")

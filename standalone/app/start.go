@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	shareddns "github.com/virtualcluster/virtualcluster/config/dns"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
@@ -133,6 +136,9 @@ func (s *standalone) startManager(
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
 		options.CoreDNSImage = dns.DefaultImage
 		options.AgentAddress, options.AgentCAFile = policy.Agent, certificate.CAFile()
+	}
+	if s.opts.SharedDNS {
+		options.SharedDNS = types.NamespacedName{Namespace: rbac.Namespace, Name: shareddns.Service}
 	}
 	options.Logger = s.log.WithName("vc-manager")
 	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/dynamic"
 
+	shareddns "github.com/virtualcluster/virtualcluster/config/dns"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 
@@ -96,7 +99,7 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	if err := linux.AwaitReady(ctx, super.RESTConfig(), started); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	if err := serveNames(ctx, super); err != nil {
+	if err := s.serveNames(ctx, super); err != nil {
 		return err
 	}
 	crew.run("the provisioner of volumes", func(ctx context.Context) error {
@@ -109,8 +112,9 @@ func (s *standalone) startRealNode(ctx context.Context, crew *crew, super *hoste
 	return nil
 }
 
-// serveNames gives the super cluster a DNS for its own pods.
-func serveNames(ctx context.Context, super *hosted.ControlPlane) error {
+// serveNames gives the super cluster a DNS for its own pods, and one that all
+// tenants share, if there is to be one.
+func (s *standalone) serveNames(ctx context.Context, super *hosted.ControlPlane) error {
 	client, err := dynamic.NewForConfig(super.RESTConfig())
 	if err != nil {
 		return err
@@ -122,6 +126,20 @@ func serveNames(ctx context.Context, super *hosted.ControlPlane) error {
 	}
 	if err := addons.Ensure(ctx, client, objects); err != nil {
 		return fmt.Errorf("set up the super cluster's DNS: %w", err)
+	}
+	if !s.opts.SharedDNS {
+		return nil
+	}
+	account, err := rbac.For(rbac.DNS)
+	if err != nil {
+		return err
+	}
+	program, err := addons.Render(shareddns.Manifests(), nil)
+	if err != nil {
+		return err
+	}
+	if err := addons.Ensure(ctx, client, slices.Concat(account, program)); err != nil {
+		return fmt.Errorf("set up the DNS that tenants share: %w", err)
 	}
 	return nil
 }

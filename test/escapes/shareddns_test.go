@@ -37,24 +37,22 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		return shared.LookUp(ctx, from, port, name)
 	}
 	// shouldKeepItsPort asserts that the DNS address of a tenant leads to its own
-	// port alone, now and after a patrol.
+	// port alone.
 	shouldKeepItsPort := func(ctx context.Context, t *local.Tenant, port string) {
 		GinkgoHelper()
 		number, err := strconv.ParseInt(port, 10, 32)
 		Expect(err).NotTo(HaveOccurred())
-		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: t.Super(metav1.NamespaceSystem), Name: names.SharedDNSSlice}}
-		Consistently(kit.Read(ctx, super.Client, slice)).WithTimeout(patrol + kit.Quiet).Should(And(
+		Consistently(kit.Read(ctx, shared.Super.Client, shared.SliceOf(t))).Should(And(
 			HaveField("Labels", HaveKeyWithValue(names.DNSPort, port)),
 			HaveField("Endpoints", HaveLen(1)), HaveField("Ports", HaveEach(HaveField("Port", HaveValue(BeEquivalentTo(number)))))))
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		shared = kit.StartSharedDNS(ctx, super, "127.0.8.53")
-		victim = tenant(ctx)
-		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+		shared = kit.StartSharedDNS(ctx, "127.0.8.53")
+		victim, victimPort = shared.Tenant(ctx)
+		mallory, malloryPort = shared.Tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24"}}
 		})
-		malloryPort, victimPort = shared.Join(ctx, mallory), shared.Join(ctx, victim)
 		shared.PodAt(ctx, mallory, malloryPod)
 		shared.PodAt(ctx, victim, victimPod)
 		secret = service(metav1.NamespaceDefault, "of-the-victim")
@@ -89,7 +87,7 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 			}
 			s.Labels[names.DNSPort] = victimPort // a controller copies labels to EndpointSlices
 		})
-		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(mallory, svc))).Should(
+		Eventually(kit.Read(ctx, shared.Super.Client, kit.SuperOf(mallory, svc))).Should(
 			HaveField("Spec.Ports", HaveEach(HaveField("TargetPort.IntVal", BeEquivalentTo(target)))))
 		shouldKeepItsPort(ctx, mallory, malloryPort)
 		shouldKeepItsPort(ctx, victim, victimPort)
@@ -104,7 +102,7 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		}
 		Eventually(kit.Rejections(ctx, mallory, forged(names.SharedDNSSlice))).Should(ContainElement(ContainSubstring("use another name")))
 		copied := kit.SuperOf(mallory, forged("forged"))
-		kit.ShouldExist(ctx, super.Client, copied)
+		kit.ShouldExist(ctx, shared.Super.Client, copied)
 		Expect(copied.Labels).NotTo(HaveKey(names.DNSPort))
 		shouldKeepItsPort(ctx, mallory, malloryPort)
 		Expect(asks(ctx, victimPod, victimPort, name)).To(HaveExactElements(secret.Spec.ClusterIP))

@@ -9,14 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
-	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/config/dns"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -25,55 +21,44 @@ import (
 // loopback address.
 const dnsEndpoint = "10.9.9.9"
 
-// SharedDNS is a DNS that tenants share, at a loopback address of its own.
+// SharedDNS is a vc-dns at a loopback address, and a super cluster of which the
+// tenants share it.
 type SharedDNS struct {
-	super   *local.SuperCluster
+	Super   *local.SuperCluster
 	address string
 }
 
-// StartSharedDNS runs vc-dns at a loopback address, and the reconciler that
-// directs tenants to it, until the end of the container of specs.
-func StartSharedDNS(ctx context.Context, super *local.SuperCluster, address string) *SharedDNS {
+// StartSharedDNS starts both, and stops them at the end of the container of
+// specs.
+func StartSharedDNS(ctx context.Context, address string) *SharedDNS {
 	GinkgoHelper()
-	service := types.NamespacedName{Namespace: "shared-dns", Name: "vc-dns"}
-	Create(ctx, super.Client, Namespace(service.Namespace), EndpointSlice(service.Namespace, "vc-dns-1", service.Name, dnsEndpoint))
-	cached, err := shareddns.CachedObjects(service)
+	super, err := local.Start(ctx, TempDir(), "--shared-dns", "--agent=false", "--nodes=1",
+		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
 	Expect(err).NotTo(HaveOccurred())
-	mgr, err := manager.New(super.Config, manager.Options{
-		Scheme: super.Client.Scheme(), Cache: cache.Options{ByObject: cached}, Metrics: server.Options{BindAddress: "0"},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	Expect((&shareddns.Reconciler{Client: mgr.GetClient(), Service: service}).SetupWithManager(mgr)).To(Succeed())
-	managed, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(managed) }()
-	DeferCleanup(func() {
-		cancel()
-		Expect(<-ended).To(Succeed())
-	})
+	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
+	// The nodes are simulated, so that no pod of vc-dns would run.
+	Create(ctx, super.Client, Namespace(rbac.Namespace), EndpointSlice(rbac.Namespace, "vc-dns-1", dns.Service, dnsEndpoint))
 	stop, err := super.StartDNS(address, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
-	return &SharedDNS{super: super, address: address}
+	return &SharedDNS{Super: super, address: address}
 }
 
-// Join creates the DNS Service in a tenant that vc-manager ensures there, and
-// returns the tenant's port.
-func (d *SharedDNS) Join(ctx context.Context, t *local.Tenant) (port string) {
+// Tenant creates a tenant, and returns it with its port.
+func (d *SharedDNS) Tenant(ctx context.Context, change ...func(*tenancyv1alpha1.VirtualCluster)) (t *local.Tenant, port string) {
 	GinkgoHelper()
-	objects, err := dns.Addons("")[0].Objects(t.VC)
-	Expect(err).NotTo(HaveOccurred())
-	for _, obj := range objects {
-		Create(ctx, t.Client, obj)
-	}
-	slices := &discoveryv1.EndpointSliceList{}
-	Eventually(func() ([]discoveryv1.EndpointSlice, error) {
-		err := d.super.Client.List(ctx, slices, client.InNamespace(t.Super(metav1.NamespaceSystem)), client.HasLabels{names.DNSPort})
-		return slices.Items, err
-	}).Should(HaveLen(1))
-	slice := slices.Items[0]
+	t = Tenant(ctx, d.Super, VirtualCluster(change...))
+	slice := d.SliceOf(t)
+	ShouldExist(ctx, d.Super.Client, slice)
 	Expect(slice.Endpoints).To(HaveExactElements(HaveField("Addresses", []string{dnsEndpoint})))
-	return slice.Labels[names.DNSPort]
+	return t, slice.Labels[names.DNSPort]
+}
+
+// SliceOf returns the name of the EndpointSlice that directs a tenant to vc-dns.
+func (d *SharedDNS) SliceOf(t *local.Tenant) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		Namespace: t.Super(metav1.NamespaceSystem), Name: names.SharedDNSSlice,
+	}}
 }
 
 // PodAt creates a pod of a tenant that has an address of this machine.
@@ -84,8 +69,8 @@ func (d *SharedDNS) PodAt(ctx context.Context, t *local.Tenant, address string) 
 	})
 	Create(ctx, t.Client, pod)
 	copied := SuperOf(t, pod)
-	ShouldExist(ctx, d.super.Client, copied)
-	SetPodStatus(ctx, d.super.Client, copied, func(s *corev1.PodStatus) {
+	ShouldExist(ctx, d.Super.Client, copied)
+	SetPodStatus(ctx, d.Super.Client, copied, func(s *corev1.PodStatus) {
 		s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}}
 	})
 }

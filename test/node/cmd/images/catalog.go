@@ -41,6 +41,10 @@ func catalog(ctx context.Context, programs string) ([]image, error) {
 			config: v1.Config{Entrypoint: []string{"/coredns"}, WorkingDir: "/"},
 		},
 		{
+			reference: "docker.io/library/vc-dns:latest", layers: [][]entry{accounts(), built(programs, "vc-dns")},
+			config: v1.Config{Entrypoint: []string{"/vc-dns"}, User: "65532:65532"},
+		},
+		{
 			reference: "registry.k8s.io/metrics-server/metrics-server:v0.9.0", layers: [][]entry{accounts(), built(programs, "metrics-server")},
 			config: v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65534:65534"},
 		},
