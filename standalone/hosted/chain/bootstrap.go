@@ -43,6 +43,8 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 		if err := c.createObjects(ctx, t); err != nil {
 			return err
 		}
+	} else if err := c.restoreRoles(ctx, t); err != nil {
+		return err
 	}
 	if err := ensureNamespaces(ctx, t.client); err != nil {
 		return err

@@ -42,6 +42,7 @@ type Chain struct {
 	apiServices storage.Interface // of all tenants
 
 	template *lazy[*template]
+	roles    map[string][]string // that every cluster has, by the prefix of their keys
 
 	ended chan struct{}
 	err   error // set before ended is closed
@@ -77,7 +78,9 @@ func New(ctx context.Context, opts Options) (*Chain, error) {
 	context.AfterFunc(ctx, opts.Feed.Observe(c.watchDeletions))
 	c.template = &lazy[*template]{create: func() (*template, error) { return newTemplate(ctx, c) }}
 	if opts.Like != nil {
-		c.template = opts.Like.template
+		c.template, c.roles = opts.Like.template, opts.Like.roles
+	} else {
+		c.roles = bootstrapRoles()
 	}
 	return c, c.build(ctx)
 }

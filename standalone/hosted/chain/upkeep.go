@@ -39,6 +39,13 @@ func (u *upkeep) begin() {
 	u.begun = true
 }
 
+// isBegun reports whether the objects have been created since the start.
+func (u *upkeep) isBegun() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.begun
+}
+
 // request has the objects repaired soon.
 func (u *upkeep) request(after time.Duration) {
 	u.mu.Lock()

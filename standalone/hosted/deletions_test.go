@@ -1,0 +1,105 @@
+package hosted_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+// TestHostileDeletions: an admin deletes what every cluster has. Namespaces of
+// the system are protected, ConfigMaps are created again at once, and roles
+// at the next start, as with upstream. Controllers and the platform work on, and
+// so do other tenants.
+func TestHostileDeletions(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]hosted.Spec{"shared": {Name: "deletes", Shared: true}, "dedicated": {Name: "deletes-own"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			bystander := clientOf(t, runReady(t, shared, hosted.Spec{Name: spec.Name + "-not", Shared: true}).RESTConfig())
+			plane, err := shared.Run(spec)
+			g.Expect(err).NotTo(HaveOccurred())
+			awaitReady(t, plane)
+			client := clientOf(t, plane.RESTConfig())
+			before := rolesOf(t, client)
+			deleteEverything(t, client)
+			g.Expect(rolesOf(t, client)).To(BeEmpty())
+
+			shouldDeploy(t, client, 0)
+			shouldDeploy(t, clientOf(t, platformOf(t, plane)), 1)
+			g.Expect(rolesOf(t, bystander)).To(ConsistOf(before))
+
+			stop(t, plane)
+			plane = runReady(t, shared, spec)
+			client = clientOf(t, plane.RESTConfig())
+			g.Expect(rolesOf(t, client)).To(ConsistOf(before))
+			g.Expect(errorOf(client.CoreV1().Namespaces().Get(t.Context(), "kube-node-lease", metav1.GetOptions{}))).NotTo(HaveOccurred())
+		})
+	}
+}
+
+// deleteEverything deletes what a cluster needs, as its admin.
+func deleteEverything(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, name := range []string{"default", "kube-system", "kube-public"} {
+		err := client.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{})
+		g.Expect(err).To(Satisfy(apierrors.IsForbidden), name)
+	}
+	g.Expect(client.CoreV1().Namespaces().Delete(t.Context(), "kube-node-lease", metav1.DeleteOptions{})).To(Succeed())
+	for name, namespace := range map[string]string{"kube-root-ca.crt": "default", "extension-apiserver-authentication": "kube-system"} {
+		configMaps := client.CoreV1().ConfigMaps(namespace)
+		old, err := configMaps.Get(t.Context(), name, metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(configMaps.Delete(t.Context(), name, metav1.DeleteOptions{})).To(Succeed())
+		g.Eventually(func(g Gomega) {
+			found, err := configMaps.Get(t.Context(), name, metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found.UID).NotTo(Equal(old.UID))
+			g.Expect(found.Data).To(Equal(old.Data))
+		}).WithTimeout(soon).WithPolling(tick).Should(Succeed())
+	}
+	none, all := metav1.DeleteOptions{}, metav1.ListOptions{}
+	rbac := client.RbacV1()
+	for _, remove := range []func(context.Context, metav1.DeleteOptions, metav1.ListOptions) error{
+		rbac.Roles("kube-system").DeleteCollection, rbac.RoleBindings("kube-system").DeleteCollection,
+		rbac.Roles("kube-public").DeleteCollection, rbac.RoleBindings("kube-public").DeleteCollection,
+		rbac.ClusterRoleBindings().DeleteCollection, rbac.ClusterRoles().DeleteCollection,
+	} {
+		g.Expect(remove(t.Context(), none, all)).To(Succeed())
+	}
+}
+
+// rolesOf returns the names of all roles and bindings.
+func rolesOf(t *testing.T, client kubernetes.Interface) []string {
+	t.Helper()
+	g := NewWithT(t)
+	var names []string
+	clusterRoles, err := client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range clusterRoles.Items {
+		names = append(names, "ClusterRole "+clusterRoles.Items[i].Name)
+	}
+	clusterBindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range clusterBindings.Items {
+		names = append(names, "ClusterRoleBinding "+clusterBindings.Items[i].Name)
+	}
+	roles, err := client.RbacV1().Roles("").List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range roles.Items {
+		names = append(names, "Role "+roles.Items[i].Namespace+"/"+roles.Items[i].Name)
+	}
+	bindings, err := client.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range bindings.Items {
+		names = append(names, "RoleBinding "+bindings.Items[i].Namespace+"/"+bindings.Items[i].Name)
+	}
+	return names
+}
