@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -34,6 +35,9 @@ type extension struct {
 	ca      []byte
 	proxies pki.Authority // signs the certificates of the tenant's aggregator
 	network *pods
+	// endless receives the number of bytes of each document, which have no end
+	// until the reader goes away; nil for documents that end.
+	endless chan int
 }
 
 // newExtension starts the server that is the Service hook in the namespace team.
@@ -65,6 +69,10 @@ func newExtension(t *testing.T, tenant string) *extension {
 // ServeHTTP implements http.Handler.
 func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const list = "/apis/" + metricsVersion
+	if e.endless != nil && r.URL.Path != list+"/who" {
+		e.endless <- writeEndlessly(w)
+		return
+	}
 	var answer any
 	switch r.URL.Path {
 	case list:
@@ -97,6 +105,17 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// writeEndlessly writes until that fails, and returns how many bytes it wrote.
+func writeEndlessly(w http.ResponseWriter) (written int) {
+	w.Header().Set("Content-Type", "application/json")
+	for spaces := bytes.Repeat([]byte(" "), 1<<16); ; {
+		n, err := w.Write(spaces)
+		if written += n; err != nil {
+			return written
+		}
 	}
 }
 
@@ -308,4 +327,35 @@ func TestLocalAPIServices(t *testing.T) {
 	g.Expect(resourcesOf(t, red, false)).To(And(HaveKey("apiregistration.k8s.io/v1"), Not(HaveKey("example.com/v1"))))
 	g.Expect(chain.Aggregates(red)).To(BeFalse())
 	g.Expect(all.Delete(t.Context(), "v1.example.com", metav1.DeleteOptions{})).To(Succeed())
+}
+
+// TestEndlessDocuments: documents of an aggregated API are read to a limit, for
+// discovery and for both versions of OpenAPI, and the API itself is served.
+func TestEndlessDocuments(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	e := newExtension(t, "red")
+	e.endless = make(chan int, 1000)
+	red := addExtension(t, c, e)
+	largest := func() (most int) {
+		for {
+			select {
+			case n := <-e.endless:
+				most = max(most, n)
+			default:
+				return most
+			}
+		}
+	}
+	beLimited := And(BeNumerically(">", 4<<20), BeNumerically("<", 32<<20)) // with the buffers of sockets
+	g.Eventually(largest).WithTimeout(later).Should(beLimited, "discovery")
+	_, found, err := definitionsOf(t, red).Discovery().ServerGroupsAndResources()
+	g.Expect(err).To(MatchError(HaveSuffix("stale GroupVersion discovery: " + metricsVersion)))
+	g.Expect(found).To(ContainElement(HaveField("GroupVersion", "apps/v1")))
+	g.Expect(documentOf(t, red)).To(ContainSubstring(`"io.k8s.api.apps.v1.Deployment"`))
+	var documents handler3.OpenAPIV3Discovery
+	g.Expect(json.NewDecoder(fetch(t, red, "/openapi/v3", nil).Body).Decode(&documents)).To(Succeed())
+	g.Expect(documents.Paths).To(And(HaveKey("apis/apps/v1"), Not(HaveKey("apis/"+metricsVersion))))
+	g.Eventually(largest).WithTimeout(later).Should(beLimited, "OpenAPI")
+	g.Expect(who(t, red)).To(HaveKeyWithValue("server", "red"))
 }

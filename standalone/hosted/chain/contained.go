@@ -48,7 +48,7 @@ func (c containedCodec) Decode(
 		err = panicked
 	})
 	object, kind, err := c.Codec.Decode(value, defaults, into)
-	if _, explained := err.(apierrors.APIStatus); err != nil && !explained { //nolint:errorlint // as handlers of requests do
+	if _, explained := err.(apierrors.APIStatus); err != nil && !explained {
 		err = fmt.Errorf("decode a stored object of %s: %w", c.resource, err)
 	}
 	return object, kind, err

@@ -25,7 +25,12 @@ func (a *remoteAPI) discover(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, r, errNotAvailable)
 	})
 	response := responsewriter.NewInMemoryResponseWriter()
-	a.proxy(response, r)
+	limited := &limitedWriter{ResponseWriter: response, left: maxDocument}
+	a.proxy(limited, r)
+	if limited.exceeded {
+		unavailable(w, r, errTooLarge)
+		return
+	}
 	if response.RespCode() == http.StatusOK {
 		rehearse(strings.Trim(r.URL.Path, "/"), response.Data())
 	}

@@ -32,7 +32,7 @@ func (a *apiAggregator) all() map[schema.GroupVersion]*remoteAPI {
 func (a *apiAggregator) mergeDocuments(into *spec.Swagger) {
 	downloader := openapi.NewDownloader()
 	for version, remote := range a.all() {
-		document, _, status, err := downloader.Download(remote, "")
+		document, _, status, err := downloader.Download(limitDocument(remote), "")
 		if err != nil || status != http.StatusOK || document == nil {
 			continue
 		}
@@ -48,7 +48,7 @@ func (a *apiAggregator) documents() map[string]handler3.OpenAPIV3DiscoveryGroupV
 	for version, remote := range a.all() {
 		var list handler3.OpenAPIV3Discovery
 		ctx, cancel := context.WithTimeout(apirequest.WithUser(a.tenant.life, aggregatorUser()), patience)
-		_, err := readDocument(ctx, remote, openAPIV3, "application/json", &list)
+		_, err := readDocument(ctx, limitDocument(remote), openAPIV3, "application/json", &list)
 		cancel()
 		path := "apis/" + version.String()
 		if document, ok := list.Paths[path]; ok && err == nil {

@@ -88,8 +88,10 @@ func needs() map[string]*need {
 		"job-controller":                       {resources: []string{"jobs"}, pending: hasTrackedPods},
 		"cronjob-controller":                   objectsOf("cronjobs"),
 		"ttl-after-finished-controller":        objectsOf("jobs"),
-		"disruption-controller":                {resources: []string{"poddisruptionbudgets"}, pending: hasDisruptedPods, triggers: []string{"pods"}},
 		"horizontal-pod-autoscaler-controller": objectsOf("horizontalpodautoscalers"),
+		"disruption-controller": {
+			resources: []string{"poddisruptionbudgets"}, pending: hasDisruptedPods, triggers: []string{"pods"},
+		},
 
 		"endpoints-controller":               besides("services/specs", kubernetesService),
 		"endpointslice-controller":           besides("services/specs", kubernetesService),
