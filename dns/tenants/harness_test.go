@@ -157,7 +157,9 @@ func (w *world) addTenant(key, net, podIP string) {
 	db := &corev1.Service{ObjectMeta: named("db"), Spec: corev1.ServiceSpec{ClusterIP: "None", ClusterIPs: []string{"None"}, Ports: http}}
 	elsewhere := &corev1.Service{ObjectMeta: named("elsewhere"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "www.example.com"}}
 	inside := &corev1.Service{ObjectMeta: named("inside"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "web.default.svc.cluster.local"}}
-	for _, svc := range []*corev1.Service{web, db, elsewhere, inside} {
+	annotated := &corev1.Service{ObjectMeta: named("annotated"), Spec: *db.Spec.DeepCopy()}
+	annotated.Annotations = map[string]string{names.ExternalName: "web.default.svc.cluster.local"}
+	for _, svc := range []*corev1.Service{web, db, elsewhere, inside, annotated} {
 		w.add(w.directory.services, svc)
 	}
 	w.add(w.directory.slices, &discoveryv1.EndpointSlice{

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		"an address":            {"80.0.1.10.in-addr.arpa.", dns.TypePTR, "web.default.svc.cluster.local.", ""},
 		"an address of a pod":   {"1.1.2.10.in-addr.arpa.", dns.TypePTR, "", "db-0.db.default.svc.cluster.local."},
 		"a pod by its address":  {"1-2-3-4.default.pod.cluster.local.", dns.TypeA, "1.2.3.4", "1.2.3.4"},
+		"a name in a copy":      {"annotated.default.svc.cluster.local.", dns.TypeA, "web.default.svc.cluster.local. 10.1.0.80", "web.default.svc.cluster.local. 10.2.0.80"},
 		"an ExternalName":       {"elsewhere.default.svc.cluster.local.", dns.TypeA, "www.example.com. " + outside, "www.example.com. " + outside},
 		"one of the tenant":     {"inside.default.svc.cluster.local.", dns.TypeA, "web.default.svc.cluster.local. 10.1.0.80", "web.default.svc.cluster.local. 10.2.0.80"},
 		"outside":               {"www.example.com.", dns.TypeA, outside, outside},

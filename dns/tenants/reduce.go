@@ -80,7 +80,7 @@ func reduce(obj any) (any, error) {
 		a := o.Annotations
 		return &namespace{reduceMeta(o), a[names.Cluster], a[names.Namespace]}, nil
 	case *corev1.Service:
-		return object.ToService(o)
+		return object.ToService(withName(o))
 	case *discoveryv1.EndpointSlice:
 		listener := listenerSpecOf(o)
 		slice, err := object.EndpointSliceToEndpoints(o)
@@ -97,6 +97,16 @@ func reduce(obj any) (any, error) {
 	default: // has been reduced already
 		return obj, nil
 	}
+}
+
+// withName returns the Service of type ExternalName whose copy has the name in an
+// annotation, and others as they are.
+func withName(svc *corev1.Service) *corev1.Service {
+	if name, is := svc.Annotations[names.ExternalName]; is {
+		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, name
+		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
+	}
+	return svc
 }
 
 // listenerSpecOf returns what the EndpointSlice of the platform says of a tenant;

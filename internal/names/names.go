@@ -88,6 +88,9 @@ const (
 	// DNSDomain is an annotation on the same EndpointSlices. It holds the DNS
 	// domain of the tenant's cluster.
 	DNSDomain = Domain + "/dns-domain"
+	// ExternalName is an annotation on the copy of a Service of type ExternalName
+	// that only the shared DNS may resolve. It holds the name.
+	ExternalName = Domain + "/external-name"
 	// Metrics is an annotation on a tenant's namespace kube-system, by which
 	// the tenant opts out of the resource metrics API that is kept in place for
 	// it.

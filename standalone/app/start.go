@@ -168,6 +168,7 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
 	options.AgentAddress = agent
+	options.SharedDNS = s.opts.SharedDNS
 	if len(options.PodCIDRs) == 0 {
 		options.PodCIDRs = []string{s.podNetwork()}
 	}

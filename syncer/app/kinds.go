@@ -23,6 +23,9 @@ func (o *Options) kinds(scheme *runtime.Scheme) ([]kinds.Flow, []*kinds.Kind, er
 		return nil, nil, err
 	}
 	flows := slices.Concat(resources.All(agent, pods), o.Kinds)
+	if o.SharedDNS {
+		flows = resources.ForSharedDNS(flows)
+	}
 	table, err := kinds.Table(flows, scheme)
 	return flows, table, err
 }

@@ -56,6 +56,9 @@ type Options struct {
 	AgentAddress string
 	// PodCIDRs are the address ranges of the super cluster's pods.
 	PodCIDRs []string
+	// SharedDNS copies Services of type ExternalName for the DNS that tenants
+	// share.
+	SharedDNS bool
 	component.Options
 	// QuotaValidation enables validators. Without it, plugins are not called.
 	QuotaValidation bool
@@ -125,6 +128,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host and port of vn-agent for tenants' apiservers, for logs and exec; virtual nodes have no address without it")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", o.PodCIDRs,
 		"all address ranges of the super cluster's pods; without it, tenants' pods cannot be reached from outside of the cluster")
+	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
+		"tenants share vc-dns: copy Services of type ExternalName for it, in a form that other components do not resolve")
 	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,
 		"maximum numbers of a tenant's objects in the super cluster, unless its spec.policy.limits has others; defaults: "+
 			describeLimits(DefaultLimits())+"; * is every other resource, and a negative number means no limit")

@@ -26,6 +26,28 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		Eventually(shared.LookUp).WithContext(ctx).WithArguments(client, port, name).Should(HaveExactElements(web.Spec.ClusterIP))
 	})
 
+	It("answers with the names of Services of type ExternalName, which no other component resolves", func(ctx SpecContext) {
+		const client, name = "127.0.9.3", "elsewhere.default.svc.cluster.local."
+		t, port := shared.Tenant(ctx)
+		web, elsewhere := service(metav1.NamespaceDefault, "web"), service(metav1.NamespaceDefault, "elsewhere")
+		elsewhere.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "web.default.svc.cluster.local"}
+		kit.Create(ctx, t.Client, web, elsewhere)
+		shared.PodAt(ctx, t, client)
+		Eventually(shared.LookUp).WithContext(ctx).WithArguments(client, port, name).Should(HaveExactElements(web.Spec.ClusterIP))
+
+		copied := kit.SuperOf(t, elsewhere)
+		kit.ShouldExist(ctx, shared.Super.Client, copied)
+		Expect(copied.Spec).To(And(HaveField("Type", corev1.ServiceTypeClusterIP), HaveField("ExternalName", ""), HaveField("ClusterIP", "None")))
+		Consistently(kit.Read(ctx, shared.Super.Client, copied)).Should(HaveField("ResourceVersion", copied.ResourceVersion))
+		kit.Edit(ctx, t.Client, elsewhere, func(s *corev1.Service) { s.Spec.ExternalName = "kube-dns.kube-system.svc.cluster.local" })
+		Eventually(shared.LookUp).WithContext(ctx).WithArguments(client, port, name).ShouldNot(ContainElement(web.Spec.ClusterIP))
+		kit.Edit(ctx, t.Client, elsewhere, func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalName, s.Spec.Ports = corev1.ServiceTypeClusterIP, "", web.Spec.Ports
+		})
+		Eventually(kit.Read(ctx, shared.Super.Client, copied)).Should(And(
+			HaveField("Annotations", Not(HaveKey(names.ExternalName))), HaveField("Spec.ClusterIP", elsewhere.Spec.ClusterIP)))
+	})
+
 	It("answers in the domain of the tenant's cluster", func(ctx SpecContext) {
 		const client, name = "127.0.9.2", "kube-dns.kube-system.svc.red.example."
 		t, port := shared.Tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ClusterDomain = "red.example" })
