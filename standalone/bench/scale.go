@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,8 @@ const (
 	web = "web"
 	// podsOfAwake is the number of running pods of a tenant that is awake.
 	podsOfAwake = 5
+	// podsOfNode is how many pods a simulated node runs.
+	podsOfNode = 1000
 	// idleSeconds is the shortest time after which a tenant can sleep.
 	idleSeconds = 10
 	// group is the number of tenants that are created at once.
@@ -39,7 +42,8 @@ const (
 // syncer, that has many tenants: some awake with pods, and then more that
 // sleep.
 func measureScale(ctx context.Context, opts *options, dir string, t *table) error {
-	s, end, err := startStandalone(ctx, opts, dir)
+	nodes := 1 + podsOfAwake*opts.awake/podsOfNode
+	s, end, err := startStandalone(ctx, opts, dir, "--nodes", strconv.Itoa(nodes))
 	if err != nil {
 		return err
 	}
