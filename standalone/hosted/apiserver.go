@@ -61,6 +61,7 @@ func startAPIServer(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		return nil, err
 	}
 	config, err := newConfig(opts, c.spec.Network)
+	c.chains.super.reportSize()
 	if err != nil {
 		return nil, fmt.Errorf("configure the apiserver: %w", err)
 	}

@@ -31,6 +31,7 @@ const trimInterval = 5 * time.Minute
 // share it, and one for each other control plane.
 type chains struct {
 	store    *store
+	super    *store // that of the super cluster
 	observer Observer
 	log      logr.Logger
 	// changes tells the controllers of control planes what has changed.
@@ -133,6 +134,7 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 			return explainedStorage{Interface: inner, resource: resource}
 		},
 	})
+	c.super.reportSize()
 	if err != nil {
 		cancel()
 		_ = client.Close()
