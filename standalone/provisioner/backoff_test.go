@@ -42,7 +42,9 @@ func TestControlPlaneThatEndsByItself(t *testing.T) {
 	broken, err := host.Run(hosted.Spec{Name: vc.Status.ClusterNamespace, Stock: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(broken.Done(), time.Minute).Should(BeClosed())
+	h.mu.Lock() // limits are watched meanwhile
 	h.planes[vc.Status.ClusterNamespace] = &plane{ControlPlane: broken}
+	h.mu.Unlock()
 
 	for range 3 {
 		_, err = h.Ensure(ctx, vc)

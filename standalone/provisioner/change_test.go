@@ -19,6 +19,7 @@ import (
 func TestLimitsChangeWhileItRuns(t *testing.T) {
 	g := NewWithT(t)
 	host, ways := start(t, t.TempDir())
+	t.Parallel()
 	vc := virtualCluster("red")
 	vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Limits: &tenancyv1alpha1.ControlPlaneLimits{Objects: new(int64(5000))}}
 	state := untilReady(t, ways, vc)

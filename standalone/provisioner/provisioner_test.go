@@ -33,10 +33,11 @@ func TestMain(m *testing.M) {
 }
 
 // TestLife takes one control plane from its start through a restart to its deletion.
-func TestLife(t *testing.T) {
+func TestLife(t *testing.T) { //nolint:tparallel // its steps follow each other
 	g := NewWithT(t)
 	dir := t.TempDir()
 	host, ways := start(t, dir)
+	t.Parallel() // not before: a start of a host sets variables of the process
 	vc := virtualCluster("red")
 
 	state, err := ways.Ensure(t.Context(), vc)
