@@ -86,10 +86,10 @@ var _ = Describe("The pool of Service addresses", Ordered, func() {
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		served := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "virtualcluster-tenants"}}
-		Expect(kit.Get(ctx, super.Client, served)).To(Succeed())
-		Expect(served.Spec.CIDRs).To(HaveLen(1))
-		pool = netip.MustParsePrefix(served.Spec.CIDRs[0])
+		served := &networkingv1.ServiceCIDRList{}
+		Expect(super.Client.List(ctx, served, client.MatchingLabels{names.ServiceCIDRPool: "true"})).To(Succeed())
+		Expect(served.Items).To(HaveExactElements(HaveField("Spec.CIDRs", HaveLen(1))))
+		pool = netip.MustParsePrefix(served.Items[0].Spec.CIDRs[0])
 		third := tenant(ctx)
 		victim = addresses.In(netip.MustParsePrefix(third.VC.Status.ServiceCIDR), addresses.DNS).String()
 		Expect(inPool(victim)).To(BeTrue())
