@@ -281,7 +281,9 @@ func TestAHeldConnectionEndsWithItsControlPlane(t *testing.T) {
 func TestAFloodWithoutCredentials(t *testing.T) {
 	g := NewWithT(t)
 	p := startSleeping(t, http.NotFoundHandler())
+	p.hellos.mu.Lock()
 	p.hellos.most = 2 * heldPerName
+	p.hellos.mu.Unlock()
 	for range 3 * heldPerName {
 		conn := tls.Client(p.dial(t, func(net.Conn) {}), &tls.Config{ServerName: "red.vc.internal", InsecureSkipVerify: true})
 		g.Expect(conn.HandshakeContext(t.Context())).To(Succeed())
