@@ -50,8 +50,8 @@ func startUnsettled(t *testing.T) (*unsettled, *clientv3.Client, *feed.Feed, <-c
 	return etcd, client, source, observed
 }
 
-// TestChangesThatReadsDoNotSee: nobody is told of a change that is not there for
-// a read in response to it.
+// TestChangesThatReadsDoNotSee: observers and subscribers are called for a change
+// only when a read in response finds it.
 func TestChangesThatReadsDoNotSee(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
