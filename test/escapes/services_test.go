@@ -57,7 +57,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		theirs := netip.MustParsePrefix(honest.VC.Status.ServiceCIDR)
 		victim = addresses.In(theirs, addresses.DNS).String()
 		// The last part of the pool, which is only given to a tenant that asks for it.
-		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.240.0/20" })
+		mallory, hostile = hostileTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.95.240.0/20" })
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		kit.Create(ctx, honest.Client, kit.Namespace(ns))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
@@ -71,7 +71,7 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 	})
 
 	attack("another tenant's address behind one of its own", review, func(ctx SpecContext) {
-		says("behind", map[string]any{"clusterIP": "10.111.240.9", "clusterIPs": []any{"10.111.240.9", victim}})
+		says("behind", map[string]any{"clusterIP": "10.95.240.9", "clusterIPs": []any{"10.95.240.9", victim}})
 		svc := service(ns, "behind")
 		kit.Create(ctx, mallory.Client, svc)
 		shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")

@@ -77,9 +77,9 @@ var _ = Describe("A VirtualCluster", func() {
 		}
 		Expect(of(red.VC).Overlaps(of(blue.VC))).To(BeFalse(), "%s and %s", of(red.VC), of(blue.VC))
 
-		named := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.0/24" })
-		Expect(named.VC.Status.ServiceCIDR).To(Equal("10.111.252.0/24"))
-		late := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.111.252.128/25" })
+		named := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.95.252.0/24" })
+		Expect(named.VC.Status.ServiceCIDR).To(Equal("10.95.252.0/24"))
+		late := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.95.252.128/25" })
 		kit.Create(ctx, super.Client, late)
 		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, late) })
 		Eventually(kit.Read(ctx, super.Client, late)).
