@@ -141,7 +141,7 @@ func newHost(opts Options) *Host {
 func (h *Host) serve(ctx context.Context) {
 	h.chains = &chains{
 		store: h.stores.tenants, super: h.stores.super, observer: h.opts.Observer, log: h.opts.Log,
-		changes: controllers.NewChanges(h.stores.tenants.feed),
+		changes:    controllers.NewChanges(h.stores.tenants.feed),
 		newContext: func() (context.Context, context.CancelFunc) { return context.WithCancel(context.WithoutCancel(ctx)) },
 	}
 	ctx, h.cancel = context.WithCancel(ctx)
