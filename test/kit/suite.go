@@ -5,12 +5,15 @@ package kit
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -38,7 +41,20 @@ func Run(t *testing.T, suite string) {
 	SetDefaultConsistentlyDuration(Quiet)
 	SetDefaultConsistentlyPollingInterval(Poll)
 	EnforceDefaultTimeoutsWhenUsingContexts()
+	ReportAfterSuite("causes of failures", printCauses)
 	RunSpecs(t, suite)
+}
+
+// maxCause is how much of the cause of a failure is printed again, in bytes.
+const maxCause = 600
+
+// printCauses prints the causes of failures once more, shortened and without
+// line breaks: of a long log, often only the end is kept.
+func printCauses(report Report) {
+	for _, spec := range report.SpecReports.WithState(types.SpecStateFailureStates) {
+		cause := strings.Join(strings.Fields(spec.FailureMessage()), " ")
+		fmt.Printf("\n%s: %.*s\n", spec.LeafNodeText, maxCause, cause)
+	}
 }
 
 // NewLogger returns a logger that writes to the report of the running spec. The
