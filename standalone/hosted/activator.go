@@ -19,7 +19,8 @@ import (
 const (
 	// proofTimeout is how long a client has to send a request with credentials.
 	proofTimeout = 10 * time.Second
-	// unprovenHeaderBytes bounds the headers of a client without proof. The largest that clients of Kubernetes send are tokens of a few KiB.
+	// unprovenHeaderBytes bounds the headers of a client without proof. The
+	// largest that clients of Kubernetes send are tokens of a few KiB.
 	unprovenHeaderBytes = 64 << 10
 )
 

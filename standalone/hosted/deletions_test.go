@@ -2,12 +2,15 @@ package hosted_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -102,4 +105,63 @@ func rolesOf(t *testing.T, client kubernetes.Interface) []string {
 		names = append(names, "RoleBinding "+bindings.Items[i].Namespace+"/"+bindings.Items[i].Name)
 	}
 	return names
+}
+
+// TestEditedRoles: what a tenant removes from roles of every cluster is added at
+// the next start, as with upstream: not what it adds, and not to a role that it
+// protects.
+func TestEditedRoles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	spec := hosted.Spec{Name: "edits-roles", Shared: true}
+	plane, err := shared.Run(spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	awaitReady(t, plane)
+	rbac := clientOf(t, plane.RESTConfig()).RbacV1()
+	ctx, get := t.Context(), metav1.GetOptions{}
+	const edited, extended, replaced, protected = "system:basic-user", "system:discovery", "system:public-info-viewer", "system:node"
+	extra := rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/extra"}}
+	before := map[string][]rbacv1.PolicyRule{}
+	for name, edit := range map[string]func(*rbacv1.ClusterRole){
+		edited:   func(role *rbacv1.ClusterRole) { role.Rules = nil },
+		extended: func(role *rbacv1.ClusterRole) { role.Rules = append(role.Rules, extra) },
+		protected: func(role *rbacv1.ClusterRole) {
+			role.Rules, role.Annotations[rbacv1.AutoUpdateAnnotationKey] = nil, "false"
+		},
+		replaced: nil,
+	} {
+		role, err := rbac.ClusterRoles().Get(ctx, name, get)
+		g.Expect(err).NotTo(HaveOccurred())
+		before[name] = slices.Clone(role.Rules)
+		if edit != nil {
+			edit(role)
+			g.Expect(errorOf(rbac.ClusterRoles().Update(ctx, role, metav1.UpdateOptions{}))).NotTo(HaveOccurred())
+			continue
+		}
+		g.Expect(rbac.ClusterRoles().Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+		role = &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		g.Expect(errorOf(rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{}))).NotTo(HaveOccurred())
+	}
+	binding, err := rbac.ClusterRoleBindings().Get(ctx, edited, get)
+	g.Expect(err).NotTo(HaveOccurred())
+	subjects := binding.Subjects
+	binding.Subjects = nil
+	g.Expect(errorOf(rbac.ClusterRoleBindings().Update(ctx, binding, metav1.UpdateOptions{}))).NotTo(HaveOccurred())
+
+	stop(t, plane)
+	rbac = clientOf(t, runReady(t, shared, spec).RESTConfig()).RbacV1()
+	rules := func(name string) []rbacv1.PolicyRule {
+		role, err := rbac.ClusterRoles().Get(ctx, name, get)
+		g.Expect(err).NotTo(HaveOccurred())
+		return role.Rules
+	}
+	for _, name := range []string{edited, replaced} {
+		covered, missing := validation.Covers(rules(name), before[name])
+		g.Expect(covered).To(BeTrue(), "%s lacks %v", name, missing)
+	}
+	g.Expect(rules(extended)).To(Equal(append(before[extended], extra)))
+	g.Expect(rules(protected)).To(BeEmpty())
+	binding, err = rbac.ClusterRoleBindings().Get(ctx, edited, get)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(binding.Subjects).To(Equal(subjects))
 }

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// stampKey has the version of Kubernetes whose objects a tenant has.
+	// stampKey has the version of Kubernetes whose objects a tenant has. Its
+	// revision is the one up to which the roles of every cluster are complete.
 	stampKey = "/bootstrap"
 	// systemNamespace exists in each cluster.
 	systemNamespace = "/namespaces/" + metav1.NamespaceSystem
@@ -35,16 +36,10 @@ const (
 // Kubernetes has served before.
 func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 	ctx = keyspace.NewContext(ctx, t.spec.Name)
-	stamp, err := c.opts.Store.KV.Get(ctx, stampKey)
-	if err != nil {
-		return fmt.Errorf("read the version of a tenant's objects: %w", err)
-	}
-	if len(stamp.Kvs) == 0 || string(stamp.Kvs[0].Value) != stampOf() {
-		if err := c.createObjects(ctx, t); err != nil {
+	if !t.upkeep.isBegun() {
+		if err := c.ensureSharedObjects(ctx, t); err != nil {
 			return err
 		}
-	} else if err := c.restoreRoles(ctx, t); err != nil {
-		return err
 	}
 	if err := ensureNamespaces(ctx, t.client); err != nil {
 		return err
@@ -55,6 +50,22 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 	t.upkeep.begin()
 	t.registration.begin()
 	return nil
+}
+
+// ensureSharedObjects ensures the objects that are the same in every cluster.
+func (c *Chain) ensureSharedObjects(ctx context.Context, t *Tenant) error {
+	found, err := c.opts.Store.KV.Get(ctx, stampKey)
+	if err != nil {
+		return fmt.Errorf("read the version of a tenant's objects: %w", err)
+	}
+	if len(found.Kvs) == 0 || string(found.Kvs[0].Value) != stampOf() {
+		return c.createObjects(ctx, t)
+	}
+	restored, err := c.restoreRoles(ctx, t, found.Kvs[0].ModRevision)
+	if err != nil || !restored {
+		return err
+	}
+	return c.writeStamp(ctx)
 }
 
 func stampOf() string { return componentversion.Get().String() }
@@ -77,10 +88,9 @@ func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
 	if err != nil {
 		return err
 	}
-	stamp := clientv3.OpPut(stampKey, stampOf())
 	copied, err := c.opts.Store.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(systemNamespace), "=", 0)).
-		Then(append(writes, stamp)...).Commit()
+		Then(append(writes, stamp())...).Commit()
 	if err != nil {
 		return fmt.Errorf("create the objects of a new cluster: %w", err)
 	}
@@ -90,7 +100,13 @@ func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
 	if err := runHooks(ctx, t); err != nil {
 		return err
 	}
-	if _, err := c.opts.Store.Do(ctx, stamp); err != nil {
+	return c.writeStamp(ctx)
+}
+
+func stamp() clientv3.Op { return clientv3.OpPut(stampKey, stampOf()) }
+
+func (c *Chain) writeStamp(ctx context.Context) error {
+	if _, err := c.opts.Store.Do(ctx, stamp()); err != nil {
 		return fmt.Errorf("write the version of a tenant's objects: %w", err)
 	}
 	return nil

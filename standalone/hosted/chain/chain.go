@@ -42,7 +42,7 @@ type Chain struct {
 	apiServices storage.Interface // of all tenants
 
 	template *lazy[*template]
-	roles    map[string][]string // that every cluster has, by the prefix of their keys
+	roles    map[string]map[string]reconcileRole // of every cluster
 
 	ended chan struct{}
 	err   error // set before ended is closed

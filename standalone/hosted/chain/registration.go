@@ -46,7 +46,7 @@ type registration struct {
 	started atomic.Bool // reports whether it has succeeded since the start
 }
 
-// begin enables the registration, and has it begin.
+// begin enables the registration, and requests the first one.
 func (r *registration) begin() {
 	r.upkeep.begin()
 	r.request(0)
