@@ -8,8 +8,8 @@ import (
 // Sleep stops a control plane, if it runs, and keeps its name. The next request
 // to the name with credentials of the control plane is held and calls wake,
 // which must not block. Run wakes the control plane; when it is ready, it serves
-// the requests that waited. If the context ends before the control plane has stopped, the stop
-// continues.
+// the requests that waited. If the context ends before the control plane has
+// stopped, the stop continues.
 //
 // A control plane that sleeps has no route, no port, no goroutine and no memory
 // but its name. Its port for pods is closed.
