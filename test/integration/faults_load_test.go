@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +79,8 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 	}, `{"metadata": {"labels": {"round": "%d"}}, "spec": {"containers": [{"name": "main", "image": "example/app:%[1]d"}]}}`)
 
 	kit.Create(ctx, t.Client, kit.Namespace(ns), deployment(ns, scaled, l.replicas))
+	// Without it, admission rejects pods. A busy machine takes a while.
+	kit.ShouldExist(ctx, t.Client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}})
 	for _, of := range l.kinds {
 		for range few {
 			Expect(l.create(ctx, of)).To(Succeed())
@@ -93,7 +96,7 @@ func newLoad(ctx context.Context, t *local.Tenant, ns string) *load {
 // certified is the class of ingresses with certificates.
 const certified = "certified"
 
-// offerCertified offers that class to all tenants, once, until the specs end.
+// offerCertified offers that class to all tenants until the spec ends, once.
 func offerCertified(ctx context.Context) {
 	GinkgoHelper()
 	if err := kit.Get(ctx, super.Client, ingressClass(certified)); apierrors.IsNotFound(err) {
