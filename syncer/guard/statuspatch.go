@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/syncer/wire"
 )
 
 // StatusPatch changes the status of an object, and only applies to that very
@@ -51,4 +53,15 @@ func statusOf(obj client.Object) (client.Object, error) {
 	}
 	status.Set(from.FieldByName("Status"))
 	return bare.Interface().(client.Object), nil
+}
+
+// SameStatus reports whether the status of two states of an object is
+// semantically equal.
+func SameStatus(a, b client.Object) bool {
+	first, err := statusOf(a)
+	if err != nil {
+		return false
+	}
+	second, err := statusOf(b)
+	return err == nil && wire.Equal(first, second)
 }

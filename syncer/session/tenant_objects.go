@@ -51,10 +51,15 @@ func (s *TenantObjects) PatchTenantStatus(ctx context.Context, k *kinds.Kind, wa
 	if wire.Equal(was, now) {
 		return nil
 	}
+	wanted := now.DeepCopyObject().(client.Object)
 	if err := s.Client.Status().Patch(ctx, now, guard.StatusPatch{Was: was}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.TenantRecent.Put(k.Name, now)
+	// If another client has changed the status as well, the event of this write
+	// can be the only one of both, and must lead to another reconcile.
+	if guard.SameStatus(wanted, now) {
+		s.TenantRecent.Put(k.Name, now)
+	}
 	return nil
 }
 
