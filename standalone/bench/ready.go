@@ -9,9 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,9 +18,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 )
-
-// fine is the interval at which a VirtualCluster is read.
-const fine = 5 * time.Millisecond
 
 // standalone is a vc-standalone.
 type standalone struct {
@@ -109,48 +103,6 @@ func (s *standalone) connect(kubeconfig string) error {
 	}
 	s.super, err = discovery.NewDiscoveryClientForConfig(config)
 	return err
-}
-
-// createReady creates VirtualClusters and waits until all are Ready.
-func (s *standalone) createReady(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if err := s.client.Create(ctx, virtualCluster(name)); err != nil {
-			return err
-		}
-	}
-	for _, name := range names {
-		vc := virtualCluster(name)
-		if err := until(ctx, fine, "VirtualCluster "+name+" is Ready", func() (bool, error) {
-			err := s.client.Get(ctx, client.ObjectKeyFromObject(vc), vc)
-			return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionReady), err
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove deletes VirtualClusters and waits until they are gone.
-func (s *standalone) remove(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if err := s.client.Delete(ctx, virtualCluster(name)); err != nil {
-			return err
-		}
-	}
-	for _, name := range names {
-		vc := virtualCluster(name)
-		if err := until(ctx, fine, "VirtualCluster "+name+" is deleted", func() (bool, error) {
-			err := s.client.Get(ctx, client.ObjectKeyFromObject(vc), vc)
-			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func virtualCluster(name string) *tenancyv1alpha1.VirtualCluster {
-	return &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 }
 
 // memory collects garbage until the resident memory no longer changes, and

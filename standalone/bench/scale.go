@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -182,16 +181,7 @@ func (s *standalone) createAsleep(ctx context.Context, virtualClusters []string)
 			return err
 		}
 	}
-	for _, name := range virtualClusters {
-		vc := virtualCluster(name)
-		if err := until(ctx, poll, "VirtualCluster "+name+" sleeps", func() (bool, error) {
-			err := s.client.Get(ctx, client.ObjectKeyFromObject(vc), vc)
-			return meta.IsStatusConditionFalse(vc.Status.Conditions, tenancyv1alpha1.ConditionAwake), err
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.await(ctx, "asleep", hasCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse), virtualClusters...)
 }
 
 // getPods returns how long the requests of kubectl get pods take, without the

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,22 +55,11 @@ func (s *standalone) syncerCost(ctx context.Context, opts *options, dir string, 
 			return cost{}, err
 		}
 	}
-	for _, name := range names {
-		if err := s.awaitSynced(ctx, name); err != nil {
-			return cost{}, err
-		}
+	if err := s.await(ctx, "synced", hasCondition(tenancyv1alpha1.ConditionSynced, metav1.ConditionTrue), names...); err != nil {
+		return cost{}, err
 	}
 	_, address, _ := strings.Cut(p.Output(), "ready ")
 	return (&hostClient{process: p, address: address, settle: opts.settle}).cost(ctx)
-}
-
-// awaitSynced waits until a tenant is synced.
-func (s *standalone) awaitSynced(ctx context.Context, name string) error {
-	vc := virtualCluster(name)
-	return until(ctx, poll, "VirtualCluster "+name+" is synced", func() (bool, error) {
-		err := s.client.Get(ctx, client.ObjectKeyFromObject(vc), vc)
-		return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionSynced), err
-	})
 }
 
 // serveSyncer runs a syncer in this process until ctx ends, and serves the

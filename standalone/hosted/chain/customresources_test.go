@@ -95,6 +95,13 @@ func define(t *testing.T, tenant *chain.Tenant, definition *apiextensionsv1.Cust
 	awaitEstablished(t, tenant, definition.Name)
 }
 
+// undefine deletes the definition of widgets.
+func undefine(t *testing.T, tenant *chain.Tenant) {
+	t.Helper()
+	all := definitionsOf(t, tenant).ApiextensionsV1().CustomResourceDefinitions()
+	NewWithT(t).Expect(all.Delete(t.Context(), definitionOf("", "").Name, metav1.DeleteOptions{})).To(Succeed())
+}
+
 func awaitEstablished(t *testing.T, tenant *chain.Tenant, name string) {
 	t.Helper()
 	all := definitionsOf(t, tenant).ApiextensionsV1().CustomResourceDefinitions()
@@ -197,8 +204,7 @@ func TestDeletesDefinition(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 	}
-	objects := definitionsOf(t, red).ApiextensionsV1().CustomResourceDefinitions()
-	g.Expect(objects.Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{})).To(Succeed())
+	undefine(t, red)
 	g.Eventually(func(g Gomega) {
 		list, err := widgetsOf(t, red).List(t.Context(), metav1.ListOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -337,8 +343,7 @@ func TestEndsUnused(t *testing.T) {
 	define(t, red, definitionOf("size", "integer"))
 	chain.EndUnused(t.Context(), red)
 	g.Expect(chain.ServesCustomResources(red)).To(BeTrue(), "there is a definition")
-	objects := definitionsOf(t, red).ApiextensionsV1().CustomResourceDefinitions()
-	g.Expect(objects.Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{})).To(Succeed())
+	undefine(t, red)
 	g.Eventually(func() bool {
 		chain.EndUnused(t.Context(), red)
 		return chain.ServesCustomResources(red)

@@ -103,6 +103,6 @@ func TestOpenAPIFollows(t *testing.T) {
 	g.Expect(chain.KeepsDocuments(red)).To(BeFalse())
 	g.Expect(strings.Count(documentOf(t, red), "Another widget")).To(BeNumerically(">", 0), "they are computed again")
 
-	g.Expect(objects.Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{})).To(Succeed())
+	undefine(t, red)
 	g.Eventually(func() string { return documentOf(t, red) }).WithTimeout(later).ShouldNot(ContainSubstring("Another widget"))
 }

@@ -43,6 +43,15 @@ func reading(t *testing.T, all apiregistration.APIServiceInterface, name string)
 	return func() (*apiregistrationv1.APIService, error) { return all.Get(t.Context(), name, metav1.GetOptions{}) }
 }
 
+// failing reads an APIService, and returns the error alone.
+func failing(t *testing.T, all apiregistration.APIServiceInterface, name string) func() error {
+	t.Helper()
+	return func() error {
+		_, err := reading(t, all, name)()
+		return err
+	}
+}
+
 // patch changes an APIService, and returns it.
 func patch(t *testing.T, all apiregistration.APIServiceInterface, name, change string) *apiregistrationv1.APIService {
 	t.Helper()
@@ -70,8 +79,7 @@ func TestBuiltInAPIServices(t *testing.T) {
 	patch(t, all, "v1.batch", `{"spec":{"versionPriority":7}}`)
 	patch(t, all, "v1.policy", `{"metadata":{"labels":null},"spec":{"versionPriority":7}}`)
 	g.Consistently(reading(t, all, "v1.batch"), "1s").Should(HaveField("Spec.VersionPriority", BeEquivalentTo(7)))
-	_, err = all.Get(t.Context(), "v1.apps", metav1.GetOptions{})
-	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
+	g.Expect(failing(t, all, "v1.apps")()).To(Satisfy(apierrors.IsNotFound))
 	g.Expect(others.Get(t.Context(), "v1.apps", metav1.GetOptions{})).To(beLocal("v1.apps", "onstart"))
 
 	c.RemoveTenants()
@@ -102,15 +110,10 @@ func TestAPIServicesOfCustomResources(t *testing.T) {
 	g.Eventually(reading(t, all, name), later).Should(And(beLocal(name, "true"), HaveField("UID", Not(Equal(first.UID)))))
 	changed := patch(t, all, name, `{"spec":{"groupPriorityMinimum":7}}`)
 	g.Eventually(reading(t, all, name), later).Should(And(HaveField("Spec", first.Spec), HaveField("UID", changed.UID)))
-	_, err = others.Get(t.Context(), name, metav1.GetOptions{})
-	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
+	g.Expect(failing(t, others, name)()).To(Satisfy(apierrors.IsNotFound))
 
-	objects := definitionsOf(t, red).ApiextensionsV1().CustomResourceDefinitions()
-	g.Expect(objects.Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{})).To(Succeed())
-	g.Eventually(func() error {
-		_, err := all.Get(t.Context(), name, metav1.GetOptions{})
-		return err
-	}, later).Should(Satisfy(apierrors.IsNotFound))
+	undefine(t, red)
+	g.Eventually(failing(t, all, name), later).Should(Satisfy(apierrors.IsNotFound))
 }
 
 // TestRegistrationAfterRestart: an APIService whose definition was deleted while
@@ -135,8 +138,7 @@ func TestRegistrationAfterRestart(t *testing.T) {
 	_, err := all.Delete(t.Context(), keyspace.Prefix("red")+"/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, services = bootstrapped(t, secondChain(t.Context(), t), "red")
-	_, err = services.Get(t.Context(), name, metav1.GetOptions{})
-	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
+	g.Expect(failing(t, services, name)()).To(Satisfy(apierrors.IsNotFound))
 }
 
 // TestLocalAPIServiceOfAUser is available, and stays as it is.
@@ -152,8 +154,5 @@ func TestLocalAPIServiceOfAUser(t *testing.T) {
 	g.Eventually(reading(t, all, "v1.example.com"), later).Should(HaveField("Status.Conditions", ConsistOf(HaveField("Reason", "Local"))))
 	g.Expect(chain.Aggregates(red)).To(BeFalse())
 	patch(t, all, "v1.example.com", `{"metadata":{"labels":{"`+automanaged+`":"true"}}}`)
-	g.Eventually(func() error {
-		_, err := all.Get(t.Context(), "v1.example.com", metav1.GetOptions{})
-		return err
-	}, later).Should(Satisfy(apierrors.IsNotFound), "it claims to be of a custom resource that does not exist")
+	g.Eventually(failing(t, all, "v1.example.com"), later).Should(Satisfy(apierrors.IsNotFound), "it claims to be of a custom resource that does not exist")
 }
