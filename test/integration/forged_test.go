@@ -134,8 +134,6 @@ var _ = Describe("A tenant that forges VirtualCluster's labels and annotations",
 	It("deletes only its own objects", func(ctx SpecContext) {
 		before := versions(ctx, blue.Super(ns))
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
-		// The namespace controllers of both sides retry after the grace period
-		// of a pod.
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(4 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(versions(ctx, blue.Super(ns))).To(Equal(before))

@@ -18,8 +18,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// beginRemoval deletes a VirtualCluster. The deletion takes ten seconds, for
-// which only specs about it wait.
+// beginRemoval deletes a VirtualCluster. The deletion takes seconds, for which
+// only specs about it wait.
 func beginRemoval(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(super.Client.Delete(ctx, vc))).To(Succeed())

@@ -174,7 +174,7 @@ var _ = Describe("The path of a tenant's objects", func() {
 				Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ConsistOf("last"))
 				Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 				// Each cluster's namespace controller waits before its first attempt,
-				// and again for the pod: 16 seconds on an idle machine.
+				// and again for the pod.
 				Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
 					Should(MatchError(apierrors.IsNotFound, "not found"))
 				kit.ShouldVanish(ctx, red.Client, kit.Namespace(ns))

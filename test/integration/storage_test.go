@@ -391,8 +391,6 @@ var _ = Describe("Volumes", Ordered, func() {
 		Expect(bound).NotTo(BeEmpty())
 		Expect(blues).NotTo(BeEmpty())
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
-		// The namespace controllers retry after half of the pods' grace period,
-		// one after the other.
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(3 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
 		for _, name := range bound {

@@ -2,14 +2,11 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsscheme "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
@@ -20,7 +17,6 @@ import (
 	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
-	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
@@ -30,8 +26,7 @@ import (
 )
 
 const (
-	namespaceResync = 5 * time.Minute
-	quotaResync     = 5 * time.Minute
+	quotaResync = 5 * time.Minute
 	// discoveryInterval is the interval at which garbage collection and quota
 	// discover new resources.
 	discoveryInterval = 30 * time.Second
@@ -79,36 +74,6 @@ func buildRootCAPublisher(_ context.Context, env *Environment) (func(context.Con
 	core := env.typed.Core().V1()
 	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), env.client, env.cluster.Authority.CertPEM)
 	return workers(1, c), err
-}
-
-func buildNamespaces(ctx context.Context, env *Environment) (func(context.Context), error) {
-	discover, err := discoverFirst(env.client.Discovery().ServerPreferredNamespacedResources)
-	if err != nil {
-		return nil, err
-	}
-	c := namespace.NewNamespaceController(ctx, env.client, env.metadata, discover,
-		env.typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
-	return workers(5, c), nil
-}
-
-type discoverFunc func() ([]*metav1.APIResourceList, error)
-
-// discoverFirst calls discover once and returns that result first: the
-// constructor of the namespace controller exits the process if it finds
-// nothing.
-func discoverFirst(discover discoverFunc) (discoverFunc, error) {
-	first, err := discover()
-	if len(first) == 0 {
-		return nil, errors.Join(errors.New("discovery found no namespaced resources"), err)
-	}
-	var once sync.Once
-	return func() (resources []*metav1.APIResourceList, err error) {
-		once.Do(func() { resources = first })
-		if resources == nil {
-			resources, err = discover()
-		}
-		return resources, err
-	}, nil
 }
 
 func buildGarbageCollector(ctx context.Context, env *Environment) (func(context.Context), error) {
