@@ -30,6 +30,21 @@ func of[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name st
 	return nil
 }
 
+// bound returns a program's service account, which is bound to the program's
+// role of the whole cluster.
+func bound(t *testing.T, objects []*unstructured.Unstructured, program string) rbacv1.Subject {
+	t.Helper()
+	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: program}
+	if sa := of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", program); sa.Namespace != Namespace {
+		t.Errorf("the service account is in %q", sa.Namespace)
+	}
+	binding := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", program)
+	if binding.Subjects[0] != account || binding.RoleRef.Kind != "ClusterRole" || binding.RoleRef.Name != program {
+		t.Errorf("%+v has %+v", binding.Subjects, binding.RoleRef)
+	}
+	return account
+}
+
 // TestForSyncer: the service account is bound to a role of the whole cluster,
 // which takes up the generated one, and to one in each of the namespaces where
 // it has leases.
@@ -41,15 +56,7 @@ func TestForSyncer(t *testing.T) {
 	if first := objects[0]; first.GetKind() != "Namespace" || first.GetName() != Namespace {
 		t.Errorf("the first object is %s %s, want the namespace that others are in", first.GetKind(), first.GetName())
 	}
-	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: Syncer}
-	if sa := of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", Syncer); sa.Namespace != Namespace {
-		t.Errorf("the service account is in %q", sa.Namespace)
-	}
-
-	cluster := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", Syncer)
-	if cluster.Subjects[0] != account || cluster.RoleRef.Kind != "ClusterRole" || cluster.RoleRef.Name != Syncer {
-		t.Errorf("%+v has %+v", cluster.Subjects, cluster.RoleRef)
-	}
+	account := bound(t, objects, Syncer)
 	aggregated := of[rbacv1.ClusterRole](t, objects, "ClusterRole", Syncer)
 	base := of[rbacv1.ClusterRole](t, objects, "ClusterRole", Syncer+"-base")
 	selector, err := metav1.LabelSelectorAsSelector(&aggregated.AggregationRule.ClusterRoleSelectors[0])
@@ -82,12 +89,7 @@ func TestForAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: Agent}
-	of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", Agent)
-	binding := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", Agent)
-	if binding.Subjects[0] != account || binding.RoleRef.Name != Agent {
-		t.Errorf("%+v has %+v", binding.Subjects, binding.RoleRef)
-	}
+	bound(t, objects, Agent)
 	got := map[string][]string{}
 	for _, rule := range of[rbacv1.ClusterRole](t, objects, "ClusterRole", Agent).Rules {
 		for _, resource := range rule.Resources {
@@ -120,12 +122,7 @@ func TestForDNS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: Namespace, Name: DNS}
-	of[metav1.PartialObjectMetadata](t, objects, "ServiceAccount", DNS)
-	binding := of[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding", DNS)
-	if binding.Subjects[0] != account || binding.RoleRef.Name != DNS {
-		t.Errorf("%+v has %+v", binding.Subjects, binding.RoleRef)
-	}
+	bound(t, objects, DNS)
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"namespaces", "pods", "services"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},

@@ -91,8 +91,11 @@ func (r *Reconciler) reconcile(ctx context.Context, tenant types.NamespacedName)
 // DNS serves it. A Service of the tenant's own is served by the tenant's pods
 // alone.
 func (r *Reconciler) sharedAddress(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (netip.Addr, error) {
+	if r.Service.Name == "" {
+		return netip.Addr{}, nil // and the cache has no Services: see CachedObjects
+	}
 	own, err := netip.ParsePrefix(vc.Status.ServiceCIDR)
-	if err != nil || r.Service.Name == "" {
+	if err != nil {
 		return netip.Addr{}, nil //nolint:nilerr // without Service addresses of its own, the tenant has no DNS
 	}
 	key := types.NamespacedName{Namespace: names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem), Name: names.DNSService}

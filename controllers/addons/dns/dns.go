@@ -37,14 +37,19 @@ type Settings struct {
 // Objects are those of a cluster's DNS, in the order in which they are made.
 func (s Settings) Objects() ([]*unstructured.Unstructured, error) { return addons.Render(manifests, s) }
 
+// sharedObjects are those of a cluster with the DNS that tenants share.
+func (s Settings) sharedObjects() ([]*unstructured.Unstructured, error) {
+	return addons.Render(sharedManifests, s)
+}
+
 // Addon is the DNS of tenants, with an image of CoreDNS.
-func Addon(image string) addons.Addon { return addon(manifests, image) }
+func Addon(image string) addons.Addon { return addon(Settings.Objects, image) }
 
 // Addons are the DNS of tenants that share one: a Service for it, or, for a
 // tenant that asks for it, a CoreDNS with an image. A CoreDNS that is not asked
 // for any more is deleted. Without an image, a tenant cannot ask for one.
 func Addons(image string) []addons.Addon {
-	shared, dedicated, retired := addon(sharedManifests, image), Addon(image), Addon(image)
+	shared, dedicated, retired := addon(Settings.sharedObjects, image), Addon(image), Addon(image)
 	dedicated.Applies = func(choice string) bool { return choice == names.Dedicated && image != "" }
 	shared.Applies = func(choice string) bool { return !dedicated.Applies(choice) }
 	retired.Applies, retired.Retired = shared.Applies, true
@@ -58,7 +63,7 @@ func Addons(image string) []addons.Addon {
 	return []addons.Addon{shared, retired, dedicated}
 }
 
-func addon(manifests, image string) addons.Addon {
+func addon(objects func(Settings) ([]*unstructured.Unstructured, error), image string) addons.Addon {
 	return addons.Addon{
 		Name:   "DNS",
 		OptOut: names.DNS,
@@ -71,7 +76,7 @@ func addon(manifests, image string) addons.Addon {
 				return nil, err
 			}
 			domain := cmp.Or(vc.Spec.ClusterDomain, addresses.DefaultDomain)
-			return addons.Render(manifests, Settings{Image: image, Domain: domain, Address: address})
+			return objects(Settings{Image: image, Domain: domain, Address: address})
 		},
 	}
 }
