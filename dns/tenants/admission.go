@@ -2,7 +2,6 @@ package tenants
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"time"
 
@@ -57,31 +56,23 @@ func newAdmission(key string, directory *Directory, metrics *metrics, limits Lim
 	}
 }
 
-// holder returns who has the address of a client.
-func (a *admission) holder(client net.Addr) Holder {
-	at, err := netip.ParseAddrPort(client.String())
-	if err != nil {
-		return Unknown
+// holder returns who has an address.
+func (a *admission) holder(address netip.Addr) Holder { return a.directory.Holder(address, a.key) }
+
+// isForeign reports whether an address is another tenant's, and counts what it
+// sent.
+func (a *admission) isForeign(holder Holder) bool {
+	if holder == Foreign {
+		a.metrics.drop(foreign)
 	}
-	return a.directory.Holder(at.Addr().Unmap().WithZone(""), a.key)
+	return holder == Foreign
 }
 
-// isForeign reports whether a client is another tenant's, and counts it. It is
-// cheap: what others send to a tenant's port is dropped before it is parsed, and
-// not charged to the tenant.
-func (a *admission) isForeign(client net.Addr) bool {
-	if a.holder(client) != Foreign {
-		return false
-	}
-	a.metrics.drop(foreign)
-	return true
-}
-
-// await waits until a client is known, and reports whether it is the tenant's.
-func (a *admission) await(ctx context.Context, client net.Addr) bool {
-	holder := a.holder(client)
+// await waits until the holder of an address is known, and reports whether it is
+// the tenant.
+func (a *admission) await(ctx context.Context, address netip.Addr, holder Holder) bool {
 	if holder == Unknown && acquire(a.waiting) {
-		holder = a.identify(ctx, client)
+		holder = a.identify(ctx, address)
 		<-a.waiting
 	}
 	if holder != Own {
@@ -90,14 +81,14 @@ func (a *admission) await(ctx context.Context, client net.Addr) bool {
 	return holder == Own
 }
 
-// identify looks who has the address of a client until it is known.
-func (a *admission) identify(ctx context.Context, client net.Addr) Holder {
+// identify looks who has an address until it is known.
+func (a *admission) identify(ctx context.Context, address netip.Addr) Holder {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticks := time.NewTicker(look)
 	defer ticks.Stop()
 	for {
-		if holder := a.holder(client); holder != Unknown {
+		if holder := a.holder(address); holder != Unknown {
 			return holder
 		}
 		select {

@@ -36,25 +36,27 @@ type listener struct {
 func listen(ctx context.Context, host string, spec listenerSpec, t *tenant, core *dnsserver.Server) (*listener, error) {
 	address := net.JoinHostPort(host, strconv.FormatUint(uint64(spec.port), 10))
 	var config net.ListenConfig
-	packets, err := config.ListenPacket(ctx, "udp", address)
+	socket, err := config.ListenPacket(ctx, "udp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", address, err)
 	}
 	connections, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen at %s: %w", address, err), packets.Close())
+		return nil, errors.Join(fmt.Errorf("listen at %s: %w", address, err), socket.Close())
 	}
 	l := &listener{tenant: t, spec: spec, core: core}
 	l.ctx, l.cancel = context.WithCancel(ctx)
-	l.serve(&dns.Server{PacketConn: packets})
-	l.serve(&dns.Server{Listener: &admittedListener{connections, t.admission}})
+	l.serve(&dns.Server{PacketConn: newPackets(l.ctx, socket.(*net.UDPConn), t.admission)})
+	l.serve(&dns.Server{
+		Listener:       &admittedListener{connections, t.admission},
+		DecorateReader: func(r dns.Reader) dns.Reader { return &pacedReader{r, l} },
+	})
 	return l, nil
 }
 
 func (l *listener) serve(server *dns.Server) {
 	server.Handler, server.ReadTimeout = l, readTimeout
 	server.IdleTimeout = func() time.Duration { return idleTimeout }
-	server.DecorateReader = func(r dns.Reader) dns.Reader { return &pacedReader{r, l} }
 	started := make(chan struct{})
 	server.NotifyStartedFunc = func() { close(started) }
 	l.servers = append(l.servers, server)
@@ -79,8 +81,14 @@ func (l *listener) close() {
 
 // ServeDNS answers a query of the tenant's own pods. Others get no answer.
 func (l *listener) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
-	a := l.admission
-	if !a.await(l.ctx, w.RemoteAddr()) {
+	a, address := l.admission, addressOf(w.RemoteAddr())
+	var holder Holder
+	if c, ok := w.RemoteAddr().(*client); ok {
+		w, holder = &clientWriter{w, c.UDPAddr}, c.holder
+	} else {
+		holder = a.holder(address)
+	}
+	if !a.await(l.ctx, address, holder) {
 		return
 	}
 	if !acquire(a.concurrent) {
@@ -93,41 +101,21 @@ func (l *listener) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	l.core.ServeDNS(context.WithValue(ctx, tenantKey{}, l.tenant), w, r)
 }
 
-// pacedReader reads queries of a tenant at the tenant's rate. While the tenant
-// is over it, the kernel drops what arrives, at no cost for others.
+// pacedReader reads queries of the tenant's connections at the tenant's rate.
 type pacedReader struct {
 	dns.Reader
 
 	listener *listener
 }
 
-// ReadUDP reads the next packet that is not another tenant's.
-func (p *pacedReader) ReadUDP(conn *net.UDPConn, timeout time.Duration) ([]byte, *dns.SessionUDP, error) {
-	for {
-		packet, session, err := p.Reader.ReadUDP(conn, timeout)
-		if err != nil {
-			return packet, session, err
-		}
-		if p.listener.admission.isForeign(session.RemoteAddr()) {
-			continue
-		}
-		return packet, session, p.wait()
-	}
-}
-
-// ReadTCP reads the next query of a connection.
+// ReadTCP reads the next query of a connection. An error of the context ends the
+// server, which is being shut down.
 func (p *pacedReader) ReadTCP(conn net.Conn, timeout time.Duration) ([]byte, error) {
 	query, err := p.Reader.ReadTCP(conn, timeout)
 	if err != nil {
 		return query, err
 	}
-	return query, p.wait()
-}
-
-// wait waits for the tenant's turn. An error of the context ends the server,
-// which is being shut down.
-func (p *pacedReader) wait() error {
-	return p.listener.admission.pace.Wait(p.listener.ctx)
+	return query, p.listener.admission.pace.Wait(p.listener.ctx)
 }
 
 // admittedListener accepts the connections that are not other tenants', up to
@@ -146,7 +134,7 @@ func (l *admittedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		switch {
-		case l.admission.isForeign(conn.RemoteAddr()):
+		case l.admission.isForeign(l.admission.holder(addressOf(conn.RemoteAddr()))):
 		case acquire(l.admission.connections):
 			return &countedConn{Conn: conn, release: func() { <-l.admission.connections }}, nil
 		default:
