@@ -17,6 +17,8 @@ import (
 // (Kubernetes documentation: Pod Security Admission).
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
+const namespaceKind = "Namespace"
+
 // Namespace is synced down with a name that begins with the cluster key. The
 // copy has the VirtualCluster's UID, which the guard checks, and is owned by
 // the root namespace, so that it cannot outlive the tenant. Its pods have to
@@ -26,7 +28,7 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // they protect its nodes.
 func Namespace() kinds.Flow {
 	return kinds.Down[*corev1.Namespace]{
-		Name:          "Namespace",
+		Name:          namespaceKind,
 		Object:        &corev1.Namespace{},
 		List:          &corev1.NamespaceList{},
 		Summary:       "down, under a name that begins with the tenant's key",
@@ -52,7 +54,7 @@ func desiredNamespace(v kinds.View, _ *corev1.Namespace) (*corev1.Namespace, err
 		Labels:      map[string]string{enforceLabel: string(podSecurity(v.Tenant.Policy))},
 		Annotations: annotations,
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "Namespace", Name: v.Tenant.Key, UID: v.Tenant.RootUID,
+			APIVersion: "v1", Kind: namespaceKind, Name: v.Tenant.Key, UID: v.Tenant.RootUID,
 		}},
 	}}, nil
 }

@@ -2,6 +2,7 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -11,12 +12,16 @@ import (
 // ForSharedDNS returns the kinds for a super cluster with a DNS that tenants
 // share, which reads only the super cluster: Services of type ExternalName that
 // would stay in the tenant have a copy that only this DNS can resolve. To other
-// components, it is a headless Service without endpoints.
+// components, it is a headless Service without endpoints. NetworkPolicies that
+// allow egress to the tenant's DNS allow it to the shared one.
 func ForSharedDNS(flows []kinds.Flow) []kinds.Flow {
 	out := make([]kinds.Flow, len(flows))
 	for i, flow := range flows {
-		if services, ok := flow.(kinds.Down[*corev1.Service]); ok {
-			flow = withNames(services)
+		switch k := flow.(type) {
+		case kinds.Down[*corev1.Service]:
+			flow = withNames(k)
+		case kinds.Down[*networkingv1.NetworkPolicy]:
+			flow = withDNSRules(k)
 		}
 		out[i] = flow
 	}
