@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -11,6 +12,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
@@ -55,9 +57,10 @@ type Options struct {
 	TenantEgress []string
 	// ManagerOptions are the manager's own.
 	ManagerOptions controllers.Options
-	// SharedDNS directs tenants to one DNS instead of a CoreDNS each. It runs on a
-	// real node.
-	SharedDNS bool
+	// TenantDNS is that of tenants which do not choose: [names.Shared] is one for
+	// all, [names.Dedicated] a CoreDNS each. If empty, it is the first on a real
+	// node; simulated nodes run none.
+	TenantDNS string
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
 	// TenantLimits bound what each tenant's control plane stores.
@@ -98,8 +101,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
-	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
-		"run one DNS for all tenants on a real node instead of a CoreDNS in each; simulated nodes run none")
+	flags.StringVar(&o.TenantDNS, "tenant-dns", o.TenantDNS,
+		"DNS of tenants that do not choose: shared is one for all, dedicated a CoreDNS in each; simulated nodes run none")
+	flags.Lookup("tenant-dns").DefValue = names.Shared + " with --nodes real"
 	flags.DurationVar(&o.SleepAfterIdle, "sleep-after-idle", o.SleepAfterIdle,
 		"time without use after which a tenant's control plane sleeps, unless its spec says otherwise; 0 for never")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
@@ -143,6 +147,9 @@ func (o *Options) Validate() error {
 	if isolation := tenancyv1alpha1.Isolation(o.TenantIsolation); isolation != dedicated && isolation != shared {
 		return fmt.Errorf("--tenant-isolation is %q: it must be %s or %s", isolation, dedicated, shared)
 	}
+	if err := o.validateTenantDNS(); err != nil {
+		return err
+	}
 	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
 		return fmt.Errorf("--tenant-egress-cidr: %w", err)
 	}
@@ -150,6 +157,23 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.SyncerOptions.Validate()
+}
+
+func (o *Options) validateTenantDNS() error {
+	switch {
+	case !slices.Contains([]string{"", names.Shared, names.Dedicated}, o.TenantDNS):
+		return fmt.Errorf("--tenant-dns is %q: it must be %s or %s", o.TenantDNS, names.Shared, names.Dedicated)
+	case o.TenantDNS == names.Dedicated && !o.Nodes.Real:
+		return fmt.Errorf("--tenant-dns=%s is for --nodes real: simulated nodes run no DNS", o.TenantDNS)
+	default:
+		return nil
+	}
+}
+
+// sharedDNS reports whether tenants share a DNS. With simulated nodes, it is one
+// that runs elsewhere.
+func (o *Options) sharedDNS() bool {
+	return o.TenantDNS == names.Shared || o.TenantDNS == "" && o.Nodes.Real
 }
 
 // choosePort is the port to ask for, when remembered is that of the last time, or zero.

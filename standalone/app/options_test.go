@@ -28,6 +28,8 @@ func TestValidateNames(t *testing.T) {
 		"a pool of Services":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
 		"a pool of pods":              {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
 		"parts of the whole":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
+		"an unknown DNS":              {func(o *Options) { o.TenantDNS = "none" }, `--tenant-dns is "none"`},
+		"a DNS on simulated nodes":    {func(o *Options) { o.TenantDNS = "dedicated" }, "--tenant-dns=dedicated is for --nodes real"},
 		"an unknown isolation":        {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +47,8 @@ func TestValidateNames(t *testing.T) {
 func TestValidOptions(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"images of a real node": func(o *Options) { o.Nodes, o.NodeImages = Nodes{Real: true}, "images" },
+		"a DNS for each tenant": func(o *Options) { o.Nodes, o.TenantDNS = Nodes{Real: true}, "dedicated" },
+		"a DNS elsewhere":       func(o *Options) { o.TenantDNS = "shared" },
 		"the last port":         func(o *Options) { o.Port, o.AgentPort = maxPort, maxPort },
 		"a free port":           func(o *Options) { o.Port, o.AgentPort = 0, 0 },
 		"an address of IPv6":    func(o *Options) { o.Listen = "::1" },
@@ -61,6 +65,27 @@ func TestValidOptions(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestTenantDNS: tenants on a real node share a DNS unless the installation says
+// otherwise.
+func TestTenantDNS(t *testing.T) {
+	for _, tt := range []struct {
+		real   bool
+		choice string
+		want   bool
+	}{
+		{true, "", true},
+		{true, "shared", true},
+		{true, "dedicated", false},
+		{false, "", false},
+		{false, "shared", true},
+	} {
+		o := Options{Nodes: Nodes{Real: tt.real}, TenantDNS: tt.choice}
+		if got := o.sharedDNS(); got != tt.want {
+			t.Errorf("with a real node (%t) and %q, the DNS is shared: %t", tt.real, tt.choice, got)
+		}
 	}
 }
 
@@ -95,6 +120,7 @@ func TestFlags(t *testing.T) {
 		"--service-cidr-prefix=24":        func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 24 },
 		"--workers=7":                     func(o *Options) { o.SyncerOptions.Workers = 7 },
 		"--tenant-isolation=Dedicated":    func(o *Options) { o.TenantIsolation = "Dedicated" },
+		"--tenant-dns=dedicated":          func(o *Options) { o.TenantDNS = "dedicated" },
 		"--tenant-objects=7":              func(o *Options) { o.TenantLimits.Objects = 7 },
 		"-v=7":                            func(o *Options) { o.Verbosity = 7 },
 		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },

@@ -137,7 +137,7 @@ func (s *standalone) startManager(
 		options.CoreDNSImage = dns.DefaultImage
 		options.AgentAddress, options.AgentCAFile = policy.Agent, certificate.CAFile()
 	}
-	if s.opts.SharedDNS {
+	if s.opts.sharedDNS() {
 		options.SharedDNS = types.NamespacedName{Namespace: rbac.Namespace, Name: shareddns.Service}
 	}
 	options.Logger = s.log.WithName("vc-manager")
@@ -168,7 +168,7 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	options := s.opts.SyncerOptions
 	options.Logger = s.log.Logger
 	options.AgentAddress = agent
-	options.SharedDNS = s.opts.SharedDNS
+	options.SharedDNS = s.opts.sharedDNS()
 	if len(options.PodCIDRs) == 0 {
 		options.PodCIDRs = []string{s.podNetwork()}
 	}

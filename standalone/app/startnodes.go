@@ -127,7 +127,7 @@ func (s *standalone) serveNames(ctx context.Context, super *hosted.ControlPlane)
 	if err := addons.Ensure(ctx, client, objects); err != nil {
 		return fmt.Errorf("set up the super cluster's DNS: %w", err)
 	}
-	if !s.opts.SharedDNS {
+	if !s.opts.sharedDNS() {
 		return nil
 	}
 	account, err := rbac.For(rbac.DNS)

@@ -7,11 +7,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +24,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
+
+// nodeTimeout is the time until a tenant has a node.
+const nodeTimeout = 5 * time.Minute
 
 // clusters are a super cluster with a real node, and the tenants in it.
 type clusters struct {
@@ -82,6 +89,14 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 	if err != nil {
 		return err
 	}
+	if side == dedicated {
+		if err := made.ChooseDNS(ctx, names.Dedicated); err != nil {
+			return err
+		}
+	}
+	if err := awaitNode(ctx, made); err != nil {
+		return err
+	}
 	config, err := c.adminKubeconfig(ctx, made)
 	if err != nil {
 		return err
@@ -94,6 +109,36 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 		cluster.Server, cluster.TLSServerName = server, ""
 	}
 	return clientcmd.WriteToFile(*config, c.kubeconfig(side))
+}
+
+// awaitNode runs a pod until the tenant has a node that is ready, as the suite
+// requires. A tenant has the nodes of its pods.
+func awaitNode(ctx context.Context, t *local.Tenant) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "idle"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10.2"}}},
+	}
+	err := wait.PollUntilContextTimeout(ctx, time.Second, nodeTimeout, true, func(ctx context.Context) (bool, error) {
+		// It is rejected until the namespace has a service account.
+		if err := t.Client.Create(ctx, pod.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+			return false, err
+		}
+		nodes := &corev1.NodeList{}
+		if err := t.Client.List(ctx, nodes); err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(nodes.Items, isReady), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for a node of the tenant: %w", err)
+	}
+	return nil
+}
+
+func isReady(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // adminKubeconfig is that of a tenant's users.

@@ -28,6 +28,7 @@ var _ = Describe("A tenant that is deleted while its pods run", func() {
 		bystander := server(ns, "bystander")
 		create(ctx, red, bystander)
 		leaving := newTenant(ctx, "leaving")
+		chooseDNS(ctx, leaving, names.Dedicated)
 		set := statefulSet("default", "db") // with a volume
 		stubborn := pod("default", "stubborn", busybox, "sh", "-c", "trap '' TERM; while true; do sleep 1; done")
 		Eventually(leaving.Client.Create).WithContext(ctx).WithArguments(stubborn).Should(Succeed(), "when there is a service account")
@@ -36,6 +37,7 @@ var _ = Describe("A tenant that is deleted while its pods run", func() {
 		Eventually(read(leaving, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-0"}})).WithContext(ctx).
 			Should(HaveField("Status.Phase", corev1.PodRunning))
 		before := shouldBeReady(ctx, red, bystander)
+		Eventually(read(leaving, coreDNS())).WithContext(ctx).Should(HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 		pods := copiesOf(ctx, leaving)
 		Expect(len(pods)).To(BeNumerically(">=", 3), "with its DNS")
 		for _, uid := range pods {

@@ -8,15 +8,25 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func() {
+// One DNS for all tenants and a CoreDNS of the tenant's own have the same answers.
+var _ = Describe("The names that a pod finds", func() {
+	Describe("in a DNS that tenants share", Ordered, ContinueOnFailure, func() { namesFor(func() *local.Tenant { return red }) })
+	Describe("in a CoreDNS of its tenant's own", Ordered, ContinueOnFailure, func() { namesFor(func() *local.Tenant { return green }) })
+})
+
+// namesFor has the specs of a tenant's names.
+func namesFor(tenant func() *local.Tenant) {
 	var (
+		t     *local.Tenant
 		ns    string
 		as    *kubectl
 		front *corev1.Service
@@ -26,7 +36,8 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		ns, as = newNamespace(ctx, red), kubectlOf(ctx, red)
+		t = tenant()
+		ns, as = newNamespace(ctx, t), kubectlOf(ctx, t)
 		set := headlessSet(ns, "db")
 		front = service(ns, "db")
 		front.Name = "web"
@@ -34,7 +45,7 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "elsewhere"},
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "web." + ns + ".svc.cluster.local"},
 		}
-		create(ctx, red, headless(ns, "db"), set, front, elsewhere, headless(ns, "crew"))
+		create(ctx, t, headless(ns, "db"), set, front, elsewhere, headless(ns, "crew"))
 
 		first = member(ns, "first")
 		first.Spec.Hostname = "captain"
@@ -46,11 +57,11 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		own = pod(ns, "own", busybox, "sleep", "3600")
 		own.Spec.DNSPolicy = corev1.DNSNone
 		own.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.53"}, Searches: []string{"corp.example"}}
-		create(ctx, red, first, second, own)
+		create(ctx, t, first, second, own)
 		for _, p := range []**corev1.Pod{&first, &second, &own} {
-			*p = shouldBeReady(ctx, red, *p)
+			*p = shouldBeReady(ctx, t, *p)
 		}
-		Eventually(read(red, set)).WithContext(ctx).Should(HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+		Eventually(read(t, set)).WithContext(ctx).Should(HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 	})
 
 	// asks looks a name up for the first pod; what a server does not know yet,
@@ -60,16 +71,16 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 	}
 
 	It("are its tenant's, also from another namespace", Label(smoke), func(ctx SpecContext) {
-		shouldReach(ctx, red, ns, "web:80")
-		shouldReach(ctx, red, newNamespace(ctx, red), fmt.Sprintf("web.%s.svc.cluster.local:80", ns))
+		shouldReach(ctx, t, ns, "web:80")
+		shouldReach(ctx, t, newNamespace(ctx, t), fmt.Sprintf("web.%s.svc.cluster.local:80", ns))
 	})
 
 	It("are those of the pods of a StatefulSet", func(ctx SpecContext) {
-		shouldReach(ctx, red, ns, fmt.Sprintf("db-0.db:%d", port))
+		shouldReach(ctx, t, ns, fmt.Sprintf("db-0.db:%d", port))
 	})
 
 	It("are those of Services elsewhere", func(ctx SpecContext) {
-		shouldReach(ctx, red, ns, "elsewhere:80")
+		shouldReach(ctx, t, ns, "elsewhere:80")
 		asks("elsewhere." + ns + ".svc.cluster.local").WithContext(ctx).Should(
 			And(ContainSubstring("canonical name = web.%s.svc.cluster.local", ns), ContainSubstring(front.Spec.ClusterIP)))
 	})
@@ -97,43 +108,115 @@ var _ = Describe("The names that a pod finds", Ordered, ContinueOnFailure, func(
 		Expect(as.in(ctx, first, "hostname")).To(Equal("captain\n"))
 		Expect(as.in(ctx, second, "hostname")).To(Equal("second-in-command.crew." + ns + ".svc.cluster.local\n"))
 	})
-})
 
-var _ = Describe("A tenant's DNS", func() {
-	dnsOf := func() *appsv1.Deployment {
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}}
+	It("are found by TCP", func(ctx SpecContext) {
+		caller := pod(ns, "by-tcp", agnhost, "connect", "--timeout=2s", "web:80")
+		caller.Spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{Name: "use-vc"}}}
+		by := job(caller)
+		create(ctx, t, by)
+		Eventually(read(t, by)).WithContext(ctx).Should(HaveField("Status.Succeeded", BeEquivalentTo(1)))
+	})
+
+	It("are found by a pod whose policy allows nothing but the DNS", func(ctx SpecContext) {
+		jailed := idle(ns, "jailed")
+		jailed.Spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{Name: "timeout", Value: new("1")}, {Name: "attempts", Value: new("1")}}}
+		policy := policyFor(jailed, networkingv1.PolicyTypeEgress)
+		policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{toDNS()}
+		create(ctx, t, jailed)
+		shouldBeReady(ctx, t, jailed)
+		Eventually(connect(ctx, t, jailed)).WithContext(ctx).WithArguments("web:80").Should(Succeed())
+		create(ctx, t, policy)
+		Eventually(connect(ctx, t, jailed)).WithContext(ctx).WithArguments("web:80").Should(beRefused, "at the address that it finds")
+		policy.Spec.Egress = nil
+		Expect(t.Client.Update(ctx, policy)).To(Succeed())
+		Eventually(connect(ctx, t, jailed)).WithContext(ctx).WithArguments("web:80").Should(MatchError(ContainSubstring("DNS")))
+	})
+
+	It("are not those of another tenant", func(ctx SpecContext) {
+		theirs, owner := service(newNamespace(ctx, blue), "theirs"), pod("default", "owner", busybox, "sleep", "3600")
+		name := "theirs." + theirs.Namespace + ".svc.cluster.local"
+		owner.Namespace = theirs.Namespace
+		create(ctx, blue, theirs, owner)
+		shouldBeReady(ctx, blue, owner)
+		Eventually(kubectlOf(ctx, blue).in).WithContext(ctx).WithArguments(owner, "nslookup", name).Should(ContainSubstring(theirs.Spec.ClusterIP))
+
+		found, err := as.in(ctx, first, "nslookup", name)
+		Expect(err).To(HaveOccurred())
+		Expect(found).To(ContainSubstring("NXDOMAIN"))
+		server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: names.DNSService}}
+		Expect(get(ctx, blue, server)).To(Succeed())
+		found, err = as.in(ctx, first, "nslookup", name, server.Spec.ClusterIP)
+		Expect(err).To(HaveOccurred(), "their DNS answers their pods alone")
+		Expect(found).NotTo(ContainSubstring(theirs.Spec.ClusterIP))
+	})
+}
+
+// coreDNS is that of a tenant's own.
+func coreDNS() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}}
+}
+
+// toDNS allows egress to a cluster's DNS.
+func toDNS() networkingv1.NetworkPolicyEgressRule {
+	return networkingv1.NetworkPolicyEgressRule{
+		To: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem}},
+			PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}},
+		}},
+		Ports: []networkingv1.NetworkPolicyPort{
+			{Protocol: new(corev1.ProtocolUDP), Port: new(intstr.FromInt32(53))},
+			{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(53))},
+		},
 	}
+}
+
+var _ = Describe("A tenant's DNS", Ordered, ContinueOnFailure, func() {
+	isReady := HaveField("Status.ReadyReplicas", BeEquivalentTo(1))
 
 	It("is there again after it was deleted", func(ctx SpecContext) {
-		dns := dnsOf()
-		Eventually(get).WithContext(ctx).WithArguments(red, dns).Should(Succeed())
+		dns := coreDNS()
+		Eventually(get).WithContext(ctx).WithArguments(green, dns).Should(Succeed())
 		was := dns.UID
-		Expect(red.Client.Delete(ctx, dns)).To(Succeed())
-		Eventually(read(red, dns)).WithContext(ctx).Should(And(
-			HaveField("UID", Not(Equal(was))), HaveField("Status.ReadyReplicas", BeEquivalentTo(1))))
+		Expect(green.Client.Delete(ctx, dns)).To(Succeed())
+		Eventually(read(green, dns)).WithContext(ctx).Should(And(HaveField("UID", Not(Equal(was))), isReady))
 	})
 
 	It("stays deleted while the tenant takes care of it", func(ctx SpecContext) {
-		dns := dnsOf()
-		Eventually(get).WithContext(ctx).WithArguments(blue, dns).Should(Succeed())
-		annotate(ctx, blue, names.Unmanaged)
-		Expect(blue.Client.Delete(ctx, dns)).To(Succeed())
-		lookAt(ctx, blue)
-		Consistently(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(beNotFound)
-		annotate(ctx, blue, "")
-		lookAt(ctx, blue)
-		Eventually(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(blue, dns).Should(Succeed(), "and had been reconciled as quickly before")
+		dns := coreDNS()
+		Eventually(get).WithContext(ctx).WithArguments(green, dns).Should(Succeed())
+		Expect(green.ChooseDNS(ctx, names.Unmanaged)).To(Succeed())
+		Expect(green.Client.Delete(ctx, dns)).To(Succeed())
+		lookAt(ctx, green)
+		Consistently(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(green, dns).Should(beNotFound)
+		chooseDNS(ctx, green, names.Dedicated)
+		Eventually(get).WithContext(ctx).WithTimeout(soon/30).WithArguments(green, dns).Should(Succeed(), "and had been reconciled as quickly before")
+	})
+
+	It("is one for all tenants until a tenant chooses another, and again after that", func(ctx SpecContext) {
+		changing := newTenant(ctx, "changing")
+		caller, dns := idle(newNamespace(ctx, changing), "caller"), coreDNS()
+		create(ctx, changing, caller)
+		shouldBeReady(ctx, changing, caller)
+		shouldFind := func() {
+			GinkgoHelper()
+			Eventually(connect(ctx, changing, caller)).WithContext(ctx).WithArguments("kubernetes.default:443").Should(Succeed())
+		}
+		shouldFind()
+		Expect(get(ctx, changing, dns)).To(beNotFound)
+		chooseDNS(ctx, changing, names.Dedicated)
+		Eventually(read(changing, dns)).WithContext(ctx).Should(isReady)
+		shouldFind()
+		chooseDNS(ctx, changing, "")
+		Eventually(get).WithContext(ctx).WithArguments(changing, dns).Should(beNotFound)
+		shouldFind()
 	})
 })
 
-// annotate says in a tenant who takes care of its DNS.
-func annotate(ctx context.Context, t *local.Tenant, who string) {
+// chooseDNS has a tenant choose its DNS.
+func chooseDNS(ctx context.Context, t *local.Tenant, choice string) {
 	GinkgoHelper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-	Expect(get(ctx, t, ns)).To(Succeed())
-	was := ns.DeepCopy()
-	metav1.SetMetaDataAnnotation(&ns.ObjectMeta, names.DNS, who)
-	Expect(t.Client.Patch(ctx, ns, client.MergeFrom(was))).To(Succeed())
+	Expect(t.ChooseDNS(ctx, choice)).To(Succeed())
+	lookAt(ctx, t)
 }
 
 // lookAt has vc-manager look at a tenant now instead of in half a minute.

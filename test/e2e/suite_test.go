@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -27,8 +28,9 @@ const (
 
 var (
 	super *local.SuperCluster
-	// red and blue are the tenants of all specs that do not need one of their own.
-	red, blue *local.Tenant
+	// red and blue are the tenants of all specs that do not need one of their
+	// own. They share a DNS; green has a CoreDNS of its own.
+	red, blue, green *local.Tenant
 )
 
 func TestE2E(t *testing.T) {
@@ -49,7 +51,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(super.Stop()).To(Succeed())
 		Expect(os.RemoveAll(dir)).To(Succeed(), "and nothing is mounted in it")
 	})
-	red, blue = newTenant(ctx, "red"), newTenant(ctx, "blue")
+	red, blue, green = newTenant(ctx, "red"), newTenant(ctx, "blue"), newTenant(ctx, "green")
+	chooseDNS(ctx, green, names.Dedicated)
 })
 
 func newTenant(ctx SpecContext, name string) *local.Tenant {

@@ -32,7 +32,7 @@ type SharedDNS struct {
 // specs.
 func StartSharedDNS(ctx context.Context, address string) *SharedDNS {
 	GinkgoHelper()
-	super, err := local.Start(ctx, TempDir(), "--shared-dns", "--agent=false", "--nodes=1",
+	super, err := local.Start(ctx, TempDir(), "--tenant-dns", names.Shared, "--agent=false", "--nodes=1",
 		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -30,6 +31,21 @@ func (t *Tenant) Key() string { return t.VC.Status.ClusterNamespace }
 
 // Super returns the super cluster's name for one of the tenant's namespaces.
 func (t *Tenant) Super(namespace string) string { return names.SuperNamespace(t.Key(), namespace) }
+
+// ChooseDNS sets the annotation by which the tenant chooses its DNS; empty for
+// the default of the installation.
+func (t *Tenant) ChooseDNS(ctx context.Context, choice string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(ns), ns); err != nil {
+		return fmt.Errorf("get namespace %s: %w", ns.Name, err)
+	}
+	was := ns.DeepCopy()
+	metav1.SetMetaDataAnnotation(&ns.ObjectMeta, names.DNS, choice)
+	if err := t.Client.Patch(ctx, ns, client.MergeFrom(was)); err != nil {
+		return fmt.Errorf("annotate namespace %s: %w", ns.Name, err)
+	}
+	return nil
+}
 
 // NewTenant creates a VirtualCluster and waits until it is ready.
 func (s *SuperCluster) NewTenant(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*Tenant, error) {
