@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,8 +20,9 @@ const retryFirst, retryMost = 250 * time.Millisecond, 4 * time.Second
 // Patient makes the watches of a transport wait while a server refuses
 // connections, instead of failing. An informer doubles its delay after each
 // failure, up to a minute: after an outage of half a minute it would stay
-// disconnected for as long again. One watch of the transport retries; when it
-// succeeds, the others follow.
+// disconnected for as long again. One watch of the transport retries; when it is
+// connected, the others follow. They do not wait for its answer, which can take
+// long.
 func Patient(next http.RoundTripper) http.RoundTripper {
 	turn := make(chan struct{}, 1)
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -29,8 +32,10 @@ func Patient(next http.RoundTripper) http.RoundTripper {
 		}
 		select {
 		case turn <- struct{}{}:
-			defer func() { <-turn }()
-			return insist(next, r, err)
+			release := sync.OnceFunc(func() { <-turn })
+			defer release()
+			connected := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { release() }}
+			return insist(next, r.WithContext(httptrace.WithClientTrace(r.Context(), connected)), err)
 		case <-r.Context().Done():
 			return nil, err
 		}

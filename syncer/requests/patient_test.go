@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 var errRefused = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
@@ -64,6 +66,45 @@ func TestOneWatchTriesForAll(t *testing.T) {
 	wait.Wait()
 	if got := s.requests.Load(); got > watches+2 {
 		t.Errorf("%d requests from %d watches", got, watches)
+	}
+}
+
+// TestConnectedWatchDelaysNoOther checks that watches do not wait for the answer
+// to the one that was connected first.
+func TestConnectedWatchDelaysNoOther(t *testing.T) {
+	var connected atomic.Bool
+	answer, ended := make(chan struct{}), make(chan error)
+	transport := Patient(RoundTripper(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		if trace == nil { // the first attempt
+			return nil, errRefused
+		}
+		trace.GotConn(httptrace.GotConnInfo{})
+		if connected.CompareAndSwap(false, true) {
+			<-answer
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}))
+	for range 2 {
+		go func() {
+			response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", nil))
+			if err == nil {
+				err = response.Body.Close()
+			}
+			ended <- err
+		}()
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a watch waits for the answer to another one")
+	}
+	close(answer)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -21,6 +21,9 @@ const (
 	pause      = 20 * time.Millisecond
 	lookShare  = 20
 	checkShare = 200
+	// lookBurst is how far looks can be ahead of their share: a single look can
+	// take long on a busy machine, and must not delay the next change.
+	lookBurst = 10 * time.Second
 	// A controller that ends by itself starts again after shortestBackoff, and
 	// twice as long after each of the next times.
 	shortestBackoff = time.Second
@@ -191,6 +194,7 @@ func (b *ByNeed) run(ctx context.Context) {
 	defer b.stopAll()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var looks lookTime
 	for {
 		select {
 		case <-ctx.Done():
@@ -201,7 +205,7 @@ func (b *ByNeed) run(ctx context.Context) {
 		case <-b.changed:
 			begin := time.Now()
 			b.look(ctx, b.take())
-			idle(ctx, max(pause, lookShare*time.Since(begin)))
+			idle(ctx, max(pause, looks.spend(begin, time.Now())))
 		case <-timer.C:
 			b.look(ctx, none())
 		}
@@ -210,6 +214,22 @@ func (b *ByNeed) run(ctx context.Context) {
 			timer.Reset(max(pause, time.Until(next)))
 		}
 	}
+}
+
+// lookTime limits how much of the time looks take. The zero value is ready to
+// use.
+type lookTime struct {
+	// earned is when the looks so far will be one lookShare-th of the time.
+	earned time.Time
+}
+
+// spend counts a look, and returns how long the next one has to wait.
+func (l *lookTime) spend(begin, end time.Time) time.Duration {
+	if l.earned.Before(begin) {
+		l.earned = begin
+	}
+	l.earned = l.earned.Add(lookShare * end.Sub(begin))
+	return l.earned.Sub(end) - lookBurst
 }
 
 // none is the set of changed resources when none has changed.
