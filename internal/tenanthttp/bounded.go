@@ -29,17 +29,6 @@ func newBounded(next http.RoundTripper, opts Options) *bounded {
 	return &bounded{next: next, opts: opts}
 }
 
-// WrappedRoundTripper is the transport behind, by which client-go closes
-// connections.
-func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
-
-// CloseIdleConnections closes the connections that are not in use.
-func (b *bounded) CloseIdleConnections() {
-	if idle, ok := b.next.(interface{ CloseIdleConnections() }); ok {
-		idle.CloseIdleConnections()
-	}
-}
-
 // RoundTrip sends a request.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind := kindOf(r)

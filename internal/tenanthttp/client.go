@@ -71,8 +71,19 @@ func NewClient(ctx context.Context, config *rest.Config, opts Options) (*http.Cl
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of the kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: wrapped, CheckRedirect: refuseRedirect}, nil
+	return &http.Client{Transport: connected{wrapped, base}, CheckRedirect: refuseRedirect}, nil
 }
+
+// connected is a transport whose idle connections can be closed, also when
+// wrappers of the configuration hide the transport that has them.
+type connected struct {
+	http.RoundTripper
+
+	base *http.Transport
+}
+
+// CloseIdleConnections closes the connections that are not in use.
+func (c connected) CloseIdleConnections() { c.base.CloseIdleConnections() }
 
 // refuseRedirect is a safeguard: the transport turns redirects into errors already.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -22,6 +24,7 @@ const (
 	runPath     = "/run"
 	sleepPath   = "/sleep"
 	garbagePath = "/garbage"
+	profilePath = "/profile"
 )
 
 // runCommand runs control planes, and waits until all are ready.
@@ -42,6 +45,8 @@ type state struct {
 	Goroutines int `json:"goroutines"`
 	// Kubeconfigs are those of the control planes that were run.
 	Kubeconfigs [][]byte `json:"kubeconfigs,omitempty"`
+	// Profile is a heap profile.
+	Profile []byte `json:"profile,omitempty"`
 }
 
 // serveHost runs a host in this process, and serves commands until ctx ends.
@@ -60,7 +65,7 @@ func serveHost(ctx context.Context, dir string, exit func(code int)) error {
 		if err == nil {
 			kubeconfigs, err = runPlanes(r.Context(), host, command)
 		}
-		respond(w, kubeconfigs, err)
+		respond(w, state{Kubeconfigs: kubeconfigs}, err)
 	})
 	mux.HandleFunc(sleepPath, func(w http.ResponseWriter, r *http.Request) {
 		var command sleepCommand
@@ -68,9 +73,9 @@ func serveHost(ctx context.Context, dir string, exit func(code int)) error {
 		if err == nil {
 			err = sleepPlanes(r.Context(), host, command)
 		}
-		respond(w, nil, err)
+		respond(w, state{}, err)
 	})
-	mux.HandleFunc(garbagePath, collectGarbage)
+	handleMemory(mux)
 	serve, err := listen(ctx, mux)
 	if err != nil {
 		return err
@@ -91,15 +96,24 @@ func listen(ctx context.Context, handler http.Handler) (serve func() error, err 
 	return func() error { return server.Serve(listener) }, nil
 }
 
-func collectGarbage(w http.ResponseWriter, _ *http.Request) {
-	runtime.GC() // finalizers run after the first
-	debug.FreeOSMemory()
-	respond(w, nil, nil)
+// handleMemory serves the commands of a child whose memory is measured.
+func handleMemory(mux *http.ServeMux) {
+	mux.HandleFunc(garbagePath, func(w http.ResponseWriter, _ *http.Request) {
+		runtime.GC() // finalizers run after the first
+		debug.FreeOSMemory()
+		respond(w, state{}, nil)
+	})
+	mux.HandleFunc(profilePath, func(w http.ResponseWriter, _ *http.Request) {
+		var profile bytes.Buffer
+		err := pprof.WriteHeapProfile(&profile)
+		respond(w, state{Profile: profile.Bytes()}, err)
+	})
 }
 
-func respond(w http.ResponseWriter, kubeconfigs [][]byte, err error) {
+func respond(w http.ResponseWriter, result state, err error) {
 	if err == nil {
-		err = json.NewEncoder(w).Encode(state{Goroutines: runtime.NumGoroutine(), Kubeconfigs: kubeconfigs})
+		result.Goroutines = runtime.NumGoroutine()
+		err = json.NewEncoder(w).Encode(result)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

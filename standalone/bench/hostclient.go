@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +27,8 @@ type hostClient struct {
 	process *childprocess.Process
 	address string
 	settle  time.Duration
+	// profiles is the directory for heap profiles; empty for none.
+	profiles string
 	// shared selects the isolation of control planes.
 	shared bool
 }
@@ -37,7 +41,7 @@ func startHost(ctx context.Context, opts *options, dir string) (host *hostClient
 	}
 	_, address, _ := strings.Cut(p.Output(), "ready ")
 	shared := opts.isolation == string(tenancyv1alpha1.IsolationShared)
-	return &hostClient{process: p, address: address, settle: opts.settle, shared: shared}, end, nil
+	return &hostClient{process: p, address: address, settle: opts.settle, profiles: opts.profiles, shared: shared}, end, nil
 }
 
 // run runs control planes, some at a time, and returns clients' configurations
@@ -72,7 +76,8 @@ func (h *hostClient) sleep(ctx context.Context, names ...string) error {
 // cost is what a process uses.
 type cost struct{ mib, goroutines float64 }
 
-// cost collects the garbage of the host until its memory no longer changes.
+// cost collects the garbage of the host until its memory no longer changes, and
+// writes a heap profile if there is a directory for it.
 func (h *hostClient) cost(ctx context.Context) (c cost, err error) {
 	c.mib, err = settled(ctx, h.settle, func() (float64, error) {
 		state, err := h.do(ctx, garbagePath, nil)
@@ -83,7 +88,24 @@ func (h *hostClient) cost(ctx context.Context) (c cost, err error) {
 		usage, err := measure.UsageOf(h.process.PID())
 		return float64(usage.Resident) / measure.MiB, err
 	})
-	return c, err
+	if err != nil || h.profiles == "" {
+		return c, err
+	}
+	return c, h.profile(ctx)
+}
+
+// profile writes a heap profile to a new file.
+func (h *hostClient) profile(ctx context.Context) error {
+	result, err := h.do(ctx, profilePath, nil)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(h.profiles, fmt.Sprintf("heap-%s-*.pb.gz", time.Now().Format("150405")))
+	if err != nil {
+		return fmt.Errorf("write a heap profile: %w", err)
+	}
+	_, err = file.Write(result.Profile)
+	return errors.Join(err, file.Close())
 }
 
 // idleCPU returns the share of a core that the host uses during an interval, in

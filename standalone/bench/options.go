@@ -27,6 +27,7 @@ type options struct {
 	asleep    int
 	idle      time.Duration
 	settle    time.Duration
+	profiles  string
 	smoke     bool
 }
 
@@ -52,6 +53,8 @@ func parseOptions(args []string) (*options, error) {
 	flags.IntVar(&o.asleep, "asleep", 100, "number of tenants beside them that sleep")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the CPU time of idle control planes is measured")
 	flags.DurationVar(&o.settle, "settle", 10*time.Second, "how long memory must not change before it is measured")
+	flags.StringVar(&o.profiles, "profiles", "", "directory for heap profiles of the processes whose memory is measured; "+
+		"GODEBUG=memprofilerate=4096 makes them accurate")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure everything once in a tiny size, to see that it works")
 	if err := flags.Parse(args); err != nil {
 		return nil, err

@@ -59,14 +59,14 @@ func (s *standalone) syncerCost(ctx context.Context, opts *options, dir string, 
 		return cost{}, err
 	}
 	_, address, _ := strings.Cut(p.Output(), "ready ")
-	return (&hostClient{process: p, address: address, settle: opts.settle}).cost(ctx)
+	return (&hostClient{process: p, address: address, settle: opts.settle, profiles: opts.profiles}).cost(ctx)
 }
 
 // serveSyncer runs a syncer in this process until ctx ends, and serves the
 // collection of its garbage.
 func serveSyncer(ctx context.Context, kubeconfig string) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc(garbagePath, collectGarbage)
+	handleMemory(mux)
 	serve, err := listen(ctx, mux)
 	if err != nil {
 		return err

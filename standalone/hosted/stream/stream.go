@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/virtualcluster/virtualcluster/internal/watchstream"
@@ -14,6 +15,10 @@ const (
 	// sendSize is the number of bytes that are sent at once, keptSize the
 	// maximum size of a buffer that a stream keeps while it is idle.
 	sendSize, keptSize = 64 << 10, 4 << 10
+	// writeSize is the maximum size of a write, and so of a frame of HTTP/2 and
+	// of a record of TLS: a client keeps buffers of the size of the largest ones
+	// that it received, as long as the connection is open.
+	writeSize = 4 << 10
 	// sendTimeout is the time limit for sending. Changes that a slow client has
 	// not read wait in its subscriptions, of each object the latest.
 	sendTimeout = 30 * time.Second
@@ -119,11 +124,7 @@ func (s *stream) send() {
 		return
 	}
 	_ = s.control.SetWriteDeadline(time.Now().Add(sendTimeout)) // a server without deadlines has a timeout of its own
-	_, err := s.to.Write(s.buffer)
-	if err == nil {
-		err = s.control.Flush()
-	}
-	if err != nil {
+	if err := s.write(); err != nil {
 		s.cancel(fmt.Errorf("send changes: %w", err))
 		return
 	}
@@ -131,4 +132,14 @@ func (s *stream) send() {
 	if s.buffer = s.buffer[:0]; cap(s.buffer) > keptSize {
 		s.buffer = nil
 	}
+}
+
+// write writes what was added.
+func (s *stream) write() error {
+	for chunk := range slices.Chunk(s.buffer, writeSize) {
+		if _, err := s.to.Write(chunk); err != nil {
+			return err
+		}
+	}
+	return s.control.Flush()
 }

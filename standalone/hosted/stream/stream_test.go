@@ -3,8 +3,10 @@ package stream_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,4 +223,26 @@ func TestEnd(t *testing.T) {
 	h.Stop()
 	g.Eventually(h.watch("red", pods()), soon).Should(BeClosed())
 	g.Expect(h.failures()).To(BeEmpty())
+}
+
+// TestSmallRecords: a list is sent in small records of TLS, so that the client,
+// which is a syncer with a connection to each tenant, keeps small buffers.
+func TestSmallRecords(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h := startHost(t)
+	large := pod("large", "1")
+	large.Annotations = map[string]string{"large": strings.Repeat("x", 300<<10)}
+	h.Put("red", "pods", large)
+	server := h.serve("red", true)
+	records := &records{}
+	transport := server.Client().Transport.(*http.Transport)
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return recordsConn{conn, records}, err
+	}
+	response := get(t, server, http.MethodGet, watchstream.Query([]watchstream.Kind{pods()}).Encode())
+	_, err := io.CopyN(io.Discard, response.Body, 300<<10)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(records.largest.Load()).To(BeNumerically("<", 5<<10))
 }

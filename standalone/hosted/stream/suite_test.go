@@ -3,10 +3,13 @@ package stream_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,4 +163,44 @@ func pod(name, value string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: name, UID: types.UID(name), Labels: map[string]string{"value": value},
 	}}
+}
+
+// recordHeader is the size of the header of a record of TLS, whose last two
+// bytes are the length of the record.
+const recordHeader = 5
+
+// records measures the records of TLS of a connection.
+type records struct {
+	header  []byte
+	left    int
+	largest atomic.Int64
+}
+
+func (r *records) read(data []byte) {
+	for len(data) > 0 {
+		if r.left > 0 {
+			n := min(r.left, len(data))
+			r.left, data = r.left-n, data[n:]
+			continue
+		}
+		r.header, data = append(r.header, data[0]), data[1:]
+		if len(r.header) == recordHeader {
+			r.left = int(binary.BigEndian.Uint16(r.header[recordHeader-2:]))
+			r.header = nil
+			r.largest.Store(max(r.largest.Load(), int64(r.left)))
+		}
+	}
+}
+
+// recordsConn is a connection whose incoming records are measured.
+type recordsConn struct {
+	net.Conn
+
+	records *records
+}
+
+func (c recordsConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.records.read(p[:n])
+	return n, err
 }
