@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
@@ -43,6 +44,7 @@ type apiServer struct {
 	// views are those of a tenant of a handler chain; nil for upstream's
 	// kube-apiserver.
 	views     *views.Views
+	apis      *discovered.Shared // of the chain
 	bootstrap *bootstrap
 	client    kubernetes.Interface
 	// handler serves requests of all clients.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
@@ -59,7 +60,9 @@ type Observer interface {
 type runningChain struct {
 	*chain.Chain
 
-	client  *clientv3.Client
+	client *clientv3.Client
+	// apis are those of its control planes, for their controllers.
+	apis    *discovered.Shared
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -140,7 +143,7 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 		_ = client.Close()
 		return nil, fmt.Errorf("build a handler chain: %w", err)
 	}
-	r := &runningChain{Chain: started, client: client, cancel: cancel}
+	r := &runningChain{Chain: started, client: client, apis: discovered.NewShared(), cancel: cancel}
 	r.running.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { started.Trim() }, trimInterval) })
 	return r, nil
 }
@@ -196,7 +199,7 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	s := &apiServer{
 		loopback: unlimited(tenant.Config()), informers: tenant.Views().NewFactory(), client: tenant.Client(),
 		bootstrap: newBootstrap("bootstrap", func(ctx context.Context) error { return served.Bootstrap(ctx, tenant) }),
-		views:     tenant.Views(), handler: served.Handler(tenant),
+		views:     tenant.Views(), apis: served.apis, handler: served.Handler(tenant),
 		done: make(chan struct{}),
 	}
 	s.start(ctx, func(ctx context.Context) error {

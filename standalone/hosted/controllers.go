@@ -61,7 +61,7 @@ func (c *ControlPlane) FailingControllers() map[string]error {
 // cluster returns what the controllers of a control plane work with.
 func (c *ControlPlane) cluster(server *apiServer) controllers.Cluster {
 	return controllers.Cluster{
-		Config: server.loopback, Client: server.client,
+		Config: server.loopback, Client: server.client, APIs: server.apis,
 		Authority: c.creds.authority, Validity: c.creds.validity, SigningKey: c.creds.signingKey,
 	}
 }

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
@@ -81,6 +82,7 @@ func newHost(t *testing.T) *host {
 type tenant struct {
 	*controllers.ByNeed
 
+	config   *rest.Config
 	client   kubernetes.Interface
 	mu       sync.Mutex
 	failures []error
@@ -109,7 +111,7 @@ func (h *host) add(t *testing.T, name string, with ...controllers.Controller) *t
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(h.chain.Bootstrap(t.Context(), of)).To(Succeed())
-	added := &tenant{client: of.Client()}
+	added := &tenant{config: of.Config(), client: of.Client()}
 	added.ByNeed = controllers.StartByNeed(context.Background(), append(controllers.Tenant(), with...), controllers.Options{
 		Tenant: name, Views: of.Views(), Changes: h.changes, OnFailure: added.fail, Linger: linger,
 		Cluster: controllers.Cluster{Config: of.Config(), Client: of.Client(), Authority: h.ca, Validity: time.Hour, SigningKey: h.key},

@@ -83,13 +83,13 @@ func buildGarbageCollector(ctx context.Context, env *Environment) (func(context.
 	return func(ctx context.Context) {
 		var running sync.WaitGroup
 		defer running.Wait()
-		running.Go(func() { gc.Sync(ctx, env.client.Discovery(), discoveryInterval) })
+		running.Go(func() { gc.Sync(ctx, env.discovery, discoveryInterval) })
 		gc.Run(ctx, 5, discoveryInterval)
 	}, err
 }
 
 func buildQuota(ctx context.Context, env *Environment) (func(context.Context), error) {
-	discover := env.client.Discovery().ServerPreferredNamespacedResources
+	discover := env.discovery.ServerPreferredNamespacedResources
 	quota, err := quotainstall.NewQuotaConfigurationForControllers(
 		generic.ListerFuncForResourceFunc(env.typed.ForResource), env.typed)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/controller-manager/pkg/informerfactory"
 
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
@@ -27,6 +27,9 @@ type Cluster struct {
 	// Config and Client are clients of the control plane itself.
 	Config *rest.Config
 	Client kubernetes.Interface
+	// APIs keeps what the controllers discover, with that of other control
+	// planes; nil for one of its own.
+	APIs *discovered.Shared
 	// Authority signs client certificates. Its certificate is published as that
 	// of the apiserver.
 	Authority pki.Authority
@@ -46,7 +49,9 @@ type Environment struct {
 	metadatas metadatainformer.SharedInformerFactory
 	informers informerfactory.InformerFactory
 	// graph has the informers of the garbage collector.
-	graph      informerfactory.InformerFactory
+	graph informerfactory.InformerFactory
+	// discovery and restMapper are for controllers that need all APIs.
+	discovery  discovery.DiscoveryInterface
 	restMapper apimeta.ResettableRESTMapper
 	// started is closed once the informers run.
 	started chan struct{}
@@ -87,7 +92,15 @@ func newEnvironment(cluster Cluster, typed informers.SharedInformerFactory) (*En
 	if env.metadata, err = metadata.NewForConfig(cluster.Config); err != nil {
 		return nil, fmt.Errorf("create a metadata client: %w", err)
 	}
-	env.restMapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.client.Discovery()))
+	shared := cluster.APIs
+	if shared == nil {
+		shared = discovered.NewShared()
+	}
+	client, err := discovered.NewClient(cluster.Config, env.client.Discovery(), shared)
+	if err != nil {
+		return nil, err
+	}
+	env.discovery, env.restMapper = client, discovered.NewMapper(client)
 	return env, nil
 }
 

@@ -43,7 +43,7 @@ type namespaces struct {
 }
 
 func buildNamespaces(ctx context.Context, env *Environment) (func(context.Context), error) {
-	discover, err := discoverFirst(env.client.Discovery().ServerPreferredNamespacedResources)
+	discover, err := discoverFirst(env.discovery.ServerPreferredNamespacedResources)
 	if err != nil {
 		return nil, err
 	}
