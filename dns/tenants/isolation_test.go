@@ -160,6 +160,19 @@ func TestListenersFollow(t *testing.T) {
 	}
 }
 
+// TestAllAddresses: at a port of all addresses, as in a pod, clients get their
+// answers from the address that they asked.
+func TestAllAddresses(t *testing.T) {
+	w := newWorld(t, DefaultLimits())
+	w.host, w.ports["red"] = "", w.freePort()
+	w.listenFor("red", w.ports["red"])
+	w.reconcile(t.Context())
+	for _, network := range []string{"udp", "tcp"} {
+		w.shouldAnswer(query{redPod, "red", network, web, dns.TypeA, time.Second}, "10.1.0.80")
+		w.shouldBeDropped(query{bluePod, "red", network, web, dns.TypeA, brief})
+	}
+}
+
 // TestFlood: a tenant that sends more than its share, to its own port and to
 // another's, does not slow the other down.
 func TestFlood(t *testing.T) {
