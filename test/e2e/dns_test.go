@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -209,6 +210,22 @@ var _ = Describe("A tenant's DNS", Ordered, ContinueOnFailure, func() {
 		chooseDNS(ctx, changing, "")
 		Eventually(get).WithContext(ctx).WithArguments(changing, dns).Should(beNotFound)
 		shouldFind()
+	})
+
+	It("answers a pod in the network of its node, if it is the tenant's own", func(ctx SpecContext) {
+		trusted, err := super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "trusted"},
+			Spec: tenancyv1alpha1.VirtualClusterSpec{Policy: &tenancyv1alpha1.TenantPolicy{
+				PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true,
+			}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		chooseDNS(ctx, trusted, names.Dedicated)
+		caller := pod(newNamespace(ctx, trusted), "caller", agnhost, "connect", "--timeout=2s", "kubernetes.default:443")
+		caller.Spec.HostNetwork, caller.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
+		by := job(caller)
+		create(ctx, trusted, by)
+		Eventually(read(trusted, by)).WithContext(ctx).Should(HaveField("Status.Succeeded", BeEquivalentTo(1)))
 	})
 })
 
