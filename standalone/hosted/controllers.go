@@ -62,6 +62,6 @@ func (c *ControlPlane) FailingControllers() map[string]error {
 func (c *ControlPlane) cluster(server *apiServer) controllers.Cluster {
 	return controllers.Cluster{
 		Config: server.loopback, Client: server.client, APIs: server.apis,
-		Authority: c.creds.authority, Validity: c.creds.validity, SigningKey: c.creds.signingKey,
+		Authority: c.creds.authority, Validity: c.creds.validity, SigningKey: c.creds.signingKey, Discovery: c.discovery,
 	}
 }

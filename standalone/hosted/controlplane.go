@@ -42,6 +42,9 @@ type ControlPlane struct {
 	turns *turns
 	// chains starts the handler chain.
 	chains *chains
+	// discovery is the interval at which controllers discover new resources; zero
+	// for the default.
+	discovery time.Duration
 	// attempts counts the starts that have failed.
 	attempts attempts
 	// requests has the requests in flight.

@@ -63,7 +63,7 @@ func customResourcesAreCollected(t *testing.T, client kubernetes.Interface, plan
 	}).WithTimeout(soon).WithPolling(tick).Should(Succeed())
 
 	g.Expect(client.CoreV1().ConfigMaps("default").Delete(t.Context(), "owner", metav1.DeleteOptions{})).To(Succeed())
-	// The collector looks for new resources every half minute.
+	// The collector discovers new resources from time to time.
 	g.Eventually(func() error {
 		_, err := resources.Get(t.Context(), "owned", metav1.GetOptions{})
 		return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,6 +62,9 @@ type Options struct {
 	// Observer observes the control planes that share a handler chain, for tests;
 	// nil for none.
 	Observer Observer
+	// Discovery is the interval at which garbage collection and quota discover
+	// custom resources, for tests; 30 s when zero.
+	Discovery time.Duration
 	// UnsafeNoFsync disables fsync in etcd. A crash of the machine may then
 	// lose data: for tests and throw-away demos only.
 	UnsafeNoFsync bool
@@ -105,7 +109,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	utilruntime.ReallyCrash = false
+	containPanics()
 	if err := chain.DisableFeatures(); err != nil {
 		return nil, err
 	}
@@ -124,6 +128,10 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	h.serve(ctx)
 	return h, nil
 }
+
+// containPanics sets a variable of the process, once: another host may be
+// running.
+var containPanics = sync.OnceFunc(func() { utilruntime.ReallyCrash = false })
 
 // newHost returns a host without its port and its etcds.
 func newHost(opts Options) *Host {
@@ -280,7 +288,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
 		address: h.Address(), etcd: own.endpoint, chains: h.chains, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
-		ledger: own.ledger,
+		ledger: own.ledger, discovery: h.opts.Discovery,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}

@@ -61,7 +61,7 @@ func run(m *testing.M) int {
 }
 
 func options(dir string) hosted.Options {
-	return hosted.Options{Dir: dir, Log: logr.Discard(), Default: "super", UnsafeNoFsync: true}
+	return hosted.Options{Dir: dir, Log: logr.Discard(), Default: "super", Discovery: time.Second, UnsafeNoFsync: true}
 }
 
 // runReady runs a control plane on the host, waits for it to be ready and

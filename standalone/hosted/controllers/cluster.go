@@ -26,10 +26,8 @@ import (
 )
 
 const (
-	quotaResync = 5 * time.Minute
-	// discoveryInterval is the interval at which garbage collection and quota
-	// discover new resources.
-	discoveryInterval = 30 * time.Second
+	quotaResync      = 5 * time.Minute
+	defaultDiscovery = 30 * time.Second // of upstream
 )
 
 // clusterControllers returns the controllers of every cluster: service
@@ -83,8 +81,8 @@ func buildGarbageCollector(ctx context.Context, env *Environment) (func(context.
 	return func(ctx context.Context) {
 		var running sync.WaitGroup
 		defer running.Wait()
-		running.Go(func() { gc.Sync(ctx, env.discovery, discoveryInterval) })
-		gc.Run(ctx, 5, discoveryInterval)
+		running.Go(func() { gc.Sync(ctx, env.discovery, env.cluster.Discovery) })
+		gc.Run(ctx, 5, env.cluster.Discovery)
 	}, err
 }
 
@@ -110,7 +108,7 @@ func buildQuota(ctx context.Context, env *Environment) (func(context.Context), e
 	return func(ctx context.Context) {
 		var running sync.WaitGroup
 		defer running.Wait()
-		running.Go(func() { c.Sync(ctx, discover, discoveryInterval) })
+		running.Go(func() { c.Sync(ctx, discover, env.cluster.Discovery) })
 		c.Run(ctx, 2)
 	}, err
 }

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,6 +38,9 @@ type Cluster struct {
 	Validity time.Duration
 	// SigningKey signs service account tokens, in PEM.
 	SigningKey []byte
+	// Discovery is the interval at which garbage collection and quota discover
+	// new resources; 30 s when zero.
+	Discovery time.Duration
 }
 
 // Environment has the dependencies of controllers.
@@ -85,6 +89,7 @@ func onViews(cluster Cluster, factory *views.Factory) (*Environment, error) {
 }
 
 func newEnvironment(cluster Cluster, typed informers.SharedInformerFactory) (*Environment, error) {
+	cluster.Discovery = cmp.Or(cluster.Discovery, defaultDiscovery)
 	env := &Environment{
 		cluster: cluster, config: cluster.Config, client: cluster.Client, typed: typed, started: make(chan struct{}),
 	}
