@@ -212,7 +212,7 @@ bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
 	$(BIN)/vc-bench --smoke $(BENCH_FLAGS)
 	go test -run '^$$' -bench . -benchtime 1x ./syncer/...
 	$(BENCH_HOSTING) --smoke
-	$(BENCH_HOSTING) --smoke --isolation Shared
+	$(BENCH_HOSTING) --smoke --isolation Dedicated --figures memory,requests,sleep
 
 .PHONY: lint
 lint: lint-generated lint-format lint-modules lint-words lint-code ## Check the code: linters, formatting, words, go.mod and generated files up to date

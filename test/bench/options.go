@@ -97,9 +97,9 @@ func DefaultOptions() Options {
 // smoke returns the sizes of a smoke test, by flag.
 func smoke() map[string]string {
 	return map[string]string{
-		"runs": "1", "nodes": "2", "throughput": "20/2", "tenants": "4", "light-pods": "30", "greedy-pods": "40", "regular-pods": "5",
-		"weighted-pods": "20", "hung-pods": "10", "sleepy-tenants": "5", "restart-pods": "20", "validation-pods": "5", "idle": "1,3", "idle-window": "2s",
-		"churn-tenants": "1", "churn-rounds": "1", "request-pods": "3",
+		"runs": "1", "nodes": "2", "throughput": "8/2", "tenants": "4", "light-pods": "8", "greedy-pods": "10", "regular-pods": "2",
+		"weighted-pods": "8", "hung-pods": "4", "sleepy-tenants": "5", "restart-pods": "8", "validation-pods": "2", "idle": "1,2",
+		"idle-window": "1s", "churn-tenants": "1", "churn-rounds": "1", "request-pods": "1",
 	}
 }
 
