@@ -236,11 +236,13 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 	})
 
 	attack("a compressed body that is a gigabyte"+where, "CVE-2019-11253 and archive bombs", func(ctx SpecContext) {
-		small := &bytes.Buffer{}
-		packer := gzip.NewWriter(small)
-		_, err := io.CopyN(packer, zeros{}, 1<<30)
+		megabyte := &bytes.Buffer{}
+		packer := gzip.NewWriter(megabyte)
+		_, err := packer.Write(make([]byte, 1<<20))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(packer.Close()).To(Succeed())
+		// Members of a gzip file that follow each other are one content.
+		small := bytes.NewReader(bytes.Repeat(megabyte.Bytes(), 1<<10))
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, mallory.Config.Host+"/api/v1/namespaces/"+ns+"/configmaps", small)
 		Expect(err).NotTo(HaveOccurred())
 		r.Header.Set("Content-Type", "application/json")
@@ -270,14 +272,6 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 			aliceWorks(ctx)
 		})
 	}
-}
-
-// zeros is a reader without an end.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }
 
 // protobufPod is a pod with as many empty containers as it has bytes for.

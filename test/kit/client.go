@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -10,12 +11,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Create creates objects.
+// Create creates objects. A pod of a new namespace is created when a controller
+// has created the service account there.
 func Create(ctx context.Context, c client.Client, objects ...client.Object) {
 	GinkgoHelper()
 	for _, obj := range objects {
-		Expect(c.Create(ctx, obj)).To(Succeed())
+		var err error
+		Eventually(func() error {
+			err = c.Create(ctx, obj)
+			return err
+		}).WithContext(ctx).ShouldNot(Satisfy(lacksServiceAccount))
+		Expect(err).NotTo(HaveOccurred())
 	}
+}
+
+// lacksServiceAccount reports whether a pod was rejected because its service
+// account does not exist.
+func lacksServiceAccount(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account")
 }
 
 // Get brings an object up to date.
