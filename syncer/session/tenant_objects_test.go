@@ -15,7 +15,7 @@ import (
 // TestPatchTenantStatus checks that the event of a write counts as known only if
 // the status is what was wanted: changes of two clients can lead to one event.
 func TestPatchTenantStatus(t *testing.T) {
-	for name, interfere := range map[string]bool{"nobody else writes": false, "another client writes": true} {
+	for name, interfere := range map[string]bool{"no other client writes": false, "another client writes": true} {
 		t.Run(name, func(t *testing.T) {
 			ctx, k := t.Context(), kindstest.Typed(kindstest.Plain())
 			was := kindstest.Named("web")
