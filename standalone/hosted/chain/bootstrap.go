@@ -36,10 +36,8 @@ const (
 // Kubernetes has served before.
 func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 	ctx = keyspace.NewContext(ctx, t.spec.Name)
-	if !t.upkeep.isBegun() {
-		if err := c.ensureSharedObjects(ctx, t); err != nil {
-			return err
-		}
+	if err := c.ensureSharedObjects(ctx, t); err != nil {
+		return err
 	}
 	if err := ensureNamespaces(ctx, t.client); err != nil {
 		return err
@@ -52,7 +50,8 @@ func (c *Chain) Bootstrap(ctx context.Context, t *Tenant) error {
 	return nil
 }
 
-// ensureSharedObjects ensures the objects that are the same in every cluster.
+// ensureSharedObjects ensures the objects that are the same in every cluster;
+// roles that the tenant has changed only at the start, as upstream does.
 func (c *Chain) ensureSharedObjects(ctx context.Context, t *Tenant) error {
 	found, err := c.opts.Store.KV.Get(ctx, stampKey)
 	if err != nil {
@@ -60,6 +59,9 @@ func (c *Chain) ensureSharedObjects(ctx context.Context, t *Tenant) error {
 	}
 	if len(found.Kvs) == 0 || string(found.Kvs[0].Value) != stampOf() {
 		return c.createObjects(ctx, t)
+	}
+	if t.upkeep.isBegun() {
+		return nil
 	}
 	restored, err := c.restoreRoles(ctx, t, found.Kvs[0].ModRevision)
 	if err != nil || !restored {
