@@ -59,8 +59,8 @@ func newAdmission(key string, directory *Directory, metrics *metrics, limits Lim
 // holder returns who has an address.
 func (a *admission) holder(address netip.Addr) Holder { return a.directory.Holder(address, a.key) }
 
-// isForeign reports whether an address is another tenant's, and counts what it
-// sent.
+// isForeign reports whether the holder of an address is another tenant, and
+// counts what the address sent.
 func (a *admission) isForeign(holder Holder) bool {
 	if holder == Foreign {
 		a.metrics.drop(foreign)

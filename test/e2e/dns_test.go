@@ -229,7 +229,7 @@ var _ = Describe("A tenant's DNS", Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// chooseDNS has a tenant choose its DNS.
+// chooseDNS sets the annotation by which a tenant chooses its DNS.
 func chooseDNS(ctx context.Context, t *local.Tenant, choice string) {
 	GinkgoHelper()
 	Expect(t.ChooseDNS(ctx, choice)).To(Succeed())

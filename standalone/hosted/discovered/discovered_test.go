@@ -136,14 +136,21 @@ func kinds(t *testing.T, client *discovered.Client) []string {
 
 func deployments() apidiscovery.APIGroupDiscovery { return group("apps", "deployments", "Deployment") }
 
+// servePair serves the same APIs for two control planes, whose clients share what
+// they discover.
+func servePair(t *testing.T) (red, blue *apiserver, ofRed, ofBlue *discovered.Client) {
+	t.Helper()
+	shared := discovered.NewShared()
+	red, blue = serve(t, deployments()), serve(t, deployments())
+	return red, blue, red.client(t, shared), blue.client(t, shared)
+}
+
 // TestSharing: control planes share what they discovered only while all of it is
 // equal.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	shared := discovered.NewShared()
-	red, blue := serve(t, deployments()), serve(t, deployments())
-	ofRed, ofBlue := red.client(t, shared), blue.client(t, shared)
+	red, blue, ofRed, ofBlue := servePair(t)
 	g.Expect(apis(t, ofRed)).To(BeIdenticalTo(apis(t, ofBlue)))
 
 	red.set(deployments(), group("example.com", "widgets", "Widget"))
@@ -215,9 +222,7 @@ func TestMapper(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	shared := discovered.NewShared()
-	red, blue := serve(t, deployments()), serve(t, deployments())
-	ofRed, ofBlue := red.client(t, shared), blue.client(t, shared)
+	red, blue, ofRed, ofBlue := servePair(t)
 	g.Expect(kinds(t, ofRed)).To(HaveLen(2))
 	red.fail(http.StatusServiceUnavailable)
 	_, err := ofRed.APIs()
