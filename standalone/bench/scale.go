@@ -33,6 +33,9 @@ const (
 	idleSeconds = 10
 	// group is the number of tenants that are created at once.
 	group = 20
+	// rangePrefix is the prefix of a tenant's Service addresses, of which the
+	// default pool has enough for 10,000 tenants.
+	rangePrefix = 25
 	// mibInGiB is the number of MiB in a GiB.
 	mibInGiB = 1024
 )
@@ -42,7 +45,7 @@ const (
 // sleep.
 func measureScale(ctx context.Context, opts *options, dir string, t *table) error {
 	nodes := 1 + podsOfAwake*opts.awake/podsOfNode
-	s, end, err := startStandalone(ctx, opts, dir, "--nodes", strconv.Itoa(nodes))
+	s, end, err := startStandalone(ctx, opts, dir, "--nodes", strconv.Itoa(nodes), "--service-cidr-prefix", strconv.Itoa(rangePrefix))
 	if err != nil {
 		return err
 	}
@@ -63,10 +66,8 @@ func measureScale(ctx context.Context, opts *options, dir string, t *table) erro
 	for i := range asleep {
 		asleep[i] = fmt.Sprintf("asleep-%d", i)
 	}
-	for chunk := range slices.Chunk(asleep, group) {
-		if err := s.createAsleep(ctx, chunk); err != nil {
-			return err
-		}
+	if err := s.createAsleep(ctx, asleep); err != nil {
+		return err
 	}
 	return s.reportScale(ctx, opts, awake, fmt.Sprintf("%s and %d asleep", of, opts.asleep), t)
 }
@@ -170,18 +171,26 @@ func runPods(ctx context.Context, config *rest.Config) error {
 	})
 }
 
-// createAsleep creates VirtualClusters, and waits until they sleep.
+// createAsleep creates VirtualClusters, and waits until they sleep. The next
+// ones are created once the ones before are ready, so that none waits for long.
 func (s *standalone) createAsleep(ctx context.Context, virtualClusters []string) error {
-	for _, name := range virtualClusters {
-		vc := virtualCluster(name)
-		vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{
-			Sleep: &tenancyv1alpha1.SleepSpec{AfterIdleSeconds: new(int32(idleSeconds))},
+	ready := hasCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionTrue)
+	sleeps := hasCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse)
+	for chunk := range slices.Chunk(virtualClusters, group) {
+		for _, name := range chunk {
+			vc := virtualCluster(name)
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{
+				Sleep: &tenancyv1alpha1.SleepSpec{AfterIdleSeconds: new(int32(idleSeconds))},
+			}
+			if err := s.client.Create(ctx, vc); err != nil {
+				return err
+			}
 		}
-		if err := s.client.Create(ctx, vc); err != nil {
+		if err := s.await(ctx, "ready or asleep", either(ready, sleeps), chunk...); err != nil {
 			return err
 		}
 	}
-	return s.await(ctx, "asleep", hasCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse), virtualClusters...)
+	return s.await(ctx, "asleep", sleeps, virtualClusters...)
 }
 
 // getPods returns how long the requests of kubectl get pods take, without the

@@ -39,11 +39,12 @@ func (s *standalone) remove(ctx context.Context, names ...string) error {
 	return s.await(ctx, "deleted", isGone, names...)
 }
 
-// await waits until each of the VirtualClusters is in a state. done receives
-// the result of a read.
-func (s *standalone) await(
-	ctx context.Context, state string, done func(*tenancyv1alpha1.VirtualCluster, error) (bool, error), names ...string,
-) error {
+// condition reports whether a VirtualCluster is in a state. It receives the
+// result of a read.
+type condition func(*tenancyv1alpha1.VirtualCluster, error) (bool, error)
+
+// await waits until each of the VirtualClusters is in a state.
+func (s *standalone) await(ctx context.Context, state string, done condition, names ...string) error {
 	for _, name := range names {
 		vc := virtualCluster(name)
 		if err := until(ctx, fine, "VirtualCluster "+name+" is "+state, func() (bool, error) {
@@ -56,9 +57,19 @@ func (s *standalone) await(
 }
 
 // hasCondition returns the state of a VirtualCluster with a condition.
-func hasCondition(kind string, status metav1.ConditionStatus) func(*tenancyv1alpha1.VirtualCluster, error) (bool, error) {
+func hasCondition(kind string, status metav1.ConditionStatus) condition {
 	return func(vc *tenancyv1alpha1.VirtualCluster, err error) (bool, error) {
 		return err == nil && meta.IsStatusConditionPresentAndEqual(vc.Status.Conditions, kind, status), err
+	}
+}
+
+// either returns the state of a VirtualCluster that is in one of two.
+func either(a, b condition) condition {
+	return func(vc *tenancyv1alpha1.VirtualCluster, err error) (bool, error) {
+		if in, err := a(vc, err); in || err != nil {
+			return in, err
+		}
+		return b(vc, err)
 	}
 }
 
