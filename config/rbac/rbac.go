@@ -22,6 +22,8 @@ const (
 	Namespace = "vc-system"
 	// ReplicasNamespace is where the leases of syncers that share the tenants are.
 	ReplicasNamespace = "vc-syncer-replicas"
+	// Manager is the service account of vc-manager, and its roles.
+	Manager = "vc-manager"
 	// Syncer is the service account of vc-syncer, and its roles.
 	Syncer = "vc-syncer"
 	// Agent is the service account of vn-agent, and its roles.
@@ -33,22 +35,23 @@ const (
 	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
 )
 
-//go:embed namespace.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
+//go:embed vc-manager/*role*.yaml vc-manager/service_account.yaml
+//go:embed namespaces/namespaces.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
 //go:embed vc-dns/*role*.yaml vc-dns/service_account.yaml
 var manifests embed.FS
 
-// For returns all that a program needs, Syncer, Agent or DNS, in the order in which
-// it can be created.
+// For returns all that a program needs, Manager, Syncer, Agent or DNS, in the
+// order in which it can be created.
 func For(program string) ([]*unstructured.Unstructured, error) {
 	files, err := fs.Glob(manifests, program+"/*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("listing the embedded roles: %w", err)
+		return nil, fmt.Errorf("list the embedded roles: %w", err)
 	}
 	var objects []*unstructured.Unstructured
-	for _, file := range append([]string{"namespace.yaml"}, files...) {
+	for _, file := range append([]string{"namespaces/namespaces.yaml"}, files...) {
 		found, err := parse(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading the embedded file %s: %w", file, err)
+			return nil, fmt.Errorf("read the embedded file %s: %w", file, err)
 		}
 		objects = append(objects, found...)
 	}

@@ -82,6 +82,34 @@ func TestForSyncer(t *testing.T) {
 	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
 }
 
+// TestForManager: the manager writes the one Secret of its namespace that holds
+// its certificate, and the one configuration of its webhook.
+func TestForManager(t *testing.T) {
+	objects, err := For(Manager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound(t, objects, Manager)
+	got := map[string][]string{}
+	for _, rule := range of[rbacv1.Role](t, objects, "Role", Manager).Rules {
+		if rule.Resources[0] == "secrets" {
+			got["secrets "+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
+		}
+	}
+	for _, rule := range of[rbacv1.ClusterRole](t, objects, "ClusterRole", Manager).Rules {
+		if rule.Resources[0] == "validatingwebhookconfigurations" {
+			got["webhooks "+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
+		}
+	}
+	want := map[string][]string{
+		"secrets vc-manager-webhook": {"create", "get", "list", "patch", "update", "watch"},
+		"webhooks vc-manager":        {"get", "list", "patch", "watch"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestForAgent: the agent reads namespaces, pods and what they use, whose it
 // must know, and nothing that is secret.
 func TestForAgent(t *testing.T) {

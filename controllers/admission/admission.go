@@ -22,7 +22,7 @@ import (
 func SetupWithManager(mgr manager.Manager) error {
 	err := builder.WebhookManagedBy(mgr, &tenancyv1alpha1.VirtualCluster{}).WithValidator(validator{}).Complete()
 	if err != nil {
-		return fmt.Errorf("adding the webhook of VirtualClusters: %w", err)
+		return fmt.Errorf("add the webhook of VirtualClusters: %w", err)
 	}
 	if err := mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -60,7 +62,15 @@ func TestCommand(t *testing.T) {
 				},
 			}, "",
 		},
-		"UnknownFlag":  {[]string{"--no-such-flag"}, Options{}, "unknown flag"},
+		"UnknownFlag": {[]string{"--no-such-flag"}, Options{}, "unknown flag"},
+		"Webhook": {
+			[]string{"--webhook-service=vc-system/vc-manager-webhook"},
+			Options{
+				ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: component.Defaults(),
+				WebhookService: types.NamespacedName{Namespace: "vc-system", Name: "vc-manager-webhook"},
+			}, "",
+		},
+		"NoService":    {[]string{"--webhook-service=vc-manager-webhook"}, Options{}, "is not NAMESPACE/NAME"},
 		"Argument":     {[]string{"serve"}, Options{}, "unknown command"},
 		"NoKubeconfig": {[]string{"--kubeconfig=" + file + ".missing"}, Options{}, "find the super cluster"},
 	}
@@ -124,6 +134,13 @@ func TestEmbeddedManagerListensNowhere(t *testing.T) {
 	}
 }
 
+func TestOneCertificateOfTheWebhook(t *testing.T) {
+	err := (&Options{WebhookCertDir: "certs", WebhookService: types.NamespacedName{Namespace: "a", Name: "b"}}).Validate()
+	if !errors.Is(err, errTwoCertificates) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestValidateServiceRanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		pool   string
@@ -141,5 +158,19 @@ func TestValidateServiceRanges(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestParseService(t *testing.T) {
+	if got, err := parseService("vc-system/vc-dns"); err != nil || got.Namespace != "vc-system" || got.Name != "vc-dns" {
+		t.Errorf("got %v (%v)", got, err)
+	}
+	if got, err := parseService(""); err != nil || got.Name != "" {
+		t.Errorf("without a Service, got %v (%v)", got, err)
+	}
+	for _, wrong := range []string{"vc-dns", "/vc-dns", "vc-system/", "a/b/c"} {
+		if _, err := parseService(wrong); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,13 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
-	"github.com/virtualcluster/virtualcluster/controllers/admission"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
@@ -31,6 +30,8 @@ const name = "vc-manager"
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups="",namespace=vc-system,resources=secrets,resourceNames=vc-manager-webhook,verbs=create;get;list;patch;update;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=vc-manager,verbs=get;list;patch;watch
 // +kubebuilder:rbac:groups="",namespace=vc-system,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
@@ -49,11 +50,13 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err != nil {
 		return nil, err
 	}
+	certificate := options.webhookCertificate()
+	managerOptions.WebhookServer = options.webhookServer(certificate)
 	mgr, err := manager.New(component.ClientConfig(superCluster, name), managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	if err := addControllers(mgr, options, provisioners); err != nil {
+	if err := errors.Join(addControllers(mgr, options, provisioners), options.addWebhook(mgr, certificate)); err != nil {
 		return nil, err
 	}
 	// VirtualClusters are not in ByObject, which takes CRDs that are installed.
@@ -78,13 +81,7 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	if err := errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options)); err != nil {
-		return err
-	}
-	if options.WebhookCertDir == "" {
-		return nil
-	}
-	return admission.SetupWithManager(mgr)
+	return errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options))
 }
 
 // registry makes the provisioners of a manager. The default has to be one of
@@ -147,7 +144,9 @@ func (o *Options) cached() (map[client.Object]cache.ByObject, error) {
 // manager returns controller-runtime's options.
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, tenancyv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, tenancyv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return manager.Options{}, fmt.Errorf("set up scheme: %w", err)
 		}
@@ -158,6 +157,5 @@ func (o *Options) manager() (manager.Options, error) {
 	}
 	m := o.Manager(name, scheme)
 	m.Cache = cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()}
-	m.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	return m, nil
 }

@@ -4,15 +4,16 @@ package app
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
-	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
@@ -27,8 +28,11 @@ type Options struct {
 	// Empty: tenants have addresses that mean nothing in the super cluster.
 	ServiceCIDRPool   string
 	ServiceCIDRPrefix int
-	// WebhookCertDir holds tls.crt and tls.key of the webhook; empty for no webhook.
+	// WebhookCertDir holds tls.crt and tls.key of the webhook.
 	WebhookCertDir string
+	// WebhookService is the Service of the webhook, for which the manager makes
+	// a certificate of its own. Without it and WebhookCertDir, there is no webhook.
+	WebhookService types.NamespacedName
 	// WebhookPort is where it listens.
 	WebhookPort int
 	// CoreDNSImage is what tenants with Service addresses of their own run for
@@ -45,6 +49,8 @@ type Options struct {
 	component.Options
 }
 
+var errTwoCertificates = errors.New("--webhook-cert-dir and --webhook-service exclude each other")
+
 // DefaultServiceCIDRPrefix gives a tenant 4096 Services.
 const DefaultServiceCIDRPrefix = 20
 
@@ -58,14 +64,22 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.ServiceCIDRPrefix, "service-cidr-prefix", cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix),
 		"length of the prefix of each tenant's part of --service-cidr-pool")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
-		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written (default: no webhook)")
+		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written; "+
+			"without it and --webhook-service, there is no webhook")
+	flags.Func("webhook-service",
+		"Service of the webhook in this cluster as NAMESPACE/NAME, for which a certificate is made and renewed, in the Secret "+
+			"of the same name; instead of --webhook-cert-dir",
+		func(text string) (err error) {
+			o.WebhookService, err = parseService(text)
+			return err
+		})
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
 		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
 	flags.Func("shared-dns",
 		"Service of vc-dns in this cluster as NAMESPACE/NAME, which serves the DNS of tenants instead of a CoreDNS each; empty for none",
 		func(text string) (err error) {
-			o.SharedDNS, err = shareddns.ParseService(text)
+			o.SharedDNS, err = parseService(text)
 			return err
 		})
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
@@ -77,6 +91,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
+	if o.WebhookCertDir != "" && o.WebhookService.Name != "" {
+		return errTwoCertificates
+	}
 	if o.ServiceCIDRPool == "" {
 		return nil
 	}
@@ -93,4 +110,17 @@ func (o *Options) Validate() error {
 func (o *Options) servicePool() servicecidr.Pool {
 	pool, _ := netip.ParsePrefix(o.ServiceCIDRPool) // an invalid one is none, and is refused by Validate
 	return servicecidr.Pool{CIDR: pool, PartBits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
+}
+
+// parseService reads the namespace and the name of a Service. An empty text is
+// none.
+func parseService(text string) (types.NamespacedName, error) {
+	if text == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%q is not NAMESPACE/NAME", text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

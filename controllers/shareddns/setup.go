@@ -2,8 +2,6 @@ package shareddns
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -87,17 +85,4 @@ func (r *Reconciler) concerned(ctx context.Context, slice client.Object) []recon
 		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])}
 	}
 	return requests
-}
-
-// ParseService reads the namespace and the name of the Service of vc-dns. An
-// empty text is none.
-func ParseService(text string) (types.NamespacedName, error) {
-	if text == "" {
-		return types.NamespacedName{}, nil
-	}
-	namespace, name, found := strings.Cut(text, "/")
-	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("%q is not NAMESPACE/NAME", text)
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -85,17 +85,3 @@ func TestReadyAddresses(t *testing.T) {
 		}
 	}
 }
-
-func TestParseService(t *testing.T) {
-	if got, err := ParseService("vc-system/vc-dns"); err != nil || got.Namespace != "vc-system" || got.Name != "vc-dns" {
-		t.Errorf("got %v (%v)", got, err)
-	}
-	if got, err := ParseService(""); err != nil || got.Name != "" {
-		t.Errorf("without a Service, got %v (%v)", got, err)
-	}
-	for _, wrong := range []string{"vc-dns", "/vc-dns", "vc-system/", "a/b/c"} {
-		if _, err := ParseService(wrong); err == nil {
-			t.Errorf("%q is accepted", wrong)
-		}
-	}
-}

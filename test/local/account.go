@@ -45,6 +45,17 @@ func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 	})
 }
 
+// ManagerConfig does the same for vc-manager.
+func (s *SuperCluster) ManagerConfig(ctx context.Context) (*rest.Config, error) {
+	config, err := s.programConfig(ctx, rbac.Manager)
+	if err != nil {
+		return nil, err
+	}
+	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{
+		Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations", Name: "vc-manager",
+	})
+}
+
 // AgentConfig does the same for vn-agent.
 func (s *SuperCluster) AgentConfig(ctx context.Context) (*rest.Config, error) {
 	config, err := s.programConfig(ctx, rbac.Agent)

@@ -111,7 +111,7 @@ func New(ctx context.Context, super *rest.Config, options Options) (manager.Mana
 			return nil, fmt.Errorf("add a part of the agent: %w", err)
 		}
 	}
-	return mgr, component.AddChecks(mgr)
+	return mgr, options.AddReadiness(mgr, name, &tenancyv1alpha1.VirtualCluster{}, &corev1.ConfigMap{})
 }
 
 // newManager makes a manager whose cache holds what says who the tenants are,

@@ -1,0 +1,183 @@
+// Package servingcert makes and renews the serving certificate of a program. All
+// of its replicas share a Secret, which holds the certificate and the authority
+// that signs it.
+package servingcert
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+const (
+	// period is the interval of checks whether the certificate is to be renewed.
+	period = time.Hour
+	// conflictDelay is how long after a conflict the Secret is read again.
+	conflictDelay = 100 * time.Millisecond
+)
+
+var errNotReady = errors.New("the serving certificate is not ready yet")
+
+// Keeper keeps a serving certificate. Each replica of a program has one.
+type Keeper struct {
+	// Secret is where the certificate is kept. The program needs the verbs
+	// create, get, list, patch, update and watch for this name.
+	Secret types.NamespacedName
+	// Hosts are the names and addresses that the certificate is for.
+	Hosts Hosts
+	// Publish makes the authorities, in PEM, known to clients. It is called
+	// before the replica serves a certificate that they have signed. Nil for
+	// clients that read them from the Secret.
+	Publish func(ctx context.Context, authorities []byte) error
+	// Watch is an object that Publish writes, by its name; a change of it leads
+	// to a call of Publish. Nil for none.
+	Watch client.Object
+
+	client  client.Client
+	live    client.Reader
+	owner   string
+	serving atomic.Pointer[tls.Certificate]
+}
+
+// GetCertificate returns the certificate for a connection, for a tls.Config.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if certificate := k.serving.Load(); certificate != nil {
+		return certificate, nil
+	}
+	return nil, errNotReady
+}
+
+// SetupWithManager adds the keeper to the manager of the program with the name
+// owner, where it works whether the replica is the leader or not.
+func (k *Keeper) SetupWithManager(mgr manager.Manager, owner string) error {
+	k.client, k.live, k.owner = mgr.GetClient(), mgr.GetAPIReader(), owner
+	byName := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	watched := map[client.Object]cache.ByObject{&corev1.Secret{}: {
+		Namespaces: map[string]cache.Config{k.Secret.Namespace: {FieldSelector: byName(k.Secret.Name)}},
+	}}
+	if k.Watch != nil {
+		watched[k.Watch] = cache.ByObject{Field: byName(k.Watch.GetName())}
+	}
+	// The manager's own cache may hold other objects of these kinds.
+	objects, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), ByObject: watched,
+	})
+	if err != nil {
+		return fmt.Errorf("make the cache of the serving certificate: %w", err)
+	}
+	if err := mgr.Add(objects); err != nil {
+		return fmt.Errorf("add the cache of the serving certificate: %w", err)
+	}
+	same := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: k.Secret}}
+	})
+	b := builder.ControllerManagedBy(mgr).Named("servingcert").
+		WithOptions(controller.Options{NeedLeaderElection: new(false)}).
+		WatchesRawSource(source.Func(k.first))
+	for object := range watched {
+		b = b.WatchesRawSource(source.Kind(objects, object, same))
+	}
+	if err := b.Complete(k); err != nil {
+		return fmt.Errorf("set up the controller of the serving certificate: %w", err)
+	}
+	return nil
+}
+
+// first enqueues the request of a program that starts without a Secret.
+func (k *Keeper) first(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	queue.Add(reconcile.Request{NamespacedName: k.Secret})
+	return nil
+}
+
+// Reconcile renews the certificate if it has to be, publishes its authorities
+// and serves it.
+func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	err := k.renew(ctx)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil // another replica was faster
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: period}, nil
+}
+
+func (k *Keeper) renew(ctx context.Context) error {
+	kept, err := k.ensure(ctx)
+	if err != nil {
+		return err
+	}
+	if k.Publish != nil {
+		if err := k.Publish(ctx, kept.authorities); err != nil {
+			return err
+		}
+	}
+	certificate, err := tls.X509KeyPair(kept.serving.CertPEM, kept.serving.KeyPEM)
+	if err != nil {
+		return fmt.Errorf("read the serving certificate of Secret %s: %w", k.Secret, err)
+	}
+	k.serving.Store(&certificate)
+	return nil
+}
+
+// ensure returns what the Secret holds, after it has renewed it if needed.
+func (k *Keeper) ensure(ctx context.Context) (material, error) {
+	secret, err := k.get(ctx)
+	if err != nil {
+		return material{}, err
+	}
+	kept := read(secret.Data)
+	renewed, err := kept.renew(k.Hosts, time.Now())
+	if err != nil {
+		return material{}, fmt.Errorf("renew the serving certificate of Secret %s: %w", k.Secret, err)
+	}
+	if renewed.equal(kept) {
+		return kept, nil
+	}
+	secret.Data = renewed.data()
+	if err := k.client.Update(ctx, secret, client.FieldOwner(k.owner)); err != nil {
+		return material{}, fmt.Errorf("update Secret %s: %w", k.Secret, err)
+	}
+	return renewed, nil
+}
+
+// get reads the Secret and creates it if it does not exist. It is applied
+// without data, so that replicas that start at once do not overwrite each other,
+// and because the permission to create can be limited to a name only for apply.
+func (k *Keeper) get(ctx context.Context) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := k.live.Get(ctx, k.Secret, secret)
+	if err == nil {
+		return secret, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("get Secret %s: %w", k.Secret, err)
+	}
+	empty := corev1ac.Secret(k.Secret.Name, k.Secret.Namespace).WithType(corev1.SecretTypeOpaque).
+		WithLabels(map[string]string{"app.kubernetes.io/managed-by": k.owner})
+	if err := k.client.Apply(ctx, empty, client.FieldOwner(k.owner), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("create Secret %s: %w", k.Secret, err)
+	}
+	if err := k.live.Get(ctx, k.Secret, secret); err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", k.Secret, err)
+	}
+	return secret, nil
+}
