@@ -29,7 +29,7 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=shared, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins charts/virtualcluster/templates
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
@@ -105,6 +105,7 @@ generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functio
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 	go run ./hack/metrics docs/metrics.md
 	go run ./hack/cli docs/kubectl-vc.md
+	go run ./hack/chart .
 	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md go tool ginkgo --dry-run --succinct ./test/escapes >/dev/null
 
 .PHONY: fmt
@@ -120,7 +121,7 @@ clean: ## Remove what was built
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-dns test-plugins test-integration test-escapes ## Run all tests
+test: test-unit test-standalone test-dns test-plugins test-chart test-integration test-escapes ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -139,13 +140,17 @@ test-plugins: ## Build, test and start the example of a syncer with a validator 
 	cd test/plugins/example && go test -timeout $(TEST_TIMEOUT) ./... && $(GO_BUILD) -o $(BIN)/example-syncer .
 	$(BIN)/example-syncer --help | grep -q enable-quota-validation
 
+.PHONY: test-chart
+test-chart: build ## Run the tests of the Helm chart with Helm's packages: what it makes of values, and which it refuses
+	cd test/chart && go test -timeout $(TEST_TIMEOUT) ./...
+
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns KUBE_CACHE_MUTATION_DETECTOR=true \
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_HELM=$(TOOLS)/helm KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
 # Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.
 .PHONY: test-integration
-test-integration: build ## Run the tests of the whole path, with vc-standalone and real apiservers
+test-integration: build $(TOOLS)/helm ## Run the tests of the whole path, with vc-standalone and real apiservers
 	$(INTEGRATION) --procs 3 ./test/integration
 
 .PHONY: test-escapes
@@ -246,9 +251,14 @@ lint-code: $(TOOLS)/golangci-lint
 	cd dns && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd test/chart && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
 $(TOOLS)/golangci-lint: TOOL = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
 	cd hack/tools && go build -o $@ $(TOOL)
+
+# Helm is the version that the tests of the chart are written for.
+$(TOOLS)/helm: test/chart/go.mod test/chart/go.sum
+	cd test/chart && go build -o $@ helm.sh/helm/v4/cmd/helm

@@ -17,7 +17,7 @@ const root = "../.."
 // others are the modules that build programs of other projects. These pin the
 // versions of Kubernetes that they were released with. Every other nested
 // module contains code of this project and uses the root's versions.
-var others = []string{"hack/tools", "test/conformance/sample-apiserver", "test/node", "test/node/metrics-server"}
+var others = []string{"hack/tools", "test/chart", "test/conformance/sample-apiserver", "test/node", "test/node/metrics-server"}
 
 // goMod is what `go mod edit -json` prints of a go.mod.
 type goMod struct {

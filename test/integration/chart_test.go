@@ -1,0 +1,167 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/config/webhook"
+	"github.com/virtualcluster/virtualcluster/controllers/admission"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+const (
+	// helmBinary is the environment variable with the path of Helm.
+	helmBinary = "VC_HELM"
+	chartDir   = "../../charts/virtualcluster"
+)
+
+// helmed is a super cluster into which Helm installs the chart.
+type helmed struct{ *local.SuperCluster }
+
+// run runs Helm, and returns what it prints.
+func (h helmed) run(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, os.Getenv(helmBinary), append(args, "--namespace", rbac.Namespace)...)
+	home := filepath.Join(h.Dir, "helm")
+	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "super.kubeconfig"),
+		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// must runs Helm, which has to succeed.
+func (h helmed) must(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	out, err := h.run(ctx, args...)
+	Expect(err).NotTo(HaveOccurred(), out)
+}
+
+// deployed returns the names of the Deployments of the release.
+func (h helmed) deployed(ctx context.Context) func() ([]string, error) {
+	return func() (names []string, err error) {
+		list := &appsv1.DeploymentList{}
+		err = h.Client.List(ctx, list, client.InNamespace(rbac.Namespace))
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names, err
+	}
+}
+
+// everything are values that install all that is optional and needs no other
+// project's CRDs.
+const everything = `
+serviceAddresses: {pool: 10.64.0.0/11}
+vcSyncer: {podCIDRs: [10.244.0.0/16], extraArgs: [--workers=8]}
+vnAgent: {enabled: true, tlsSecretName: agent}
+vcDNS: {enabled: true}
+`
+
+var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
+	var (
+		super  helmed
+		tenant *tenancyv1alpha1.VirtualCluster
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		if os.Getenv(helmBinary) == "" {
+			Skip("set " + helmBinary + " to the path of Helm; make test-integration does")
+		}
+		started, err := local.Start(ctx, kit.TempDir(), "--manager=false", "--syncer=false", "--agent=false", "--nodes=1")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
+		super = helmed{started}
+		// vc-standalone brings the CRDs itself, which the chart is to install.
+		scheme := runtime.NewScheme()
+		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+		extensions, err := client.New(super.Config, client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{"virtualclusters", "clusterversions"} {
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
+			Expect(client.IgnoreNotFound(extensions.Delete(ctx, crd))).To(Succeed())
+			kit.ShouldVanish(ctx, extensions, crd)
+		}
+	})
+
+	It("is installed with its default values", func(ctx SpecContext) {
+		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+		tenant = virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
+			vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: "elsewhere"}
+		})
+		Eventually(super.Client.Create).WithContext(ctx).WithArguments(tenant).Should(Succeed(), "the CRDs are served")
+	}, SpecTimeout(kit.Soon*6))
+
+	It("has pods that Pod Security admits at the level restricted", func(ctx SpecContext) {
+		kit.Edit(ctx, super.Client, kit.Namespace(rbac.Namespace), func(ns *corev1.Namespace) {
+			ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+		})
+		deployments := &appsv1.DeploymentList{}
+		Expect(super.Client.List(ctx, deployments, client.InNamespace(rbac.Namespace))).To(Succeed())
+		for i := range deployments.Items {
+			template := deployments.Items[i].Spec.Template
+			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			pod.Namespace, pod.Name = rbac.Namespace, deployments.Items[i].Name
+			Expect(super.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+		}
+	})
+
+	It("is upgraded to values that install everything, and keeps what others have written", func(ctx SpecContext) {
+		authorities := []byte("authorities of vc-manager")
+		configuration, err := webhook.Configuration()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(configuration.Name).To(Equal(admission.ConfigurationName))
+		edit := func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].ClientConfig.CABundle = authorities
+		}
+		was := configuration.DeepCopy()
+		Expect(kit.Get(ctx, super.Client, was)).To(Succeed())
+		configuration = was.DeepCopy()
+		edit(configuration)
+		Expect(super.Client.Patch(ctx, configuration, client.MergeFrom(was), client.FieldOwner("vc-manager"))).To(Succeed())
+
+		file := filepath.Join(super.Dir, "values.yaml")
+		Expect(os.WriteFile(file, []byte(everything), 0o600)).To(Succeed())
+		// vc-standalone has applied the same pool, as an admin does who has used kustomize before.
+		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--values", file, "--take-ownership", "--force-conflicts")
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vn-agent", "vc-dns"))
+		Expect(kit.Get(ctx, super.Client, configuration)).To(Succeed())
+		Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(authorities))
+
+		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+	}, SpecTimeout(kit.Soon*6))
+
+	It("refuses values that it does not have", func(ctx SpecContext) {
+		out, err := super.run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcManger.replicas=3")
+		Expect(err).To(HaveOccurred())
+		Expect(out).To(ContainSubstring("vcManger"))
+	})
+
+	It("is uninstalled without the CRDs and the tenants, and installed again", func(ctx SpecContext) {
+		super.must(ctx, "uninstall", "virtualcluster", "--wait")
+		Eventually(super.deployed(ctx)).Should(BeEmpty())
+		was := tenant.DeepCopy()
+		Expect(kit.Get(ctx, super.Client, tenant)).To(Succeed())
+		Expect(tenant.UID).To(Equal(was.UID))
+		Expect(tenant.DeletionTimestamp).To(BeNil())
+
+		super.must(ctx, "install", "virtualcluster", chartDir)
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+	}, SpecTimeout(kit.Soon*6))
+})
