@@ -84,7 +84,7 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read etcd's records in %s: %w", dir, err), s.stop())
 	}
-	if s.feed, err = feed.New(s.server.Server.KV()); err != nil {
+	if s.feed, err = feed.New(ctx, feed.Embedded(s.server.Server.KV())); err != nil {
 		return nil, errors.Join(fmt.Errorf("follow etcd's records in %s: %w", dir, err), s.stop())
 	}
 	s.followers = []func(context.Context) error{follow, s.feed.Run}

@@ -34,11 +34,12 @@ import (
 // runFeed runs a feed of the tenants' etcd until the test has ended.
 func runFeed(tb testing.TB) *feed.Feed {
 	tb.Helper()
-	source, err := feed.New(hosted.TenantsKV(shared))
+	ctx, cancel := context.WithCancel(context.Background())
+	source, err := feed.New(ctx, feed.Embedded(hosted.TenantsKV(shared)))
 	if err != nil {
+		cancel()
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
 	tb.Cleanup(func() {

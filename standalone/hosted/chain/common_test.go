@@ -64,10 +64,11 @@ func (e *environment) open() error {
 		return err
 	}
 	e.all, e.stops = all, append(e.stops, stop)
-	if e.source, err = feed.New(server.Server.KV()); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	if e.source, err = feed.New(ctx, feed.Embedded(server.Server.KV())); err != nil {
+		cancel()
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	e.ended = make(chan error, 1)
 	go func() { e.ended <- e.source.Run(ctx) }()
 	e.stops = append(e.stops, func() {

@@ -310,7 +310,7 @@ func chainWith(t *testing.T, change func(*chain.Options)) (*chain.Chain, *client
 	t.Helper()
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
 	ctx, cancel := context.WithCancel(context.Background())

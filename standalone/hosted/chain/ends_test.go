@@ -21,7 +21,7 @@ func TestAChainLikeAnother(t *testing.T) {
 	const chains = 5
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
 	ctx := t.Context()

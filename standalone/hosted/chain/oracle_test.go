@@ -41,7 +41,7 @@ type rival struct {
 func TestRivals(t *testing.T) {
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
 	watching := oracle.New(func(violation string) { t.Error(violation) })

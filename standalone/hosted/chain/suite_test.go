@@ -60,7 +60,7 @@ func startChain(t testing.TB) (*chain.Chain, *clientv3.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	kv, all := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source.Run)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -55,7 +55,7 @@ func newHost(t *testing.T) *host {
 	t.Helper()
 	g := NewWithT(t)
 	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -105,7 +105,7 @@ func TestPending(t *testing.T) {
 		}}
 	}
 	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var number atomic.Int32
 	for name, test := range map[string]struct {
@@ -204,7 +204,7 @@ func encode(g Gomega, object runtime.Object) []byte {
 // without a controller.
 func TestNeedOfAStoreThatFails(t *testing.T) {
 	kv, _ := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/pkg/v3/traceutil"
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
@@ -22,15 +19,11 @@ var (
 	ErrClosed = errors.New("the subscription is closed")
 )
 
-// settleInterval is how often the feed looks whether a transaction has ended. It
-// is rarely necessary to look twice.
-const settleInterval = 100 * time.Microsecond
-
 // Feed dispatches the changes of one etcd.
 type Feed struct {
-	kv mvcc.WatchableKV
-	// stream is used by Run alone.
-	stream mvcc.WatchStream
+	etcd Source
+	// watch is used by Run alone.
+	watch Watch
 
 	// reading keeps the feed from ending during a read of etcd.
 	reading sync.RWMutex
@@ -41,24 +34,21 @@ type Feed struct {
 	observers   []*observer
 }
 
-// New returns a feed of an etcd. Subscriptions receive changes while it runs.
-func New(kv mvcc.WatchableKV) (*Feed, error) {
-	f := &Feed{kv: kv, subscribers: map[string]map[string][]*Subscription{}}
-	if err := f.watch(); err != nil {
+// New returns a feed of an etcd. Subscriptions receive changes while it runs,
+// until ctx ends.
+func New(ctx context.Context, etcd Source) (*Feed, error) {
+	f := &Feed{etcd: etcd, subscribers: map[string]map[string][]*Subscription{}}
+	if err := f.open(ctx); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// watch begins a watch of all revisions from the next one on.
-func (f *Feed) watch() error {
-	stream := f.kv.NewWatchStream()
-	begin, end := keyRange(keyspace.Root)
-	if _, err := stream.Watch(mvcc.WatchID(1), begin, end, 0); err != nil {
-		stream.Close()
+// open begins a watch of all revisions from the next one on.
+func (f *Feed) open(ctx context.Context) (err error) {
+	if f.watch, err = f.etcd.Watch(ctx, keyspace.Root); err != nil {
 		return fmt.Errorf("watch etcd: %w", err)
 	}
-	f.stream = stream
 	return nil
 }
 
@@ -74,51 +64,18 @@ func keyRange(prefix string) (begin, end []byte) {
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.end()
 	for {
-		select {
-		case <-ctx.Done():
+		events, err := f.watch.Next(ctx)
+		if errors.Is(err, ErrMissed) {
+			err = f.restart(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		case response, open := <-f.stream.Chan():
-			if !open {
-				return fmt.Errorf("watch etcd: %w", ErrEnded)
-			}
-			if response.CompactRevision > 0 {
-				if err := f.restart(); err != nil {
-					return err
-				}
-				continue
-			}
-			if f.settle(ctx, response.Events) {
-				f.dispatch(response.Events)
-			}
+		case err != nil:
+			return fmt.Errorf("watch etcd: %w", err)
 		}
+		f.dispatch(events)
 	}
-}
-
-// settle waits until reads see the changes, and reports whether they do. Etcd
-// sends changes right before their transaction ends: without a wait, a list or
-// count in response to a change could come before it, and the change would be
-// lost.
-func (f *Feed) settle(ctx context.Context, events []mvccpb.Event) bool {
-	if len(events) == 0 {
-		return true
-	}
-	last := events[len(events)-1].Kv.ModRevision
-	for f.revision() < last {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(settleInterval):
-		}
-	}
-	return true
-}
-
-// revision returns the one that reads see. It copies nothing of the store,
-// unlike the method Rev.
-func (f *Feed) revision() int64 {
-	read := f.kv.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
-	defer read.End()
-	return read.Rev()
 }
 
 // end waits for the reads of etcd in progress, which are short.
@@ -126,14 +83,16 @@ func (f *Feed) end() {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.ended = true
-	f.stream.Close()
+	if f.watch != nil {
+		f.watch.Close()
+	}
 }
 
-// restart continues after revisions were compacted that the feed has not seen.
-// Lists come after the begin of the new watch, so that there is no gap.
-func (f *Feed) restart() error {
-	f.stream.Close()
-	if err := f.watch(); err != nil {
+// restart continues after changes that the feed has not seen. Lists come after
+// the begin of the new watch, so that there is no gap.
+func (f *Feed) restart(ctx context.Context) error {
+	f.watch.Close()
+	if err := f.open(ctx); err != nil {
 		return err
 	}
 	f.mu.RLock()
@@ -241,18 +200,18 @@ func (f *Feed) Count(ctx context.Context, tenant, resource string) (int, error) 
 		return 0, fmt.Errorf("count %s: %w", resource, err)
 	}
 	begin, end := keyRange(prefix)
-	result, err := f.read(ctx, begin, end, mvcc.RangeOptions{Count: true})
+	result, err := f.read(ctx, begin, end, ReadOptions{CountOnly: true})
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", resource, err)
 	}
 	return result.Count, nil
 }
 
-func (f *Feed) read(ctx context.Context, begin, end []byte, options mvcc.RangeOptions) (*mvcc.RangeResult, error) {
+func (f *Feed) read(ctx context.Context, begin, end []byte, options ReadOptions) (*Page, error) {
 	f.reading.RLock()
 	defer f.reading.RUnlock()
 	if f.ended {
 		return nil, ErrEnded
 	}
-	return f.kv.Range(ctx, begin, end, options)
+	return f.etcd.Read(ctx, begin, end, options)
 }

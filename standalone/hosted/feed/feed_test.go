@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
@@ -76,6 +77,23 @@ func remove(g Gomega, client *clientv3.Client, key string) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
+// onBoth runs a test on an etcd in this process, and on one that is only
+// reached by its client.
+func onBoth(t *testing.T, test func(*testing.T, feed.Source, *clientv3.Client)) {
+	t.Helper()
+	t.Parallel()
+	for name, source := range map[string]func(mvcc.WatchableKV, *clientv3.Client) feed.Source{
+		"embedded": func(kv mvcc.WatchableKV, _ *clientv3.Client) feed.Source { return feed.Embedded(kv) },
+		"remote":   func(_ mvcc.WatchableKV, client *clientv3.Client) feed.Source { return feed.Remote(client) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kv, client := etcdtest.Start(t)
+			test(t, source(kv, client), client)
+		})
+	}
+}
+
 // run runs a feed until the test has ended, or stop is called.
 func run(t *testing.T, source *feed.Feed) (stop func()) {
 	t.Helper()
@@ -107,10 +125,10 @@ func subscribe(g Gomega, source *feed.Feed, tenant string) (*feed.Subscription, 
 
 // TestSubscription: a subscription reports the records of one resource of one
 // tenant, and their changes.
-func TestSubscription(t *testing.T) {
-	t.Parallel()
+func TestSubscription(t *testing.T) { onBoth(t, checkSubscription) }
+
+func checkSubscription(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
 	put(g, client, "red/pods/a/1", "old")
 	put(g, client, "red/pods/a/1", "new")
 	put(g, client, "red/pods/a/2", "")
@@ -118,7 +136,7 @@ func TestSubscription(t *testing.T) {
 	for _, key := range others {
 		put(g, client, key, "of another")
 	}
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 
@@ -149,11 +167,11 @@ func TestSubscription(t *testing.T) {
 }
 
 // TestCoalescing: changes that wait need no more memory than the records.
-func TestCoalescing(t *testing.T) {
-	t.Parallel()
+func TestCoalescing(t *testing.T) { onBoth(t, checkCoalescing) }
+
+func checkCoalescing(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 	s, woken := subscribe(g, source, "red")
@@ -180,11 +198,11 @@ func TestCoalescing(t *testing.T) {
 // TestStart: while records change, a subscription that begins misses no change
 // and sees none twice. Each record counts up, so that a gap would show at the
 // end, and an old value as a step back.
-func TestStart(t *testing.T) {
-	t.Parallel()
+func TestStart(t *testing.T) { onBoth(t, checkStart) }
+
+func checkStart(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 	const records, rounds = 500, 6 // several pages of a list
@@ -272,7 +290,7 @@ func TestCompaction(t *testing.T) {
 	put(g, client, "red/pods/a/1", "old")
 	put(g, client, "red/pods/a/2", "old")
 	put(g, client, "red/pods/a/3", "old")
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), feed.Embedded(kv))
 	g.Expect(err).NotTo(HaveOccurred())
 	s, woken := subscribe(g, source, "red")
 	to := newReceived()
@@ -307,12 +325,12 @@ func TestCompaction(t *testing.T) {
 }
 
 // TestAFailedListIsRepeated: neither records nor changes are lost by it.
-func TestAFailedListIsRepeated(t *testing.T) {
-	t.Parallel()
+func TestAFailedListIsRepeated(t *testing.T) { onBoth(t, checkAFailedListIsRepeated) }
+
+func checkAFailedListIsRepeated(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
 	put(g, client, "red/pods/a/1", "x")
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 	s, woken := subscribe(g, source, "red")
@@ -328,11 +346,11 @@ func TestAFailedListIsRepeated(t *testing.T) {
 
 // TestObserve: observers learn of all tenants' changes, without names and
 // contents.
-func TestObserve(t *testing.T) {
-	t.Parallel()
+func TestObserve(t *testing.T) { onBoth(t, checkObserve) }
+
+func checkObserve(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 	seen := make(chan string, 10)
@@ -360,11 +378,11 @@ func TestObserve(t *testing.T) {
 }
 
 // TestEnd: after a feed has ended, nothing reads etcd, which may be stopped.
-func TestEnd(t *testing.T) {
-	t.Parallel()
+func TestEnd(t *testing.T) { onBoth(t, checkEnd) }
+
+func checkEnd(t *testing.T, etcd feed.Source, _ *clientv3.Client) {
 	g := NewWithT(t)
-	kv, _ := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	s, _ := subscribe(g, source, "red")
 	run(t, source)()
@@ -374,11 +392,11 @@ func TestEnd(t *testing.T) {
 }
 
 // TestTenantsWithoutName: nothing subscribes to all tenants.
-func TestTenantsWithoutName(t *testing.T) {
-	t.Parallel()
+func TestTenantsWithoutName(t *testing.T) { onBoth(t, checkTenantsWithoutName) }
+
+func checkTenantsWithoutName(t *testing.T, etcd feed.Source, _ *clientv3.Client) {
 	g := NewWithT(t)
-	kv, _ := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	run(t, source)
 	for tenant, resource := range map[string]string{"": "pods", "red/pods": "a", "red": "", "blue": "pods/a"} {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
-
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 )
 
@@ -17,14 +15,14 @@ func (f *Feed) Get(ctx context.Context, tenant, resource, name string) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("get %s %s: %w", resource, name, err)
 	}
-	result, err := f.read(ctx, []byte(prefix+name), nil, mvcc.RangeOptions{})
+	result, err := f.read(ctx, []byte(prefix+name), nil, ReadOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get %s %s: %w", resource, name, err)
 	}
-	if len(result.KVs) == 0 {
+	if len(result.Records) == 0 {
 		return nil, nil
 	}
-	return recordOf(&result.KVs[0], name).Value, nil
+	return recordOf(result.Records[0], name).Value, nil
 }
 
 // Before returns a record as it was before a revision; nil if it did not exist,
@@ -37,17 +35,17 @@ func (f *Feed) Before(ctx context.Context, tenant, resource, name string, revisi
 	if revision <= 1 {
 		return nil, nil
 	}
-	result, err := f.read(ctx, []byte(prefix+name), nil, mvcc.RangeOptions{Rev: revision - 1})
-	if errors.Is(err, mvcc.ErrCompacted) {
+	result, err := f.read(ctx, []byte(prefix+name), nil, ReadOptions{Revision: revision - 1})
+	if errors.Is(err, ErrCompacted) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get an earlier state of %s %s: %w", resource, name, err)
 	}
-	if len(result.KVs) == 0 {
+	if len(result.Records) == 0 {
 		return nil, nil
 	}
-	return recordOf(&result.KVs[0], name).Value, nil
+	return recordOf(result.Records[0], name).Value, nil
 }
 
 // Resources returns the resources of which a tenant has records. It reads one
@@ -59,14 +57,14 @@ func (f *Feed) Resources(ctx context.Context, tenant string) ([]string, error) {
 	var resources []string
 	begin, end := keyRange(keyspace.Prefix(tenant) + "/")
 	for {
-		result, err := f.read(ctx, begin, end, mvcc.RangeOptions{Limit: 1})
+		result, err := f.read(ctx, begin, end, ReadOptions{Limit: 1})
 		if err != nil {
 			return nil, fmt.Errorf("find the resources of tenant %q: %w", tenant, err)
 		}
-		if len(result.KVs) == 0 {
+		if len(result.Records) == 0 {
 			return resources, nil
 		}
-		key := result.KVs[0].Key
+		key := result.Records[0].Key
 		_, below, _ := keyspace.Split(key)
 		resource, _, ok := keyspace.SplitRecord(below)
 		if !ok { // no record of a resource

@@ -5,23 +5,23 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
-	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
 )
 
 // TestReads reads what one tenant has, and no other.
-func TestReads(t *testing.T) {
-	t.Parallel()
+func TestReads(t *testing.T) { onBoth(t, checkReads) }
+
+func checkReads(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
 	for key, value := range map[string]string{
 		"red/pods/a/1": "first", "red/pods/a/10": "tenth", "red/services/specs/a/1": "", "red/services/endpoints/a/1": "x",
 		"red/example.com/widgets/a/1": "x", "red/stamp": "no record", "red1/secrets/a/1": "of another", "re/secrets/a/1": "of another",
 	} {
 		put(g, client, key, value)
 	}
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(source.Resources(t.Context(), "red")).To(Equal([]string{"example.com/widgets", "pods", "services/endpoints", "services/specs"}))
 	g.Expect(source.Resources(t.Context(), "blue")).To(BeEmpty())
@@ -43,14 +43,14 @@ func TestReads(t *testing.T) {
 }
 
 // TestBefore reads states of the past, as far as they are not compacted.
-func TestBefore(t *testing.T) {
-	t.Parallel()
+func TestBefore(t *testing.T) { onBoth(t, checkBefore) }
+
+func checkBefore(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
 	first := put(g, client, "red/pods/a/1", "first")
 	second := put(g, client, "red/pods/a/1", "second")
 	remove(g, client, "red/pods/a/1")
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", second+1)).To(Equal([]byte("second")))
 	g.Expect(source.Before(t.Context(), "red", "pods", "a/1", second)).To(Equal([]byte("first")))
@@ -74,11 +74,11 @@ type deletions struct {
 func (d *deletions) Receive(change feed.Change) { d.deleted = append(d.deleted, change.Deleted) }
 
 // TestDeletedBefore: a change that supersedes a deletion tells its revision.
-func TestDeletedBefore(t *testing.T) {
-	t.Parallel()
+func TestDeletedBefore(t *testing.T) { onBoth(t, checkDeletedBefore) }
+
+func checkDeletedBefore(t *testing.T, etcd feed.Source, client *clientv3.Client) {
 	g := NewWithT(t)
-	kv, client := etcdtest.Start(t)
-	source, err := feed.New(kv)
+	source, err := feed.New(t.Context(), etcd)
 	g.Expect(err).NotTo(HaveOccurred())
 	observed := make(chan struct{}, 10)
 	source.Observe(func(string, string, feed.Kind) { observed <- struct{}{} })

@@ -43,7 +43,7 @@ func startUnsettled(t *testing.T) (*unsettled, *clientv3.Client, *feed.Feed, <-c
 	kv, client := etcdtest.Start(t)
 	etcd := &unsettled{WatchableKV: kv}
 	etcd.late.Store(true)
-	source, err := feed.New(etcd)
+	source, err := feed.New(t.Context(), feed.Embedded(etcd))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	observed := make(chan feed.Kind, 1)
 	t.Cleanup(source.Observe(func(_, _ string, kind feed.Kind) { observed <- kind }))

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 // pageSize limits how many records a list has in memory before their receiver
@@ -154,26 +152,25 @@ func (s *Subscription) list(ctx context.Context, to Receiver) error {
 	begin, end := keyRange(s.prefix)
 	var revision int64
 	for {
-		page, err := s.feed.read(ctx, begin, end, mvcc.RangeOptions{Limit: pageSize, Rev: revision})
-		if errors.Is(err, mvcc.ErrCompacted) {
+		page, err := s.feed.read(ctx, begin, end, ReadOptions{Limit: pageSize, Revision: revision})
+		if errors.Is(err, ErrCompacted) {
 			return s.list(ctx, to) // compactions are rarer than lists are long
 		}
 		if err != nil {
 			return err
 		}
 		if revision == 0 {
-			revision = page.Rev
+			revision = page.Revision
 		}
-		for i := range page.KVs {
-			kv := &page.KVs[i]
+		for _, kv := range page.Records {
 			name := string(kv.Key[len(s.prefix):])
 			delete(missing, name)
 			to.Receive(recordOf(kv, name))
 		}
-		if len(page.KVs) < pageSize {
+		if len(page.Records) < pageSize {
 			break
 		}
-		begin = slices.Concat(page.KVs[len(page.KVs)-1].Key, []byte{0}) // the next key
+		begin = slices.Concat(page.Records[len(page.Records)-1].Key, []byte{0}) // the next key
 	}
 	for name := range missing {
 		to.Receive(Change{Name: name, Revision: revision})

@@ -35,11 +35,12 @@ type Store struct {
 func Start(tb testing.TB) *Store {
 	tb.Helper()
 	kv, client := etcdtest.Start(tb)
-	source, err := feed.New(kv)
+	ctx, cancel := context.WithCancel(context.Background())
+	source, err := feed.New(ctx, feed.Embedded(kv))
 	if err != nil {
+		cancel()
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
 	stop := sync.OnceFunc(func() {
