@@ -24,6 +24,7 @@ type Feed struct {
 	etcd Source
 	// watch is used by Run alone.
 	watch Watch
+	taps  []Tap
 
 	// reading keeps the feed from ending during a read of etcd.
 	reading sync.RWMutex
@@ -74,6 +75,9 @@ func (f *Feed) Run(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("watch etcd: %w", err)
 		}
+		for _, tap := range f.taps {
+			tap.Apply(events)
+		}
 		f.dispatch(events)
 	}
 }
@@ -94,6 +98,9 @@ func (f *Feed) restart(ctx context.Context) error {
 	f.watch.Close()
 	if err := f.open(ctx); err != nil {
 		return err
+	}
+	for _, tap := range f.taps {
+		tap.Missed()
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()

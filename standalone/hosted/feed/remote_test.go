@@ -58,7 +58,7 @@ func startWire(t *testing.T, etcd *clientv3.Client) (*wire, *clientv3.Client) {
 
 func (w *wire) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	to, err := net.Dial("unix", w.to) //nolint:noctx // ends with its connections
+	to, err := net.Dial("unix", w.to)
 	if err != nil {
 		return
 	}

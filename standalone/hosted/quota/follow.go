@@ -102,13 +102,23 @@ func (l *Ledger) follow(ctx context.Context, responses <-chan mvcc.WatchResponse
 	}
 }
 
+// change is a change of a record, or its deletion.
+type change struct {
+	key      []byte
+	size     int // of key and value
+	deleted  bool
+	revision int64
+}
+
+func changeOf(event *mvccpb.Event) change {
+	return change{
+		key: event.Kv.Key, size: len(event.Kv.Key) + len(event.Kv.Value), deleted: event.Type == mvccpb.DELETE, revision: event.Kv.ModRevision,
+	}
+}
+
 func (l *Ledger) apply(events []mvccpb.Event) {
 	for _, event := range events {
-		if event.Type == mvccpb.DELETE {
-			l.remove(event.Kv.Key)
-		} else {
-			l.put(event.Kv.Key, len(event.Kv.Key)+len(event.Kv.Value))
-		}
+		l.record(changeOf(&event))
 	}
 	if len(events) > 0 {
 		l.reached(events[len(events)-1].Kv.ModRevision)

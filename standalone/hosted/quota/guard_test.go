@@ -73,8 +73,8 @@ func agrees(t *testing.T, ledger *Ledger, client *clientv3.Client, planes ...str
 	}
 }
 
-// change makes one random change in etcd.
-func change(ctx context.Context, random *rand.Rand, client *clientv3.Client) error {
+// changeAtRandom makes one random change in etcd.
+func changeAtRandom(ctx context.Context, random *rand.Rand, client *clientv3.Client) error {
 	key := fmt.Sprintf("%s%c/%d", root, 'a'+rune(random.IntN(2)), random.IntN(20))
 	value := strings.Repeat("v", random.IntN(2000))
 	switch random.IntN(7) {
@@ -113,7 +113,7 @@ func TestLedgerAgreesWithEtcd(t *testing.T) {
 	t.Logf("the seed is %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range 400 {
-		if err := change(t.Context(), random, client); err != nil {
+		if err := changeAtRandom(t.Context(), random, client); err != nil {
 			t.Fatal(err)
 		}
 		if i%100 != 99 {
@@ -339,7 +339,7 @@ func TestPurposeOfARequest(t *testing.T) {
 		"twice":   {metadata.Join(sent, sent), Ordinary},
 		"another": {metadata.Pairs("vc-other", string(Vital)), Ordinary},
 	} {
-		if got := purposeOf(metadata.NewIncomingContext(t.Context(), test.received)); got != test.want {
+		if got := purposeOf(test.received); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}

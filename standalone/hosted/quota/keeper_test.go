@@ -59,6 +59,9 @@ func TestRecover(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if test.fails != "" {
+				eventually(t, "etcd counts the records", func() bool { return inUse(t, k) > lowWater })
+			}
 			err := k.keep(t.Context())
 			// Etcd counts pages that a read uses at its next commit. Run repeats it.
 			for range 50 {
@@ -77,6 +80,16 @@ func TestRecover(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inUse returns how many percent of etcd's quota its last commit uses.
+func inUse(t *testing.T, k *Keeper) int64 {
+	t.Helper()
+	status, err := k.Client.Status(t.Context(), k.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.DbSizeInUse * percent / k.Quota
 }
 
 // TestCompaction: what amounts to much is dropped one look later, so that a

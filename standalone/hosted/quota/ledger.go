@@ -196,6 +196,46 @@ func (l *Ledger) remove(key []byte) {
 	l.superseded += int64(old)
 }
 
+// record records a change.
+func (l *Ledger) record(c change) {
+	if c.deleted {
+		l.remove(c.key)
+	} else {
+		l.put(c.key, c.size)
+	}
+}
+
+// replace replaces what a control plane stores.
+func (l *Ledger) replace(name string, records []change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.lockedAccount(name)
+	l.total -= a.used.Bytes
+	a.used, a.sizes = Usage{}, make(map[uint64]uint32, len(records))
+	for _, r := range records {
+		a.sizes[maphash.Bytes(l.seed, r.key)] = uint32(r.size) //nolint:gosec // etcd accepts no records of 4 GiB
+		a.used.Bytes += int64(r.size)
+		a.used.Objects++
+		a.largest = max(a.largest, int64(r.size))
+	}
+	l.total += a.used.Bytes
+}
+
+// close deletes the account of a control plane whose records remain.
+func (l *Ledger) close(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.accounts, name)
+}
+
+// SetTotal sets what all control planes store together, if the ledger has the
+// accounts of some only.
+func (l *Ledger) SetTotal(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total = bytes
+}
+
 // reached records that all changes up to a revision are known.
 func (l *Ledger) reached(revision int64) {
 	l.mu.Lock()

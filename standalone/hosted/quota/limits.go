@@ -56,8 +56,8 @@ func WithPurpose(ctx context.Context, purpose Purpose) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, purposeHeader, string(purpose))
 }
 
-func purposeOf(ctx context.Context) Purpose {
-	values := metadata.ValueFromIncomingContext(ctx, purposeHeader)
+func purposeOf(headers metadata.MD) Purpose {
+	values := headers.Get(purposeHeader)
 	if len(values) != 1 {
 		return Ordinary
 	}
