@@ -2,12 +2,17 @@ package integration
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,14 +25,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/config/webhook"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 const (
-	// helmBinary is the environment variable with the path of Helm.
-	helmBinary = "VC_HELM"
-	chartDir   = "../../charts/virtualcluster"
+	// helmBinary and managerBinary are the environment variables with the paths
+	// of Helm and of vc-manager.
+	helmBinary, managerBinary = "VC_HELM", "VC_MANAGER"
+	chartDir                  = "../../charts/virtualcluster"
 )
 
 // helmed is a super cluster into which Helm installs the chart.
@@ -60,6 +67,26 @@ func (h helmed) deployed(ctx context.Context) func() ([]string, error) {
 		}
 		return names, err
 	}
+}
+
+// start starts the program of a Deployment with the arguments that the chart
+// gives it and the permissions of its service account, and stops it at the end
+// of the spec. Further arguments replace addresses of the pod.
+func (h helmed) start(ctx context.Context, name, binary string, args ...string) {
+	GinkgoHelper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}}
+	Expect(kit.Get(ctx, h.Client, deployment)).To(Succeed())
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: rbac.Namespace, Name: deployment.Spec.Template.Spec.ServiceAccountName,
+	}}
+	config, err := h.AccountConfig(ctx, account)
+	Expect(err).NotTo(HaveOccurred())
+	kubeconfig := filepath.Join(h.Dir, name+".kubeconfig")
+	Expect(local.WriteKubeconfig(kubeconfig, config)).To(Succeed())
+	args = slices.Concat(deployment.Spec.Template.Spec.Containers[0].Args, []string{"--kubeconfig=" + kubeconfig}, args)
+	program, err := gexec.Start(exec.Command(binary, args...), GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { program.Terminate().Wait(kit.Soon) })
 }
 
 // everything are values that install all that is optional and needs no other
@@ -145,6 +172,29 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 
 		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+	}, SpecTimeout(kit.Soon*6))
+
+	It("gives vc-manager and vc-syncer what they need to sync an External tenant", func(ctx SpecContext) {
+		host := startOtherHost(ctx)
+		DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
+		there := kit.ControlPlane(ctx, host)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
+		Expect(kit.Get(ctx, host.Client, secret)).To(Succeed())
+
+		probes := map[string]string{"vc-manager": freeAddress(ctx), "vc-syncer": freeAddress(ctx)}
+		webhookPort := strconv.Itoa(int(netip.MustParseAddrPort(freeAddress(ctx)).Port()))
+		super.start(ctx, "vc-manager", os.Getenv(managerBinary), "--metrics-bind-address=127.0.0.1:0",
+			"--health-probe-bind-address="+probes["vc-manager"], "--webhook-port="+webhookPort)
+		super.start(ctx, "vc-syncer", os.Getenv(local.SyncerBinary), "--metrics-bind-address=127.0.0.1:0",
+			"--health-probe-bind-address="+probes["vc-syncer"])
+		for _, address := range probes {
+			Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+		}
+		t := kit.ExternalTenant(ctx, super.SuperCluster, kit.VirtualCluster(), there, secret.Data[names.AdminKubeconfigKey])
+		pod := kit.Pod(metav1.NamespaceDefault, "web")
+		kit.Create(ctx, t.Client, pod)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, pod))
+		Eventually(kit.Read(ctx, t.Client, pod)).Should(HaveField("Status.Phase", corev1.PodRunning))
 	}, SpecTimeout(kit.Soon*6))
 
 	It("refuses values that it does not have", func(ctx SpecContext) {

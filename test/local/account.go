@@ -37,7 +37,7 @@ func (s *SuperCluster) SyncerConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeKubeconfig(filepath.Join(s.Dir, syncerKubeconfig), config); err != nil {
+	if err := WriteKubeconfig(filepath.Join(s.Dir, syncerKubeconfig), config); err != nil {
 		return nil, err
 	}
 	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{
@@ -81,8 +81,8 @@ func (s *SuperCluster) programConfig(ctx context.Context, program string) (*rest
 	return s.AccountConfig(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: program}})
 }
 
-// writeKubeconfig writes the configuration of a service account.
-func writeKubeconfig(file string, config *rest.Config) error {
+// WriteKubeconfig writes the configuration of a service account.
+func WriteKubeconfig(file string, config *rest.Config) error {
 	const name = "super"
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{

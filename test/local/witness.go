@@ -95,7 +95,7 @@ func (w *Witness) note(r *http.Request) {
 }
 
 // WriteKubeconfig writes a kubeconfig that connects to the witness.
-func (w *Witness) WriteKubeconfig(file string) error { return writeKubeconfig(file, w.config) }
+func (w *Witness) WriteKubeconfig(file string) error { return WriteKubeconfig(file, w.config) }
 
 // Since returns the writes after a time.
 func (w *Witness) Since(t time.Time) []Write {
