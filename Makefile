@@ -116,12 +116,36 @@ fmt: $(TOOLS)/golangci-lint ## Format the code
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(BIN)
+	rm -rf $(BIN) $(DIST)
+
+##@ Release
+
+# Programs are compiled into bin/release, and a version's image archives are in bin/images.
+DIST          := $(CURDIR)/dist
+RELEASE_FLAGS = --version '$(VERSION)' --programs $(BIN)/release --ldflags '$(LDFLAGS)' --kubernetes-ldflags '$(KUBE_LDFLAGS)'
+
+.PHONY: images
+images: ## Build the container images of all programs, for amd64 and arm64, into bin/images
+	rm -rf $(BIN)/images
+	cd hack/release && go run -buildvcs=false ./cmd/images $(RELEASE_FLAGS) --out $(BIN)/images
+
+# The folder of the archives to push: make push IMAGES=dist pushes a release.
+IMAGES ?= $(BIN)/images
+
+.PHONY: push
+push: ## Push them: make push REGISTRY=registry.example.com/team; prints their digests
+	cd hack/release && go run -buildvcs=false ./cmd/push --registry '$(REGISTRY)' --images $(abspath $(IMAGES))
+
+.PHONY: release
+release: ## Write a release into dist/: make release VERSION=v0.1.0
+	cd hack/release && go run -buildvcs=false ./cmd/release --check --version '$(VERSION)'
+	rm -rf $(DIST)
+	cd hack/release && go run -buildvcs=false ./cmd/release $(RELEASE_FLAGS) --registry '$(REGISTRY)' --out $(DIST)
 
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-dns test-plugins test-chart test-integration test-escapes ## Run all tests
+test: test-unit test-standalone test-dns test-plugins test-chart test-release test-integration test-escapes ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -143,6 +167,10 @@ test-plugins: ## Build, test and start the example of a syncer with a validator 
 .PHONY: test-chart
 test-chart: build ## Run the tests of the Helm chart with Helm's packages: what it makes of values, and which it refuses
 	cd test/chart && go test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: test-release
+test-release: build ## Test what makes a release, with images of the programs in bin/
+	cd hack/release && PROGRAMS=$(BIN) go test -timeout $(TEST_TIMEOUT) ./...
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
 INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm KUBE_CACHE_MUTATION_DETECTOR=true \
@@ -252,6 +280,8 @@ lint-code: $(TOOLS)/golangci-lint
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/chart && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+=======
+	cd hack/release && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen

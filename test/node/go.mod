@@ -7,6 +7,7 @@ go 1.26.6
 require (
 	github.com/coredns/coredns v1.14.2
 	github.com/google/go-containerregistry v0.22.1
+	github.com/virtualcluster/virtualcluster/hack/release v0.0.0
 )
 
 require (
@@ -195,3 +196,5 @@ tool (
 	github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	github.com/containerd/containerd/v2/cmd/ctr
 )
+
+replace github.com/virtualcluster/virtualcluster/hack/release => ../../hack/release

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/virtualcluster/virtualcluster/hack/release/archive"
+	"github.com/virtualcluster/virtualcluster/hack/release/oci"
 )
 
 // setUID has a program run as who owns it.
@@ -19,8 +22,8 @@ func conformance(ctx context.Context, programs, kubernetes string) ([]image, err
 	}
 	tests := filepath.Join(kubernetes, "test", "images")
 	// some is an image with the tools of a distribution.
-	some := func(reference string, config v1.Config, layers ...[]entry) image {
-		return image{reference: reference, base: base, layers: append([][]entry{accounts(), shell()}, layers...), config: config}
+	some := func(reference string, config v1.Config, layers ...[]archive.Entry) image {
+		return image{reference: reference, base: base, layers: append([][]archive.Entry{accounts(), shell()}, layers...), config: config}
 	}
 	serving := append(agnhost(programs), certificate(tests)...)
 	return []image{
@@ -33,15 +36,15 @@ func conformance(ctx context.Context, programs, kubernetes string) ([]image, err
 		some(e2e+"nginx:1.15-4", nginx(), nginxFiles()),
 		some(e2e+"nginx:1.27-0", nginx(), nginxFiles()),
 		some(e2e+"nonroot:1.5", v1.Config{User: "1234", Cmd: []string{"bash"}}),
-		some(e2e+"nonewprivs:1.4", v1.Config{Cmd: []string{"nnp"}}, []entry{
-			{path: "usr/local/bin", mode: program},
-			{path: "usr/local/bin/nnp", source: filepath.Join(programs, "nonewprivs"), mode: setUID},
+		some(e2e+"nonewprivs:1.4", v1.Config{Cmd: []string{"nnp"}}, []archive.Entry{
+			{Path: "usr/local/bin", Mode: archive.Program},
+			{Path: "usr/local/bin/nnp", Source: filepath.Join(programs, "nonewprivs"), Mode: setUID},
 		}),
 		some(e2e+"sample-apiserver:1.29.2", v1.Config{Entrypoint: []string{"/sample-apiserver"}}, built(programs, "sample-apiserver")),
 		{
-			reference: "registry.k8s.io/etcd:3.6.8-0", layers: [][]entry{{
-				{path: "usr/local/bin", mode: program},
-				{path: "usr/local/bin/etcd", source: filepath.Join(programs, "etcd"), mode: program},
+			reference: "registry.k8s.io/etcd:3.6.8-0", layers: [][]archive.Entry{{
+				{Path: "usr/local/bin", Mode: archive.Program},
+				{Path: "usr/local/bin/etcd", Source: filepath.Join(programs, "etcd"), Mode: archive.Program},
 			}},
 		},
 	}, nil
@@ -54,7 +57,7 @@ func distribution(ctx context.Context) ([]v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	below, err := newLayer(tools)
+	below, err := oci.NewLayer(tools)
 	if err != nil {
 		return nil, err
 	}
@@ -64,31 +67,31 @@ func distribution(ctx context.Context) ([]v1.Layer, error) {
 
 // shell is what the packages' own scripts would have set up. The shell is bash:
 // it hands on variables with any name, as the one in the original images does.
-func shell() []entry {
-	return []entry{
-		{path: "bin/sh", link: "/bin/bash"},
-		{path: "usr/bin/sh", link: "/bin/bash"},
-		{path: "usr/bin/nc", link: "/bin/nc.openbsd"},
-		{path: "bin/sysctl", link: "/usr/bin/busybox"},
-		{path: "etc/nsswitch.conf", content: []byte("passwd: files\ngroup: files\nhosts: files dns\n"), mode: readable},
+func shell() []archive.Entry {
+	return []archive.Entry{
+		{Path: "bin/sh", Link: "/bin/bash"},
+		{Path: "usr/bin/sh", Link: "/bin/bash"},
+		{Path: "usr/bin/nc", Link: "/bin/nc.openbsd"},
+		{Path: "bin/sysctl", Link: "/usr/bin/busybox"},
+		{Path: "etc/nsswitch.conf", Content: []byte("passwd: files\ngroup: files\nhosts: files dns\n"), Mode: archive.Readable},
 	}
 }
 
 // certificate is what agnhost serves HTTPS with.
-func certificate(tests string) []entry {
+func certificate(tests string) []archive.Entry {
 	dir := filepath.Join(tests, "agnhost", "porter")
-	return []entry{
-		{path: "localhost.crt", source: filepath.Join(dir, "localhost.crt"), mode: readable},
-		{path: "localhost.key", source: filepath.Join(dir, "localhost.key"), mode: readable},
+	return []archive.Entry{
+		{Path: "localhost.crt", Source: filepath.Join(dir, "localhost.crt"), Mode: archive.Readable},
+		{Path: "localhost.key", Source: filepath.Join(dir, "localhost.key"), Mode: archive.Readable},
 	}
 }
 
 // pictures are what an image of that name serves.
-func pictures(tests, name string) []entry {
+func pictures(tests, name string) []archive.Entry {
 	dir := filepath.Join(tests, name, "html")
-	return []entry{
-		{path: name + ".jpg", source: filepath.Join(dir, name+".jpg"), mode: readable},
-		{path: "data.json", source: filepath.Join(dir, "data.json"), mode: readable},
+	return []archive.Entry{
+		{Path: name + ".jpg", Source: filepath.Join(dir, name+".jpg"), Mode: archive.Readable},
+		{Path: "data.json", Source: filepath.Join(dir, "data.json"), Mode: archive.Readable},
 	}
 }
 
@@ -96,7 +99,7 @@ func nginx() v1.Config { return v1.Config{Cmd: []string{"nginx", "-g", "daemon o
 
 // nginxFiles are a configuration as in the original image: logs go to the
 // container's, and pages come from where specs put them.
-func nginxFiles() []entry {
+func nginxFiles() []archive.Entry {
 	const configuration = `user nobody nobody;
 error_log /dev/stderr;
 pid /tmp/nginx.pid;
@@ -109,9 +112,9 @@ http {
     }
 }
 `
-	return []entry{
-		{path: "etc/nginx/nginx.conf", content: []byte(configuration), mode: readable},
-		{path: "var/log/nginx", mode: program},
-		{path: "var/lib/nginx", mode: program},
+	return []archive.Entry{
+		{Path: "etc/nginx/nginx.conf", Content: []byte(configuration), Mode: archive.Readable},
+		{Path: "var/log/nginx", Mode: archive.Program},
+		{Path: "var/lib/nginx", Mode: archive.Program},
 	}
 }

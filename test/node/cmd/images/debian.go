@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/virtualcluster/virtualcluster/hack/release/oci"
 )
 
 // debian makes a layer of packages and all that they need, as if they were
@@ -29,14 +31,15 @@ func debian(ctx context.Context, packages ...string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packLayer(func(writer *tar.Writer) error {
+	return oci.PackLayer(func(w io.Writer) error {
+		writer := tar.NewWriter(w)
 		directories := map[string]bool{}
 		for _, file := range files {
 			if err := unpack(ctx, writer, directories, file); err != nil {
 				return fmt.Errorf("unpack %s: %w", filepath.Base(file), err)
 			}
 		}
-		return nil
+		return writer.Close()
 	})
 }
 

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/virtualcluster/virtualcluster/hack/release/archive"
+	"github.com/virtualcluster/virtualcluster/hack/release/oci"
 )
 
 // image is one image: what it is called, what is in it, and what it runs.
@@ -18,7 +21,7 @@ type image struct {
 	reference string
 	// base is below the layers, and may be that of several images.
 	base   []v1.Layer
-	layers [][]entry
+	layers [][]archive.Entry
 	config v1.Config
 }
 
@@ -42,25 +45,15 @@ func writeArchive(file string, images ...image) error {
 }
 
 func (i image) build() (v1.Image, error) {
-	built, err := mutate.AppendLayers(empty.Image, i.base...)
-	if err != nil {
-		return nil, err
-	}
+	layers := slices.Clone(i.base)
 	for _, entries := range i.layers {
-		layer, err := newLayer(entries)
+		layer, err := oci.NewLayer(entries)
 		if err != nil {
 			return nil, err
 		}
-		if built, err = mutate.AppendLayers(built, layer); err != nil {
-			return nil, err
-		}
+		layers = append(layers, layer)
 	}
-	config, err := built.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config = "linux", runtime.GOARCH, i.config
-	config.Config.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, i.config.Env...)
-	return mutate.ConfigFile(built, config)
+	config := i.config
+	config.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, config.Env...)
+	return oci.Build(runtime.GOARCH, time.Time{}, config, layers...)
 }
