@@ -24,9 +24,6 @@ const (
 // chart packages the Helm chart. Helm archives the times of files, so it
 // packages a copy in which all files have the time of the release.
 func (p Publication) chart(ctx context.Context) (err error) {
-	if !p.has(chartFolder) {
-		return nil
-	}
 	dir, err := os.MkdirTemp("", "chart-")
 	if err != nil {
 		return err
@@ -64,9 +61,6 @@ func (p Publication) copyFolder(to, from string) error {
 // manifest writes the manifest of an installation. The kustomize is that of the
 // kubectl of the Kubernetes release that vc-standalone runs.
 func (p Publication) manifest(ctx context.Context) (err error) {
-	if !p.has(installation) {
-		return nil
-	}
 	dir, err := os.MkdirTemp(p.Build.Root, ".install-") // kustomize reads nothing by an absolute path
 	if err != nil {
 		return err
@@ -109,15 +103,6 @@ func (p Publication) plugin(ctx context.Context) error {
 		args = append(args, file)
 	}
 	return p.write("vc.yaml", func(w io.Writer) error { return p.run(ctx, w, ".", args...) })
-}
-
-// has reports whether the project has a folder, and logs if it does not.
-func (p Publication) has(folder string) bool {
-	_, err := os.Stat(filepath.Join(p.Build.Root, folder))
-	if err != nil {
-		_, _ = fmt.Fprintf(p.Log, "%s does not exist: it is not in the release\n", folder)
-	}
-	return err == nil
 }
 
 // run runs the go command in the folder of a module.

@@ -1,9 +1,8 @@
 package publish
 
 import (
-	"bytes"
 	"debug/elf"
-	"io"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,22 +113,35 @@ func TestKustomization(t *testing.T) {
 	}
 }
 
-// TestWithoutChartAndManifest: folders that the project does not have are
-// reported.
-func TestWithoutChartAndManifest(t *testing.T) {
-	var log bytes.Buffer
-	p := Publication{Release: release, Build: programs.Build{Root: t.TempDir()}, Out: t.TempDir(), Log: &log}
-	if err := p.chart(t.Context()); err != nil {
-		t.Error(err)
+// TestChartAndManifest: both select the images of the release, and are the same
+// whenever they are made.
+func TestChartAndManifest(t *testing.T) {
+	const chart, manifest = "virtualcluster-0.1.0.tgz", "install.yaml"
+	var sums []string
+	for range 2 {
+		p := Publication{Release: release, Build: programs.Build{Root: "../../.."}, Out: t.TempDir(), Registry: "registry.example.com/team"}
+		if err := errors.Join(p.chart(t.Context()), p.manifest(t.Context()), Checksums(p.Out)); err != nil {
+			t.Fatal(err)
+		}
+		written, err := os.ReadFile(filepath.Join(p.Out, manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"image: registry.example.com/team/vc-manager:v0.1.0\n", "image: registry.example.com/team/vc-syncer:v0.1.0\n",
+		} {
+			if !strings.Contains(string(written), want) {
+				t.Errorf("%s lacks %s", manifest, want)
+			}
+		}
+		list, err := os.ReadFile(filepath.Join(p.Out, checksums))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(list))
 	}
-	if err := p.manifest(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if got := log.String(); !strings.Contains(got, "charts/virtualcluster does not exist") || !strings.Contains(got, "config/default does not exist") {
-		t.Error(got)
-	}
-	if files, err := os.ReadDir(p.Out); err != nil || len(files) != 0 {
-		t.Error(files, err)
+	if sums[0] != sums[1] || !strings.Contains(sums[0], chart) || !strings.Contains(sums[0], manifest) {
+		t.Errorf("the checksums are\n%s and\n%s", sums[0], sums[1])
 	}
 }
 
@@ -154,7 +166,7 @@ func TestArchivesAndPlugin(t *testing.T) {
 			}
 		}
 	}
-	p := Publication{Release: release, Build: build, Out: t.TempDir(), Log: io.Discard}
+	p := Publication{Release: release, Build: build, Out: t.TempDir()}
 	if err := p.archives(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,6 @@ type Publication struct {
 	// Registry is where the install manifest finds images. It is empty if
 	// their names have no registry.
 	Registry string
-	// Log gets a line for each step that is left out.
-	Log io.Writer
 }
 
 // Run compiles all programs and writes all files of the release.

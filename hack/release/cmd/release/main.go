@@ -15,7 +15,7 @@ import (
 func main() {
 	name := flag.String("version", "", "the release, such as v0.1.0")
 	check := flag.Bool("check", false, "report only whether the version and the tree can be released")
-	p := publish.Publication{Log: os.Stderr}
+	p := publish.Publication{}
 	flag.StringVar(&p.Build.Root, "root", "../..", "directory of the project")
 	flag.StringVar(&p.Build.Flags, "ldflags", "", "flags of the linker")
 	flag.StringVar(&p.Build.KubernetesFlags, "kubernetes-ldflags", "", "more of them for programs that contain Kubernetes")
