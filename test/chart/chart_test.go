@@ -54,6 +54,12 @@ const (
 // render returns the objects of a release, by kind and name, and the notes.
 func render(t *testing.T, values string) (map[string]*unstructured.Unstructured, string, error) {
 	t.Helper()
+	return renderIn(t, namespace, values)
+}
+
+// renderIn does the same for a release in another namespace.
+func renderIn(t *testing.T, namespace, values string) (map[string]*unstructured.Unstructured, string, error) {
+	t.Helper()
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +141,29 @@ func typed[T any](t *testing.T, objects map[string]*unstructured.Unstructured, k
 		t.Fatalf("there is no %s", kind)
 	}
 	return all
+}
+
+// TestNamespace: all objects of a release are in its namespace, and refer to it.
+func TestNamespace(t *testing.T) {
+	const other = "platform"
+	for _, values := range variants {
+		objects, _, err := renderIn(t, other, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, obj := range objects {
+			data, err := yaml.Marshal(obj.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(data), namespace) {
+				t.Errorf("%s refers to %s:\n%s", name, namespace, data)
+			}
+			if ns := obj.GetNamespace(); ns != "" && ns != other && ns != "vc-syncer-replicas" {
+				t.Errorf("%s is in %s", name, ns)
+			}
+		}
+	}
 }
 
 func TestLint(t *testing.T) {
