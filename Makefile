@@ -29,7 +29,7 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=shared, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins charts/virtualcluster/templates
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins charts/virtualcluster/templates capi/apis capi/config
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
@@ -53,6 +53,7 @@ build: ## Build all binaries into bin/
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
 	cd dns && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/ ./cmd/...
+	cd capi && $(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 # A node's programs, and the images that run on it: those of Kubernetes are of the same module as vc-standalone, so that they
 # share its build cache.
@@ -101,6 +102,10 @@ generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functio
 	$(TOOLS)/controller-gen object paths=./apis/...
 	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
+	cd capi && $(TOOLS)/controller-gen object paths=./apis/...
+	cd capi && for p in infrastructure:nestedcluster control-plane:nestedcontrolplane; do dir=$${p%%:*}; \
+		$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/$${dir/-/}/... output:crd:dir=config/$$dir/crd; \
+		$(TOOLS)/controller-gen rbac:roleName=vc-capi-$$dir paths=./controllers/$${p##*:} paths=./app output:rbac:dir=config/$$dir/rbac; done
 	$(TOOLS)/controller-gen rbac:roleName=vn-agent paths=./vnagent/... output:rbac:dir=config/rbac/vn-agent
 	go run ./hack/rbac config/rbac/vc-syncer/role.yaml
 	go run ./hack/metrics docs/metrics.md
@@ -113,6 +118,7 @@ fmt: $(TOOLS)/golangci-lint ## Format the code
 	$(TOOLS)/golangci-lint fmt ./...
 	cd standalone && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
 	cd dns && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
+	cd capi && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -145,7 +151,7 @@ release: ## Write a release into dist/: make release VERSION=v0.1.0
 ##@ Check
 
 .PHONY: test
-test: test-unit test-standalone test-dns test-plugins test-chart test-release test-integration test-escapes ## Run all tests
+test: test-unit test-standalone test-dns test-capi test-plugins test-chart test-release test-integration test-escapes ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the root module's tests with the race detector
@@ -158,6 +164,17 @@ test-standalone: ## Run the tests of the control planes in one process
 .PHONY: test-dns
 test-dns: ## Run the tests of the DNS that tenants share, with the race detector
 	cd dns && CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) ./...
+
+# Cluster API's own controllers are of the same module as the tests, and take minutes to build.
+.PHONY: test-capi
+test-capi: build ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
+	cd capi && $(GO_BUILD) -o $(BIN)/capi-core sigs.k8s.io/cluster-api/core
+	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core go test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: capi-components
+capi-components: ## Write what clusterctl installs into bin/capi: components of both providers, metadata, templates
+	cd capi && for p in infrastructure control-plane; do dir=$(BIN)/capi/$$p-nested/$(VERSION); mkdir -p $$dir; \
+		go tool kustomize build config/$$p >$$dir/$$p-components.yaml; cp config/metadata.yaml config/samples/*.yaml $$dir; done
 
 .PHONY: test-plugins
 test-plugins: ## Build, test and start the example of a syncer with a validator of its own, which is a module of its own
@@ -277,6 +294,7 @@ lint-code: $(TOOLS)/golangci-lint
 	$(TOOLS)/golangci-lint run ./...
 	cd standalone && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd dns && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd capi && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/chart && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
