@@ -126,7 +126,6 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	if err != nil {
 		return nil, err
 	}
-	readInProcess(client, c.store.server.Server)
 	if c.observer != nil {
 		c.observer.Observe(client)
 	}
@@ -187,13 +186,19 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave, err := c.chains.store.open(ctx, c.spec.Name)
+	if err != nil {
+		return nil, err
+	}
 	served, release, err := c.chains.of(c.spec)
 	if err != nil {
+		leave()
 		return nil, err
 	}
 	tenant, err := served.Add(spec)
 	if err != nil {
 		release()
+		leave()
 		return nil, err
 	}
 	s := &apiServer{
@@ -203,6 +208,7 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		done: make(chan struct{}),
 	}
 	s.start(ctx, func(ctx context.Context) error {
+		defer leave()
 		defer release()
 		defer c.chains.damages.forget(c.spec.Name)
 		defer served.Remove(tenant)

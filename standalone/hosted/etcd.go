@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -35,26 +34,10 @@ const (
 	// maxSupersededPercent of it may be old revisions.
 	maxSupersededPercent = 5
 	snapshotEntries      = 100
-	maxTxnOps            = 1024
 	percent              = 100
 	// maxSocketPath is below the limit of every system.
 	maxSocketPath = 100
 )
-
-// store is the embedded etcd of a host.
-type store struct {
-	server   *embed.Etcd
-	client   *clientv3.Client
-	endpoint string
-	ledger   *quota.Ledger
-	feed     *feed.Feed
-	// followers and keeper run beside etcd. The followers read its revisions.
-	followers []func(context.Context) error
-	keeper    *quota.Keeper
-	// sockets is a temporary directory to delete at the end, if one was
-	// necessary.
-	sockets string
-}
 
 // startStore starts etcd. It listens on a Unix socket in a private directory,
 // because a process that can reach etcd can read the Secrets of every tenant.
@@ -70,7 +53,8 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.endpoint = "unix://" + socket
+	endpoint := "unix://" + socket
+	s.clients = clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop()}
 	if s.server, err = embed.StartEtcd(s.config(dir, socket, opts)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", dir, err), s.stop())
 	}
@@ -89,16 +73,10 @@ func startStore(ctx context.Context, dir string, opts Options) (*store, error) {
 	}
 	s.followers = []func(context.Context) error{follow, s.feed.Run}
 	s.keeper = &quota.Keeper{
-		Ledger: s.ledger, Client: s.client, Endpoint: s.endpoint, Log: opts.Log,
+		History: s.ledger.History, Client: s.client, Endpoints: s.clients.Endpoints, Log: opts.Log,
 		Quota: opts.StoreBytes, MaxSuperseded: opts.StoreBytes / percent * maxSupersededPercent,
 	}
 	return s, nil
-}
-
-// connect returns a new client of etcd.
-func (s *store) connect() (*clientv3.Client, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, DialTimeout: etcdStartTimeout, Logger: zap.NewNop()})
-	return client, wrapf(err, "connect to etcd at %s", s.endpoint)
 }
 
 // checkUnused returns an error if another process uses the data directory. Etcd
@@ -140,8 +118,6 @@ func (s *store) config(dir, socket string, opts Options) *embed.Config {
 	cfg.ListenPeerUrls = nil
 	cfg.QuotaBackendBytes = opts.StoreBytes
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(quota.Guard(s.ledger))}
-	// The objects of a new cluster are written in one transaction.
-	cfg.MaxTxnOps = maxTxnOps
 	cfg.EnableGRPCGateway = false
 	// All entries since the last snapshot are kept in memory, and are as large
 	// as objects. No other member needs older ones.
@@ -165,49 +141,4 @@ func (s *store) awaitReady(ctx context.Context, dir string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("start etcd in %s: %w", dir, context.Cause(ctx))
 	}
-}
-
-// run keeps the store usable until ctx ends, which is not an error, or etcd
-// fails.
-func (s *store) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	defer cancel()
-	lost := make(chan error, len(s.followers))
-	for _, follow := range s.followers {
-		beside.Go(func() { lost <- follow(ctx) })
-	}
-	beside.Go(func() { s.keeper.Run(ctx) })
-	select {
-	case err := <-s.server.Err():
-		return fmt.Errorf("etcd exited by itself: %w", err)
-	case err := <-lost:
-		return wrapf(err, "follow etcd's revisions")
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// wipe deletes all keys of a control plane.
-func (s *store) wipe(ctx context.Context, name string) error {
-	if _, err := s.client.Delete(ctx, keyspace.Prefix(name)+"/", clientv3.WithPrefix()); err != nil {
-		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)
-	}
-	s.ledger.Forget(name)
-	return nil
-}
-
-func (s *store) stop() error {
-	var errs []error
-	if s.client != nil {
-		errs = append(errs, s.client.Close())
-	}
-	if s.server != nil {
-		s.server.Close()
-	}
-	if s.sockets != "" {
-		errs = append(errs, os.RemoveAll(s.sockets))
-	}
-	return errors.Join(errs...)
 }

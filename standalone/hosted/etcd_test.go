@@ -186,7 +186,7 @@ func TestAStartOfTheStoreCanBeCanceled(t *testing.T) {
 	g.Expect(os.ReadDir(os.Getenv("TMPDIR"))).To(BeEmpty(), "the directory of the socket is left")
 	s, err := startStore(t.Context(), dir, storeOptions(dir))
 	g.Expect(err).NotTo(HaveOccurred())
-	sockets, err := os.Stat(filepath.Dir(strings.TrimPrefix(s.endpoint, "unix://")))
+	sockets, err := os.Stat(filepath.Dir(strings.TrimPrefix(s.endpoints(), "unix://")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sockets.Mode().Perm()).To(Equal(os.FileMode(0o700)), "any user could read the tenants' secrets")
 	g.Expect(s.stop()).To(Succeed())

@@ -57,6 +57,9 @@ type Options struct {
 	PrepareShared bool
 	// StoreBytes is the maximum size of the file of an etcd; 8 GiB by default.
 	StoreBytes int64
+	// Store is an etcd in other processes to use instead of one in this process;
+	// not for a host with a super cluster.
+	Store *RemoteStore
 	// Metrics receives the storage metrics of the control planes; nil for none.
 	Metrics prometheus.Registerer
 	// Observer observes the control planes that share a handler chain, for tests;
@@ -205,6 +208,8 @@ func (o *Options) complete() (net.IP, error) {
 	switch {
 	case ip == nil:
 		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
+	case o.Store != nil && o.Super != "":
+		return nil, errors.New("a host with a super cluster has etcds of its own: it cannot use a remote store")
 	case o.StoreBytes < leastStoreBytes:
 		return nil, fmt.Errorf("a store of %d bytes is too small: it needs %d at least", o.StoreBytes, leastStoreBytes)
 	case o.Advertise == "" && ip.IsUnspecified():
@@ -287,7 +292,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	return &ControlPlane{
 		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoint, chains: h.chains, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+		address: h.Address(), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
 		ledger: own.ledger, discovery: h.opts.Discovery,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {

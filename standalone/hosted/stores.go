@@ -33,10 +33,15 @@ type stores struct {
 	tenants   *store
 }
 
-// startStores starts the etcds. It first splits the directory of a single etcd:
+// startStores starts the etcds, or connects to a remote one. It first splits the directory of a single etcd:
 // each etcd starts with a copy, which keeps revisions and leases.
 func startStores(ctx context.Context, opts Options) (*stores, error) {
 	s := &stores{superName: opts.Super}
+	if opts.Store != nil {
+		remote, err := connectStore(ctx, *opts.Store, opts.Log)
+		s.super, s.tenants = remote, remote
+		return s, err
+	}
 	dir := filepath.Join(opts.Dir, storeDir)
 	var err error
 	if opts.Super == "" {

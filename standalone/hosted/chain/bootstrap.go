@@ -1,8 +1,10 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -26,9 +28,12 @@ const (
 	stampKey = "/bootstrap"
 	// systemNamespace exists in each cluster.
 	systemNamespace = "/namespaces/" + metav1.NamespaceSystem
-	kubernetesName  = "kubernetes"
-	securePort      = 443
-	secureScheme    = "https"
+	// maxOperations is the number of operations that every etcd accepts in a
+	// transaction: its default of --max-txn-ops.
+	maxOperations  = 128
+	kubernetesName = "kubernetes"
+	securePort     = 443
+	secureScheme   = "https"
 )
 
 // Bootstrap makes sure that a tenant has the objects of every cluster, until it
@@ -90,19 +95,46 @@ func (c *Chain) createObjects(ctx context.Context, t *Tenant) error {
 	if err != nil {
 		return err
 	}
-	copied, err := c.opts.Store.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(systemNamespace), "=", 0)).
-		Then(append(writes, stamp())...).Commit()
+	copied, err := c.writeNew(ctx, append(writes, stamp()))
 	if err != nil {
 		return fmt.Errorf("create the objects of a new cluster: %w", err)
 	}
-	if copied.Succeeded {
+	if copied {
 		return nil
 	}
 	if err := runHooks(ctx, t); err != nil {
 		return err
 	}
 	return c.writeStamp(ctx)
+}
+
+// writeNew writes the objects of a tenant that has no system namespace, and
+// reports whether it has none. An etcd limits the operations of a transaction.
+// The system namespace is in the last one, so that a start that was interrupted
+// is repeated.
+func (c *Chain) writeNew(ctx context.Context, writes []clientv3.Op) (written bool, err error) {
+	slices.SortStableFunc(writes, func(a, b clientv3.Op) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	for chunk := range slices.Chunk(writes, maxOperations) {
+		response, err := c.opts.Store.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(systemNamespace), "=", 0)).
+			Then(chunk...).Commit()
+		if err != nil || !response.Succeeded {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// rankOf orders the writes of a new tenant.
+func rankOf(write clientv3.Op) int {
+	switch string(write.KeyBytes()) {
+	case stampKey:
+		return 1
+	case systemNamespace:
+		return 2
+	default:
+		return 0
+	}
 }
 
 func stamp() clientv3.Op { return clientv3.OpPut(stampKey, stampOf()) }

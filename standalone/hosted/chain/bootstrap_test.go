@@ -36,7 +36,7 @@ func TestCopies(t *testing.T) {
 			g.Expect(accessor.GetCreationTimestamp().Time).To(BeTemporally("~", time.Now(), time.Minute))
 		}
 	}
-	g.Expect(keysBelow(t, all, "/controlplanes/.template/")).To(BeEmpty())
+	g.Expect(keysBelow(t, all, "/controlplanes/.")).To(BeEmpty())
 }
 
 // TestUpdatesObjects: a tenant that another version of Kubernetes has served
@@ -58,6 +58,25 @@ func TestUpdatesObjects(t *testing.T) {
 	stamp, err := all.Get(t.Context(), "/controlplanes/red/bootstrap")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(stamp.Kvs[0].Value)).NotTo(Equal("v1.0.0"))
+}
+
+// TestInterruptedCreation: objects of a new cluster that were written in part
+// are written again.
+func TestInterruptedCreation(t *testing.T) {
+	g := NewWithT(t)
+	c, all := newChain(t)
+	tenant, client := add(t, c, "red")
+	g.Expect(c.CreateObjects(t.Context(), tenant)).To(Succeed())
+	complete := keysBelow(t, all, "/controlplanes/red/")
+	g.Expect(len(complete)).To(BeNumerically(">", 128), "more than one transaction")
+	for _, key := range []string{"bootstrap", "namespaces/kube-system", "clusterroles/view"} {
+		deleted, err := all.Delete(t.Context(), "/controlplanes/red/"+key)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(deleted.Deleted).To(BeEquivalentTo(1), key)
+	}
+	g.Expect(c.CreateObjects(t.Context(), tenant)).To(Succeed())
+	g.Expect(keysBelow(t, all, "/controlplanes/red/")).To(Equal(complete))
+	g.Expect(uidOf(t, client, metav1.NamespaceSystem)).NotTo(BeEmpty())
 }
 
 // TestDefaults: each namespace of a new cluster has its service account and the

@@ -29,9 +29,11 @@ func documentOf(t *testing.T, tenant *chain.Tenant) string {
 func versionOf(t *testing.T, tenant *chain.Tenant, path string) string {
 	t.Helper()
 	g := NewWithT(t)
-	paths, err := definitionsOf(t, tenant).Discovery().OpenAPIV3().Paths()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(paths).To(HaveKey(path))
+	var paths map[string]openapi.GroupVersion
+	g.Eventually(func() (_ map[string]openapi.GroupVersion, err error) { // documents follow definitions by a watch
+		paths, err = definitionsOf(t, tenant).Discovery().OpenAPIV3().Paths()
+		return paths, err
+	}).WithTimeout(later).Should(HaveKey(path))
 	content, err := paths[path].Schema(openapi.ContentTypeOpenAPIV3PB)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(content).NotTo(BeEmpty())

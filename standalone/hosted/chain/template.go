@@ -30,9 +30,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
-// templateName is the name of the tenant whose records are the template. It is
-// not a name that a control plane can have.
-const templateName = ".template"
+// templatePrefix begins the name of the tenant whose records are the template:
+// not a name that a control plane can have. The name is random, since several
+// processes may use one etcd.
+const templatePrefix = ".template-"
 
 // template has the records of a new cluster: its namespaces with what each
 // namespace has, RBAC roles, priority classes, flow schemas and APIServices.
@@ -49,12 +50,13 @@ type record struct {
 // newTemplate has upstream's hooks create the objects of a cluster, reads them,
 // and deletes them again.
 func newTemplate(ctx context.Context, c *Chain) (made *template, err error) {
-	t, err := c.Add(Spec{Name: templateName})
+	name := templatePrefix + string(uuid.NewUUID())
+	t, err := c.Add(Spec{Name: name})
 	if err != nil {
 		return nil, err
 	}
 	defer c.Remove(t)
-	ctx = keyspace.NewContext(ctx, templateName)
+	ctx = keyspace.NewContext(ctx, name)
 	defer func() {
 		_, deleteErr := c.opts.Store.Delete(context.WithoutCancel(ctx), "/", clientv3.WithPrefix())
 		err = errors.Join(err, deleteErr)

@@ -17,6 +17,8 @@ const (
 	// are not compacted, for watches that lag a little.
 	keepInterval = 5 * time.Second
 	keepTimeout  = 2 * time.Minute
+	// statusTimeout limits the wait for a member's status.
+	statusTimeout = 5 * time.Second
 	// retention is how long revisions are kept at least, as by kube-apiserver.
 	// It keeps them for less than twice that, and clients rely on both: a page
 	// of a list can be continued for a while, and not much longer. Etcd's own
@@ -35,9 +37,12 @@ const (
 // much space, and disarms the alarm that etcd raises at its quota once space
 // has been freed, which etcd leaves to its operator.
 type Keeper struct {
-	Ledger   *Ledger
-	Client   *clientv3.Client
-	Endpoint string
+	Client *clientv3.Client
+	// Endpoints are those of all members.
+	Endpoints []string
+	// History returns how many bytes have been overwritten or deleted up to a
+	// revision, which is the latest.
+	History func(ctx context.Context) (superseded, revision int64, err error)
 	// Quota is etcd's own quota of its file.
 	Quota int64
 	// MaxSuperseded is the number of bytes of old revisions that triggers a
@@ -85,9 +90,12 @@ func (k *Keeper) keep(ctx context.Context) error {
 // compact compacts old revisions, and those before the previous check if they
 // take much space.
 func (k *Keeper) compact(ctx context.Context, now time.Time) error {
+	superseded, revision, err := k.History(ctx)
+	if err != nil {
+		return fmt.Errorf("read etcd's revision: %w", err)
+	}
 	ready := k.last
-	k.last.superseded, k.last.revision = k.Ledger.Superseded()
-	k.last.at = now
+	k.last = mark{superseded: superseded, revision: revision, at: now}
 	if n := len(k.marks); n == 0 || now.Sub(k.marks[n-1].at) >= markInterval {
 		k.marks = append(k.marks, k.last)
 	}
@@ -133,25 +141,51 @@ func (k *Keeper) Recover(ctx context.Context) error {
 }
 
 func (k *Keeper) makeRoom(ctx context.Context, alarm *pb.AlarmMember) error {
-	status, err := k.Client.Status(ctx, k.Endpoint)
+	status, err := k.status(ctx)
 	if err != nil {
-		return fmt.Errorf("read etcd's status: %w", err)
+		return err
 	}
 	// Fails if there was no write since the last compaction.
 	_, _ = k.Client.Compact(ctx, status.Header.Revision, clientv3.WithCompactPhysical())
-	if status, err = k.Client.Status(ctx, k.Endpoint); err != nil {
-		return fmt.Errorf("read etcd's status: %w", err)
+	if status, err = k.status(ctx); err != nil {
+		return err
 	}
 	if status.DbSizeInUse*percent > k.Quota*lowWater {
 		return fmt.Errorf("etcd has reached its quota of %s and rejects writes: delete objects or tenants, %s are in use",
 			size(k.Quota), size(status.DbSizeInUse))
 	}
-	if _, err := k.Client.Defragment(ctx, k.Endpoint); err != nil {
-		return fmt.Errorf("defragment etcd: %w", err)
+	for _, endpoint := range k.Endpoints { // one after the other: a member does not respond meanwhile
+		if _, err := k.Client.Defragment(ctx, endpoint); err != nil {
+			return fmt.Errorf("defragment etcd at %s: %w", endpoint, err)
+		}
 	}
 	if _, err := k.Client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
 		return fmt.Errorf("disarm etcd's alarm: %w", err)
 	}
 	k.Log.Info("Etcd had reached its quota, and is writable again")
 	return nil
+}
+
+// status returns the status of the first member that responds.
+func (k *Keeper) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+	return StatusOf(ctx, k.Client, k.Endpoints)
+}
+
+// StatusOf returns the status of the first member of an etcd that responds.
+func StatusOf(ctx context.Context, client *clientv3.Client, endpoints []string) (*clientv3.StatusResponse, error) {
+	var errs []error
+	for _, endpoint := range endpoints {
+		status, err := statusOf(ctx, client, endpoint)
+		if err == nil {
+			return status, nil
+		}
+		errs = append(errs, fmt.Errorf("read etcd's status at %s: %w", endpoint, err))
+	}
+	return nil, errors.Join(errs...)
+}
+
+func statusOf(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	return client.Status(ctx, endpoint)
 }

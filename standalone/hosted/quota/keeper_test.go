@@ -16,14 +16,22 @@ import (
 
 const mebi = 1024 * kibi
 
+// keeping is a keeper with the ledger that it reads.
+type keeping struct {
+	Keeper
+
+	ledger *Ledger
+}
+
 // keeperOf returns the keeper of an etcd whose file may have a few mebibytes.
-func keeperOf(t *testing.T) *Keeper {
+func keeperOf(t *testing.T) *keeping {
 	t.Helper()
 	const most = 4 * mebi
 	_, client, endpoint := startEtcd(t, most)
-	return &Keeper{
-		Ledger: NewLedger(root, 0), Client: client, Endpoint: endpoint, Quota: most, MaxSuperseded: mebi, Log: logr.Discard(),
-	}
+	ledger := NewLedger(root, 0)
+	return &keeping{ledger: ledger, Keeper: Keeper{
+		History: ledger.History, Client: client, Endpoints: []string{endpoint}, Quota: most, MaxSuperseded: mebi, Log: logr.Discard(),
+	}}
 }
 
 // fill writes records until etcd takes no more, and returns the error.
@@ -83,9 +91,9 @@ func TestRecover(t *testing.T) {
 }
 
 // inUse returns how many percent of etcd's quota its last commit uses.
-func inUse(t *testing.T, k *Keeper) int64 {
+func inUse(t *testing.T, k *keeping) int64 {
 	t.Helper()
-	status, err := k.Client.Status(t.Context(), k.Endpoint)
+	status, err := k.status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +105,7 @@ func inUse(t *testing.T, k *Keeper) int64 {
 func TestCompaction(t *testing.T) {
 	k := keeperOf(t)
 	oldest := put(t, k, "first")
-	k.Ledger.superseded, k.Ledger.revision = 2*mebi, put(t, k, "second")
+	k.ledger.superseded, k.ledger.revision = 2*mebi, put(t, k, "second")
 	look := func() error {
 		t.Helper()
 		if err := k.keep(t.Context()); err != nil {
@@ -112,13 +120,13 @@ func TestCompaction(t *testing.T) {
 	if err := look(); !errors.Is(err, rpctypes.ErrCompacted) {
 		t.Errorf("got %v, and the second look should have dropped the old revision", err)
 	}
-	k.Ledger.revision = put(t, k, "third")
+	k.ledger.revision = put(t, k, "third")
 	for range 2 {
 		if err := look(); !errors.Is(err, rpctypes.ErrCompacted) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(k.Ledger.revision-1)); err != nil {
+	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(k.ledger.revision-1)); err != nil {
 		t.Errorf("what amounts to little was dropped: %v", err)
 	}
 }
@@ -128,7 +136,7 @@ func TestCompaction(t *testing.T) {
 func TestCompactionIsRetried(t *testing.T) {
 	k := keeperOf(t)
 	oldest := put(t, k, "first")
-	k.Ledger.superseded, k.Ledger.revision = 2*mebi, put(t, k, "second")
+	k.ledger.superseded, k.ledger.revision = 2*mebi, put(t, k, "second")
 	if err := k.compact(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +152,7 @@ func TestCompactionIsRetried(t *testing.T) {
 		t.Errorf("got %v, want the old revision compacted", err)
 	}
 	// Another client, such as etcd's periodic compaction, can be first.
-	k.Ledger.superseded, k.Ledger.revision = 4*mebi, put(t, k, "third")
+	k.ledger.superseded, k.ledger.revision = 4*mebi, put(t, k, "third")
 	if _, err := k.Client.Compact(t.Context(), put(t, k, "fourth")); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +194,7 @@ func TestKeeperNamesTheFailedStep(t *testing.T) {
 	if err := fill(t.Context(), k.Client, 1000); !errors.Is(err, rpctypes.ErrNoSpace) {
 		t.Fatalf("got %v, want an etcd that has no space", err)
 	}
-	k.Endpoint = "unix:///nowhere"
+	k.Endpoints = []string{"unix:///nowhere"}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := k.Recover(short); err == nil || !strings.Contains(err.Error(), "read etcd's status") {
@@ -201,7 +209,7 @@ func TestKeeperNamesTheFailedStep(t *testing.T) {
 }
 
 // put writes a record and returns its revision.
-func put(t *testing.T, k *Keeper, value string) int64 {
+func put(t *testing.T, k *keeping, value string) int64 {
 	t.Helper()
 	response, err := k.Client.Put(t.Context(), root+"a/x", value)
 	if err != nil {
@@ -218,8 +226,8 @@ func TestOldRevisionsAreCompacted(t *testing.T) {
 	var written []int64
 	for i := range 121 { // ten minutes
 		now := start.Add(time.Duration(i) * keepInterval)
-		k.Ledger.revision = put(t, k, fmt.Sprint(i))
-		written = append(written, k.Ledger.revision)
+		k.ledger.revision = put(t, k, fmt.Sprint(i))
+		written = append(written, k.ledger.revision)
 		if err := k.compact(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"hash/maphash"
 	"maps"
@@ -141,6 +142,12 @@ func (l *Ledger) Superseded() (bytes, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.superseded, l.revision
+}
+
+// History returns what Superseded does, as a [Keeper] needs it.
+func (l *Ledger) History(context.Context) (bytes, revision int64, err error) {
+	bytes, revision = l.Superseded()
+	return bytes, revision, nil
 }
 
 func (l *Ledger) lockedAccount(name string) *account {

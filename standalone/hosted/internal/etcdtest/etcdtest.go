@@ -43,7 +43,7 @@ func Launch(configure func(*embed.Config)) (server *embed.Etcd, client *clientv3
 	remove := func() { _ = os.RemoveAll(dir) }
 	config := embed.NewConfig()
 	config.Dir, config.LogLevel, config.ZapLoggerBuilder = dir, "error", embed.NewZapLoggerBuilder(zap.NewNop())
-	config.UnsafeNoFsync, config.MaxTxnOps = true, 1024 // as the host's
+	config.UnsafeNoFsync = true
 	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "c")}
 	config.ListenClientUrls, config.ListenPeerUrls = []url.URL{socket}, nil
 	configure(config)

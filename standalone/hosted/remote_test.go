@@ -1,0 +1,119 @@
+package hosted_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/internal/etcdtest"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
+)
+
+// startOn starts a host on an etcd in other processes, with the PKI in dir.
+func startOn(t *testing.T, dir string, etcd *clientv3.Client) *hosted.Host {
+	t.Helper()
+	opts := options(dir)
+	opts.Store = &hosted.RemoteStore{Endpoints: etcd.Endpoints()}
+	host, err := hosted.Start(t.Context(), opts)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { stopHost(t, host) })
+	return host
+}
+
+// TestRemoteStore: control planes of both isolations work on an etcd that the
+// host does not run, with etcd's default limits, and another host continues
+// where the first one has stopped.
+func TestRemoteStore(t *testing.T) {
+	t.Parallel()
+	for name, isShared := range map[string]bool{"Shared": true, "Dedicated": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			_, etcd := etcdtest.Start(t)
+			dir := t.TempDir()
+			spec := hosted.Spec{Name: "red", Shared: isShared}
+			first, second := startOn(t, dir, etcd), startOn(t, dir, etcd)
+			before := runReady(t, first, spec)
+			client := clientOf(t, before.RESTConfig())
+			t.Run("works", func(t *testing.T) {
+				t.Run("controllers", func(t *testing.T) { deploymentBecomesPods(t, client) })
+			})
+			makeConfigMap(t, client, "kept", "yes")
+			runReady(t, first, hosted.Spec{Name: "red1", Shared: isShared})
+			stop(t, before)
+
+			after := runReady(t, second, spec)
+			client = clientOf(t, after.RESTConfig())
+			g.Expect(configMapValue(t, client, "kept")).To(Equal("yes"))
+			t.Run("works on", func(t *testing.T) {
+				t.Run("namespaces", func(t *testing.T) { namespaceGoesAway(t, client) })
+			})
+			g.Expect(etcd.Get(t.Context(), "", clientv3.WithFromKey(), clientv3.WithCountOnly())).To(
+				HaveField("Count", BeNumerically(">", second.Usage("red").Objects)), "those of both control planes")
+
+			ctx, cancel := context.WithTimeout(t.Context(), later)
+			defer cancel()
+			g.Expect(second.Delete(ctx, "red")).To(Succeed())
+			g.Expect(etcd.Get(t.Context(), "/controlplanes/red/", clientv3.WithPrefix())).To(HaveField("Kvs", BeEmpty()))
+			g.Expect(etcd.Get(t.Context(), "/controlplanes/red1/", clientv3.WithPrefix())).NotTo(HaveField("Kvs", BeEmpty()))
+		})
+	}
+}
+
+// TestLimitsOfARemoteStore: the limits of a control plane hold on an etcd that
+// knows of none, whichever host has written its objects.
+func TestLimitsOfARemoteStore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, etcd := etcdtest.Start(t)
+	dir := t.TempDir()
+	spec := hosted.Spec{Name: "full", Shared: true, Limits: quota.Limits{Bytes: 3 * mebi, Objects: 1000}}
+	first, second := startOn(t, dir, etcd), startOn(t, dir, etcd)
+	plane := runReady(t, first, spec)
+	err := fill(t, clientOf(t, plane.RESTConfig()))
+	g.Expect(err).To(Satisfy(apierrors.IsForbidden))
+	g.Expect(err).To(MatchError(ContainSubstring("storage of this cluster is limited to 3Mi")))
+	used := first.Usage("full")
+	g.Expect(used.Bytes).To(And(BeNumerically(">", 2*mebi), BeNumerically("<=", 3*mebi)))
+	stop(t, plane)
+	g.Expect(first.Usage("full")).To(BeZero(), "its account is closed")
+
+	plane = runReady(t, second, spec)
+	client := clientOf(t, plane.RESTConfig())
+	g.Expect(second.Usage("full").Bytes).To(BeNumerically("~", used.Bytes, mebi/2))
+	g.Expect(fill(t, client)).To(Satisfy(apierrors.IsAlreadyExists))
+	g.Expect(client.CoreV1().ConfigMaps("default").Delete(t.Context(), "fill-0", metav1.DeleteOptions{})).To(Succeed())
+	g.Eventually(func() error { return fill(t, client) }).WithTimeout(soon).Should(Satisfy(apierrors.IsAlreadyExists))
+}
+
+// TestUnusableStores: a host that cannot use its store does not start, and says
+// what it tried.
+func TestUnusableStores(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*hosted.Options)
+		want   string
+	}{
+		"no endpoints":    {func(o *hosted.Options) { o.Store = &hosted.RemoteStore{} }, "needs endpoints"},
+		"a super cluster": {func(o *hosted.Options) { o.Super, o.Store = "super", &hosted.RemoteStore{} }, "cannot use a remote store"},
+		"nothing there": {func(o *hosted.Options) {
+			o.Store = &hosted.RemoteStore{Endpoints: []string{"unix:///nowhere"}}
+		}, "unix:///nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := options(t.TempDir())
+			test.change(&opts)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := hosted.Start(ctx, opts)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
