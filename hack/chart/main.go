@@ -90,7 +90,12 @@ var sets = []set{
 	}},
 	{"rbac/vc-manager/*role*.yaml", manager, "", nil},
 	{"rbac/vc-manager/service_account.yaml", manager, "", nil},
-	{"rbac/vc-syncer/*role*.yaml", syncer, "", nil},
+	{"rbac/vc-syncer/role*.yaml", syncer, "", nil},
+	// Kept: when it is deleted together with the roles that it aggregates, the
+	// controller that aggregates them may create it again, without an owner.
+	{"rbac/vc-syncer/cluster_role.yaml", syncer, "", []string{
+		"\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n",
+	}},
 	{"rbac/vc-syncer/service_account.yaml", syncer, "", nil},
 	{"rbac/vn-agent/*role*.yaml", agent, ifAgent, nil},
 	{"rbac/vn-agent/service_account.yaml", agent, ifAgent, nil},

@@ -190,10 +190,18 @@ func withoutChart(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	delete(annotations, "helm.sh/resource-policy")
 	obj.SetLabels(labels)
 	obj.SetAnnotations(annotations)
+	if len(annotations) == 0 {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations")
+	}
 	if len(labels) == 0 {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "labels")
 	}
 	return obj
+}
+
+// kept reports whether an object is kept when the release is uninstalled.
+func kept(obj *unstructured.Unstructured) bool {
+	return obj.GetKind() == "CustomResourceDefinition" || key(obj) == "ClusterRole vc-syncer"
 }
 
 // TestObjectsAreThoseOfConfig: CRDs, roles, the webhook and the pool of Service
@@ -238,7 +246,7 @@ func TestObjectsAreThoseOfConfig(t *testing.T) {
 	}
 	for name, obj := range objects {
 		role := slices.Contains([]string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}, obj.GetKind())
-		if keep := obj.GetAnnotations()["helm.sh/resource-policy"]; (keep == "keep") != (obj.GetKind() == "CustomResourceDefinition") {
+		if keep := obj.GetAnnotations()["helm.sh/resource-policy"]; (keep == "keep") != kept(obj) {
 			t.Errorf("the resource policy of %s is %q", name, keep)
 		}
 		if role && obj.GetLabels()["helm.sh/chart"] == "" {

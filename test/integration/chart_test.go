@@ -204,8 +204,9 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 	})
 
 	It("is uninstalled without the CRDs and the tenants, and installed again", func(ctx SpecContext) {
-		super.must(ctx, "uninstall", "virtualcluster", "--wait")
+		super.must(ctx, "uninstall", "virtualcluster")
 		Eventually(super.deployed(ctx)).Should(BeEmpty())
+		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
 		was := tenant.DeepCopy()
 		Expect(kit.Get(ctx, super.Client, tenant)).To(Succeed())
 		Expect(tenant.UID).To(Equal(was.UID))
