@@ -71,8 +71,8 @@ func (s *store) awaitRemote(ctx context.Context) error {
 	return wrapf(err, "connect to etcd at %s: check its address, and the certificates", s.endpoints())
 }
 
-// history returns the revision of a remote store, and updates its size. What
-// its old revisions take is not known: they are compacted by their age.
+// history returns the revision of a remote store, and updates its size. The
+// size of old revisions is not known: they are compacted by their age.
 func (s *store) history(ctx context.Context) (superseded, revision int64, err error) {
 	status, err := quota.StatusOf(ctx, s.client, s.clients.Endpoints)
 	if err != nil {

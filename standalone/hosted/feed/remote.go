@@ -71,7 +71,8 @@ type remoteWatch struct {
 }
 
 // Next implements Watch. The client continues a watch after a lost connection.
-// What ends it otherwise, such as a compaction, may hide changes.
+// A watch that ends otherwise, after a compaction for example, may have missed
+// changes.
 func (w *remoteWatch) Next(ctx context.Context) ([]mvccpb.Event, error) {
 	select {
 	case <-ctx.Done():

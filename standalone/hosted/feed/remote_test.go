@@ -80,7 +80,7 @@ func (w *wire) serve(conn net.Conn) {
 	back.Wait()
 }
 
-// set cuts the wire, or mends it.
+// set cuts the wire, or repairs it.
 func (w *wire) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
