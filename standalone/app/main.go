@@ -38,6 +38,9 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	// Packages of Kubernetes register a flag of this name, and of another type, for
+	// every command of the process.
+	command.Flags().Bool("version", false, "print the version")
 	command.AddCommand(newUpCommand(), newDemoCommand(), newRunCommand(), newNodeCommand())
 	return command
 }

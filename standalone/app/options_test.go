@@ -68,6 +68,17 @@ func TestValidOptions(t *testing.T) {
 	}
 }
 
+// TestVersion: the flag is the command's own.
+func TestVersion(t *testing.T) {
+	command := NewCommand()
+	var printed strings.Builder
+	command.SetOut(&printed)
+	command.SetArgs([]string{"--version"})
+	if err := command.Execute(); err != nil || !strings.HasPrefix(printed.String(), name+" version ") {
+		t.Errorf("printed %q: %v", printed.String(), err)
+	}
+}
+
 // TestTenantDNS: tenants on a real node share a DNS unless the installation says
 // otherwise.
 func TestTenantDNS(t *testing.T) {
