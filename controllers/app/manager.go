@@ -30,8 +30,11 @@ const name = "vc-manager"
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups="",namespace=vc-system,resources=secrets,resourceNames=vc-manager-webhook,verbs=create;get;list;patch;update;watch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=vc-manager,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups="",namespace=vc-system,resources=secrets,resourceNames=vc-manager-webhook,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",namespace=vc-system,resources=secrets,resourceNames=vc-manager-webhook,verbs=create;patch;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=vc-manager,verbs=get;list
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=vc-manager,verbs=watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=vc-manager,verbs=patch
 // +kubebuilder:rbac:groups="",namespace=vc-system,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
