@@ -48,10 +48,11 @@ func connectStore(ctx context.Context, remote RemoteStore, log logr.Logger) (*st
 	if err := s.awaitRemote(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	if s.feed, err = feed.New(context.WithoutCancel(ctx), feed.Remote(s.client)); err != nil {
+	etcd := feed.Remote(s.client)
+	if s.feed, err = feed.New(context.WithoutCancel(ctx), etcd); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	s.accounts = quota.NewAccounts(s.ledger, s.client, log)
+	s.accounts = quota.NewAccounts(s.ledger, etcd, log)
 	s.feed.AddTap(s.accounts)
 	s.followers = []func(context.Context) error{s.feed.Run, func(ctx context.Context) error {
 		s.accounts.Run(ctx)

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,6 +20,8 @@ const (
 	reopenDelay = time.Second
 )
 
+var errEndedByEtcd = errors.New("etcd has ended the watch")
+
 // Remote returns the etcd of a client as a source. Reads are linearizable, so
 // that they see the changes of a watch, whichever member sent them.
 func Remote(client *clientv3.Client) Source { return remote{client} }
@@ -30,18 +33,15 @@ func (r remote) Watch(ctx context.Context, prefix string) (Watch, error) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	responses := r.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	created, open := <-responses
-	if err := errors.Join(created.Err(), ctx.Err()); err != nil || !open {
+	err := created.Err()
+	if !open {
+		err = cmp.Or(ctx.Err(), errEndedByEtcd)
+	}
+	if err != nil {
 		cancel()
-		return nil, errors.Join(err, errEndedByEtcd(open))
+		return nil, err
 	}
 	return &remoteWatch{responses: responses, cancel: cancel}, nil
-}
-
-func errEndedByEtcd(open bool) error {
-	if open {
-		return nil
-	}
-	return errors.New("etcd has ended the watch")
 }
 
 // Read implements Source.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // It is a tap of the feed of that etcd.
 type Accounts struct {
 	ledger *Ledger
-	client *clientv3.Client
+	etcd   feed.Source
 	log    logr.Logger
 	gap    chan struct{} // has a capacity of one
 
@@ -47,10 +47,9 @@ type Accounts struct {
 // reading has the changes of an account since its records are read.
 type reading struct{ changes []change }
 
-// NewAccounts returns the accounts of a ledger, which has no others. The client
-// is of the whole etcd.
-func NewAccounts(ledger *Ledger, client *clientv3.Client, log logr.Logger) *Accounts {
-	return &Accounts{ledger: ledger, client: client, log: log, gap: make(chan struct{}, 1), open: map[string]*reading{}}
+// NewAccounts returns the accounts of a ledger, which has no others.
+func NewAccounts(ledger *Ledger, etcd feed.Source, log logr.Logger) *Accounts {
+	return &Accounts{ledger: ledger, etcd: etcd, log: log, gap: make(chan struct{}, 1), open: map[string]*reading{}}
 }
 
 // Open reads the records of a control plane, whose account is up to date when
@@ -120,25 +119,25 @@ func (a *Accounts) Close(name string) {
 // read returns the sizes of a control plane's records at one revision.
 func (a *Accounts) read(ctx context.Context, name string) (records []change, revision int64, err error) {
 	prefix := a.ledger.root + name + "/"
-	begin, last := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	begin, last := []byte(prefix), end(prefix)
 	for {
-		page, err := a.client.Get(ctx, begin, clientv3.WithRange(last), clientv3.WithLimit(accountPage), clientv3.WithRev(revision))
-		if errors.Is(err, rpctypes.ErrCompacted) {
+		page, err := a.etcd.Read(ctx, begin, last, feed.ReadOptions{Limit: accountPage, Revision: revision})
+		if errors.Is(err, feed.ErrCompacted) {
 			return a.read(ctx, name) // compactions are rarer than this is long
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 		if revision == 0 {
-			revision = page.Header.Revision
+			revision = page.Revision
 		}
-		for _, kv := range page.Kvs {
+		for _, kv := range page.Records {
 			records = append(records, change{key: kv.Key, size: len(kv.Key) + len(kv.Value)})
 		}
-		if !page.More {
+		if len(page.Records) < accountPage {
 			return records, revision, nil
 		}
-		begin = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+		begin = slices.Concat(page.Records[len(page.Records)-1].Key, []byte{0}) // the next key
 	}
 }
 

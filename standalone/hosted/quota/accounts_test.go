@@ -29,9 +29,10 @@ func startAccounts(t *testing.T, limits Limits) (accounts *Accounts, guarded, ot
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts = NewAccounts(ledger, other, logr.Discard())
+	etcd := feed.Remote(other)
+	accounts = NewAccounts(ledger, etcd, logr.Discard())
 	ctx, end := context.WithCancel(context.Background())
-	source, err := feed.New(ctx, feed.Remote(other))
+	source, err := feed.New(ctx, etcd)
 	if err != nil {
 		end()
 		t.Fatal(err)
