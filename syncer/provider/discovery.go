@@ -1,26 +1,33 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
+
+// discoverTimeout is the time limit for all requests of a discovery, one for each
+// version of an apiserver without aggregated discovery.
+const discoverTimeout = 30 * time.Second
 
 // discover reads which of the built-in kinds the tenant's apiserver serves: an
 // older or smaller apiserver may not serve all kinds that the syncer syncs, and
 // a watch of a missing kind would never begin.
-func (c *Cluster) discover() error {
-	// The discovery client takes no context, and a timeout only from its HTTP
-	// client.
-	limited := *c.http
-	limited.Timeout = probeTimeout
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(rest.CopyConfig(c.config), &limited)
+func (c *Cluster) discover(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	client, err := c.discoverer(ctx)
 	if err != nil {
 		return fmt.Errorf("create the discovery client: %w", err)
 	}
@@ -53,6 +60,20 @@ func (c *Cluster) discover() error {
 	}
 	c.served = c.known.intern(served)
 	return nil
+}
+
+// discoverer returns a discovery client whose requests fail when ctx is done.
+// Discovery clients take no context, and a timeout only from their HTTP client.
+func (c *Cluster) discoverer(ctx context.Context) (*discovery.DiscoveryClient, error) {
+	limited := *c.http
+	limited.Timeout = probeTimeout
+	limited.Transport = requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return c.http.Transport.RoundTrip(r)
+	})
+	return discovery.NewDiscoveryClientForConfigAndClient(rest.CopyConfig(c.config), &limited)
 }
 
 // servedKinds keeps the kinds that apiservers serve once for all tenants with the

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,7 +153,7 @@ func TestDiscover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := discovering(t, tc.answers.send)
-			if err := c.discover(); (err != nil) != tc.fails {
+			if err := c.discover(t.Context()); (err != nil) != tc.fails {
 				t.Fatalf("got %v, want an error: %t", err, tc.fails)
 			}
 			for _, gvk := range tc.has {
@@ -169,20 +170,49 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverDoesNotWaitForever checks the timeout: a tenant that hangs
-// occupies a worker.
+// TestDiscoverDoesNotWaitForever checks the timeout: a tenant that hangs, or asks
+// to wait, occupies a worker, which the end of the program waits for.
 func TestDiscoverDoesNotWaitForever(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := discovering(t, func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
+	hangs := func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	later := func(*http.Request) (*http.Response, error) {
+		answer := response(http.StatusServiceUnavailable, "text/plain", "later")
+		answer.Header.Set("Retry-After", "3600")
+		return answer, nil
+	}
+	resets := func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET }
+	// Without aggregated discovery, each version takes a request.
+	var versions []schema.GroupVersion
+	for _, v := range clientgoscheme.Scheme.PrioritizedVersionsAllGroups() {
+		if v.Group != "" {
+			versions = append(versions, v)
+		}
+	}
+	slow := func(r *http.Request) (*http.Response, error) {
+		time.Sleep(probeTimeout - time.Second)
+		return answers{"/api": metav1.APIVersions{}, "/apis": apiGroups(versions...)}.send(r)
+	}
+	for name, tc := range map[string]struct {
+		send requests.RoundTripper
+		most time.Duration
+	}{
+		"hangs":          {hangs, 2 * probeTimeout},
+		"asks to wait":   {later, probeTimeout},
+		"resets":         {resets, probeTimeout},
+		"slow each time": {slow, discoverTimeout + probeTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				if err := discovering(t, tc.send).discover(t.Context()); err == nil {
+					t.Error("no error")
+				}
+				if took := time.Since(began); took > tc.most {
+					t.Errorf("it took %s", took)
+				}
+			})
 		})
-		began := time.Now()
-		if err := c.discover(); err == nil {
-			t.Error("no error")
-		}
-		if took := time.Since(began); took > 2*probeTimeout {
-			t.Errorf("it took %s", took)
-		}
-	})
+	}
 }

@@ -192,7 +192,7 @@ func (p *Provider) engage(
 		err = c.remember(ctx)
 	}
 	if err == nil {
-		err = c.discover()
+		err = c.discover(ctx)
 	}
 	if err != nil {
 		cancel()

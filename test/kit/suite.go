@@ -46,7 +46,7 @@ func Run(t *testing.T, suite string) {
 }
 
 // maxCause is how much of the cause of a failure is printed again, in bytes.
-const maxCause = 600
+const maxCause = 2000
 
 // printCauses prints the causes of failures once more, shortened and without
 // line breaks: of a long log, often only the end is kept.

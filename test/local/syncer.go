@@ -2,6 +2,8 @@ package local
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -43,10 +45,14 @@ func StartSyncer(super *rest.Config, logger logr.Logger, change ...func(*app.Opt
 	return s
 }
 
-// Stop stops the syncer and waits for it. It is idempotent.
+// Stop stops the syncer and waits for it. It is idempotent. The error of one
+// that does not end has what it does instead.
 func (s *Syncer) Stop() error {
 	s.cancel()
 	err := <-s.ended
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w; it is at %s", err, running())
+	}
 	s.ended <- err
 	return err
 }
