@@ -82,8 +82,13 @@ func (o *Options) Manager(name string, scheme *runtime.Scheme) manager.Options {
 			SecureServing:  true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		// A process may hold several managers, as tests do.
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: config.Controller{
+			SkipNameValidation: new(true), // a process may hold several managers, as tests do
+			// The priority queue of controller-runtime 0.24 can block at its
+			// shutdown with its lock held, and with it the end of the program:
+			// https://github.com/kubernetes-sigs/controller-runtime/issues/3538
+			UsePriorityQueue: new(false),
+		},
 	}
 }
 

@@ -24,10 +24,15 @@ const provisionerName = "local.virtualcluster"
 // removes them until ctx ends.
 func Run(ctx context.Context, super *rest.Config, dir Directory, log logr.Logger) error {
 	mgr, err := ctrl.NewManager(super, ctrl.Options{
-		Scheme:     clientgoscheme.Scheme,
-		Logger:     log,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // a process may run several super clusters
+		Scheme:  clientgoscheme.Scheme,
+		Logger:  log,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{
+			SkipNameValidation: new(true), // a process may run several super clusters
+			// It can block at its shutdown:
+			// https://github.com/kubernetes-sigs/controller-runtime/issues/3538
+			UsePriorityQueue: new(false),
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("set up the provisioner of volumes: %w", err)
