@@ -18,14 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	webhookconfig "github.com/virtualcluster/virtualcluster/config/webhook"
 	"github.com/virtualcluster/virtualcluster/controllers/admission"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/internal/servingcert"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -52,14 +51,13 @@ func startWebhook(ctx context.Context) webhookReplica {
 		Secret: webhookSecret,
 		Hosts:  servingcert.Hosts{IPs: []net.IP{address.Addr().AsSlice()}},
 	}
-	mgr, err := ctrl.NewManager(account, ctrl.Options{
-		Scheme: super.Client.Scheme(), Logger: logger, Metrics: metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: replica.probes, Controller: config.Controller{SkipNameValidation: new(true)},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: address.Addr().String(), Port: int(address.Port()),
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificate.GetCertificate }},
-		}),
+	shared := component.Options{Logger: logger, HealthProbeBindAddress: replica.probes}
+	options := shared.Manager("webhook", super.Client.Scheme())
+	options.WebhookServer = webhook.NewServer(webhook.Options{
+		Host: address.Addr().String(), Port: int(address.Port()),
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificate.GetCertificate }},
 	})
+	mgr, err := ctrl.NewManager(account, options)
 	Expect(err).NotTo(HaveOccurred())
 	registration := admission.NewRegistration(mgr)
 	certificate.Publish, certificate.Watch = registration.Publish, registration.Object()
