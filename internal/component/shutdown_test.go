@@ -24,7 +24,7 @@ func TestBusyControllersEnd(t *testing.T) {
 		ended := make(chan error, 1)
 		c := busyController(t)
 		go func() { ended <- c.Start(ctx) }()
-		time.Sleep(10 * time.Millisecond) // the time of the stop is what varies
+		time.Sleep(10 * time.Millisecond) // it is busy then
 		stop()
 		select {
 		case err := <-ended:

@@ -12,9 +12,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
 // provisionerName is who makes the volumes, as StorageClasses name it.
@@ -23,17 +23,8 @@ const provisionerName = "local.virtualcluster"
 // Run offers the volumes to all tenants, as a StorageClass, and makes and
 // removes them until ctx ends.
 func Run(ctx context.Context, super *rest.Config, dir Directory, log logr.Logger) error {
-	mgr, err := ctrl.NewManager(super, ctrl.Options{
-		Scheme:  clientgoscheme.Scheme,
-		Logger:  log,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{
-			SkipNameValidation: new(true), // a process may run several super clusters
-			// It can block at its shutdown:
-			// https://github.com/kubernetes-sigs/controller-runtime/issues/3538
-			UsePriorityQueue: new(false),
-		},
-	})
+	options := component.Options{Logger: log}
+	mgr, err := ctrl.NewManager(super, options.Manager("volumes", clientgoscheme.Scheme))
 	if err != nil {
 		return fmt.Errorf("set up the provisioner of volumes: %w", err)
 	}

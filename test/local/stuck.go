@@ -17,14 +17,17 @@ const maxStacks = 16 << 20
 // innermost function of the project, without those of the tests.
 func running() string {
 	stacks := make([]byte, maxStacks)
-	stacks = stacks[:runtime.Stack(stacks, true)]
+	return innermost(string(stacks[:runtime.Stack(stacks, true)]))
+}
+
+// innermost returns the innermost function of the project in each stack, once.
+func innermost(stacks string) string {
 	at := map[string]bool{}
-	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		for line := range strings.Lines(stack) {
-			function, ours := strings.CutPrefix(strings.TrimSpace(line), module)
-			if ours && !strings.HasPrefix(function, "test/") {
-				name, _, _ := strings.Cut(function, "({")
-				at[name[:max(strings.LastIndexByte(name, '('), 0)]] = true
+			call, ours := strings.CutPrefix(line, module)
+			if arguments := strings.LastIndexByte(call, '('); ours && arguments > 0 && !strings.HasPrefix(call, "test/") {
+				at[call[:arguments]] = true
 				break
 			}
 		}
