@@ -108,7 +108,7 @@ func (c *checker) validate(object, old map[string]any) field.ErrorList {
 }
 
 func TestDefinitionsAreValid(t *testing.T) {
-	for _, name := range []string{"virtualclusters", "clusterversions"} {
+	for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
 		t.Run(name, func(t *testing.T) {
 			crd := load(t, name)
 			// Filled by the apiserver when it stores the definition.

@@ -38,7 +38,10 @@ func TestProjectNamesTheWebhook(t *testing.T) {
 			}
 		}
 	}
-	plurals := map[string]string{"VirtualCluster": "virtualclusters", "ClusterVersion": "clusterversions"}
+	plurals := map[string]string{
+		"VirtualCluster": "virtualclusters", "ClusterVersion": "clusterversions",
+		"ControlPlaneStore": "controlplanestores", "HostedControlPlane": "hostedcontrolplanes",
+	}
 	for _, resource := range project.Resources {
 		if plural := plurals[resource.Kind]; resource.Webhooks.Validation != validated[plural] {
 			t.Errorf("PROJECT says %v of a validating webhook for %s, and the configuration %v",

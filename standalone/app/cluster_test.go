@@ -50,7 +50,8 @@ func TestInstallCRDs(t *testing.T) {
 		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 	}
 	one, other := crdPath("clusterversions"), crdPath("virtualclusters")
-	all := []string{"PATCH " + one, "PATCH " + other}
+	stores, planes := crdPath("controlplanestores"), crdPath("hostedcontrolplanes")
+	all := []string{"PATCH " + one, "PATCH " + stores, "PATCH " + planes, "PATCH " + other}
 	type answers = map[string][]apitest.Answer
 	is, becomes := []apitest.Answer{{Object: established}}, []apitest.Answer{{Object: pending}, {Object: pending}, {Object: established}}
 	for name, c := range map[string]struct {
@@ -59,13 +60,16 @@ func TestInstallCRDs(t *testing.T) {
 		gets    int
 		want    string
 	}{
-		"both are there":       {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: is, "GET " + other: is}, all, 2, ""},
-		"both take their time": {answers{"PATCH " + one: is, "GET " + one: becomes, "PATCH " + other: is, "GET " + other: becomes}, all, 6, ""},
-		"one is refused":       {answers{"PATCH " + one: {forbidden}}, all[:1], 0, "install CRD clusterversions."},
-		"one cannot be read":   {answers{"PATCH " + one: is, "GET " + one: {forbidden}}, all[:1], 1, "install CRD clusterversions."},
-		"the other is refused": {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: {forbidden}}, all, 1, "install CRD virtualclusters."},
+		"all are there":       {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: is, "GET " + other: is}, all, 4, ""},
+		"two take their time": {answers{"PATCH " + one: is, "GET " + one: becomes, "PATCH " + other: is, "GET " + other: becomes}, all, 8, ""},
+		"one is refused":      {answers{"PATCH " + one: {forbidden}}, all[:1], 0, "install CRD clusterversions."},
+		"one cannot be read":  {answers{"PATCH " + one: is, "GET " + one: {forbidden}}, all[:1], 1, "install CRD clusterversions."},
+		"another is refused":  {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: {forbidden}}, all, 3, "install CRD virtualclusters."},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{stores, planes} {
+				c.answers["PATCH "+path], c.answers["GET "+path] = is, is
+			}
 			server, super := apitest.Serve(t, c.answers)
 			contains(t, installCRDs(t.Context(), super), c.want)
 			if got := server.Requests(http.MethodPatch); !slices.Equal(got, c.patches) {

@@ -117,7 +117,7 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
 		extensions, err := client.New(super.Config, client.Options{Scheme: scheme})
 		Expect(err).NotTo(HaveOccurred())
-		for _, name := range []string{"virtualclusters", "clusterversions"} {
+		for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
 			Expect(client.IgnoreNotFound(extensions.Delete(ctx, crd))).To(Succeed())
 			kit.ShouldVanish(ctx, extensions, crd)

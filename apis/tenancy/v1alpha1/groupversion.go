@@ -1,7 +1,8 @@
 // Package v1alpha1 is the API of the platform admin: VirtualCluster, a tenant's
-// control plane, and ClusterVersion, the manifests from which the Native
-// provisioner builds one. Native is not implemented yet, and nothing reads
-// ClusterVersions.
+// control plane; HostedControlPlane and ControlPlaneStore, by which vc-manager
+// and vc-host run those of provisioner Hosted; and ClusterVersion, the manifests
+// from which the Native provisioner builds one. Native is not implemented yet,
+// and nothing reads ClusterVersions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=tenancy.x-k8s.io
@@ -20,7 +21,9 @@ var GroupVersion = schema.GroupVersion{Group: "tenancy.x-k8s.io", Version: "v1al
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&VirtualCluster{}, &VirtualClusterList{},
-		&ClusterVersion{}, &ClusterVersionList{})
+		&ClusterVersion{}, &ClusterVersionList{},
+		&HostedControlPlane{}, &HostedControlPlaneList{},
+		&ControlPlaneStore{}, &ControlPlaneStoreList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

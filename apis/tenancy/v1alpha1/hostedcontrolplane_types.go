@@ -1,0 +1,119 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// HostedControlPlaneName is the name of the HostedControlPlane in the root
+	// namespace of each VirtualCluster of provisioner Hosted.
+	HostedControlPlaneName = "control-plane"
+	// HostedControlPlaneSecret is the name of the Secret in the root namespace by
+	// which clients reach the control plane. Written by vc-host.
+	HostedControlPlaneSecret = "control-plane-clients"
+	// AdminKubeconfigKey is the key of the admin's kubeconfig in that Secret,
+	// PlatformKubeconfigKey that of the platform's own clients.
+	AdminKubeconfigKey    = "admin.kubeconfig"
+	PlatformKubeconfigKey = "platform.kubeconfig"
+	// KubeletClientCAKey is the key, in that Secret, of the authorities of the
+	// certificates by which the apiserver shows who it is, in PEM.
+	KubeletClientCAKey = "kubelet-client-ca.crt"
+)
+
+// HostedControlPlaneFinalizer is on each HostedControlPlane until its data is
+// deleted. Added by the manager, removed by vc-host.
+const HostedControlPlaneFinalizer = "tenancy.x-k8s.io/hosted-control-plane"
+
+// VirtualClusterReference identifies a VirtualCluster.
+type VirtualClusterReference struct {
+	// namespace is that of the VirtualCluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// name is that of the VirtualCluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// uid is that of the VirtualCluster.
+	// +required
+	UID types.UID `json:"uid"`
+}
+
+// HostedControlPlaneSpec says whose the control plane is, and where its data
+// is. All else is in the spec of the VirtualCluster.
+type HostedControlPlaneSpec struct {
+	// virtualCluster is the one whose control plane it is.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="virtualCluster cannot be changed"
+	VirtualCluster VirtualClusterReference `json:"virtualCluster"`
+	// store is the name of the ControlPlaneStore with its data.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="store cannot be changed"
+	Store string `json:"store"`
+}
+
+// HostedControlPlaneStatus is what vc-host reports.
+type HostedControlPlaneStatus struct {
+	// host is the name of the replica of vc-host that runs the control plane.
+	// +optional
+	Host string `json:"host,omitempty"`
+	// endpoint is the URL of the apiserver.
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+	// podEndpoint is the URL at which pods reach the apiserver.
+	// +optional
+	PodEndpoint string `json:"podEndpoint,omitempty"`
+	// version is the Kubernetes version that runs, such as v1.36.3.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// wakeTime is when a control plane that sleeps wakes by itself.
+	// +optional
+	WakeTime *metav1.Time `json:"wakeTime,omitempty"`
+	// conditions are Ready, WithinLimits, ControllersWorking and Awake.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// HostedControlPlane is a control plane that vc-host runs, in the root namespace
+// of its VirtualCluster. The manager creates it, and deletes it with the
+// VirtualCluster. It is no interface for admins: they change the
+// VirtualCluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=hcp,categories=tenancy
+// +kubebuilder:printcolumn:name="VirtualCluster",type=string,JSONPath=`.spec.virtualCluster.name`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.store`
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.host`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'control-plane'",message="a root namespace has one HostedControlPlane, whose name is control-plane"
+type HostedControlPlane struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is whose the control plane is, and where its data is.
+	// +required
+	Spec HostedControlPlaneSpec `json:"spec"`
+	// status is what vc-host reports.
+	// +optional
+	Status HostedControlPlaneStatus `json:"status,omitempty"`
+}
+
+// HostedControlPlaneList is a list of HostedControlPlanes.
+//
+// +kubebuilder:object:root=true
+type HostedControlPlaneList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HostedControlPlane `json:"items"`
+}
