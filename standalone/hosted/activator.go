@@ -32,7 +32,7 @@ const (
 // control plane unread.
 type activator struct {
 	// identify reads the keys of a control plane by its server name.
-	identify func(serverName string) (*identity, error)
+	identify func(ctx context.Context, serverName string) (*identity, error)
 	sleepers *sleepers
 	// find returns the inlet of a control plane that runs; nil if it does not.
 	find func(serverName string) *inlet
@@ -41,7 +41,7 @@ type activator struct {
 	conns  *queue
 }
 
-func newActivator(r *router, identify func(serverName string) (*identity, error)) *activator {
+func newActivator(r *router, identify func(ctx context.Context, serverName string) (*identity, error)) *activator {
 	a := &activator{identify: identify, sleepers: r.sleepers, find: r.find, conns: newQueue(r.listener.Addr())}
 	a.server = &http.Server{
 		Handler: a, MaxHeaderBytes: unprovenHeaderBytes, ReadHeaderTimeout: proofTimeout, IdleTimeout: proofTimeout,
@@ -62,8 +62,8 @@ func (a *activator) stop() {
 
 // admit serves a connection to a control plane that sleeps. It calls leave when
 // the client has proven who it is, or the connection is closed.
-func (a *activator) admit(serverName string, conn net.Conn, leave func()) {
-	keys, err := a.identify(serverName)
+func (a *activator) admit(ctx context.Context, serverName string, conn net.Conn, leave func()) {
+	keys, err := a.identify(ctx, serverName)
 	if err != nil { // it has never run: no client has credentials
 		leave()
 		_ = conn.Close()

@@ -39,7 +39,7 @@ func startSleeping(t *testing.T, handler http.Handler) *sleepingPlane {
 	g.Expect(err).NotTo(HaveOccurred())
 	in.serves.Store(&handler)
 	p := &sleepingPlane{routed: startRouter(t, ""), woken: make(chan struct{}, 100), inlet: in}
-	p.creds = load(t, filepath.Join(p.dir, "red"), "red.vc.internal")
+	p.creds = load(t, filepath.Join(p.dir, "red", "pki"), "red.vc.internal")
 	p.sleepers.add("red.vc.internal", func() { p.woken <- struct{}{} })
 	server := &http.Server{Handler: handler, TLSConfig: chain.TLSConfig(p.creds.CurrentCertKeyContent, p.creds.authority.CertPEM)}
 	var serving sync.WaitGroup
@@ -152,9 +152,9 @@ func unchanged(*jwt.Claims) {}
 // it has issued, and for no other.
 func TestCredentialsWake(t *testing.T) {
 	p := startSleeping(t, http.NotFoundHandler())
-	blue := load(t, filepath.Join(p.dir, "blue"), "blue.vc.internal")
+	blue := load(t, filepath.Join(p.dir, "blue", "pki"), "blue.vc.internal")
 	key, other := signingKeyOf(t, p.creds), signingKeyOf(t, blue)
-	public, err := p.creds.verifyingKeyPEM()
+	public, err := verifyingKeyPEM(p.creds.signingKey)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	honest := tokenBy(t, jose.ES256, key, unchanged)
 	for name, test := range map[string]struct {

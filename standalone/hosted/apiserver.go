@@ -211,7 +211,7 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	o := options.NewServerRunOptions()
 	clientCA, err := dynamiccertificates.NewStaticCAContent("client CA", creds.authority.CertPEM)
 	if err != nil {
-		return nil, fmt.Errorf("read the CA in %s: %w", creds.dir, err)
+		return nil, fmt.Errorf("read %s: %w", creds.path(authorityFile), err)
 	}
 	o.AllowPrivileged = true         // pods are restricted where they run
 	o.EnableAggregatorRouting = true // webhooks and aggregated APIs are pods, and this process does not reach Service addresses
@@ -224,8 +224,8 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 
 	o.Authentication.ClientCert.CAContentProvider = clientCA
 	o.Authentication.ServiceAccounts.Issuers = []string{spec.issuer()}
-	o.Authentication.ServiceAccounts.KeyFiles = []string{creds.verifyingKeyFile()}
-	o.ServiceAccountSigningKeyFile = creds.signingKeyFile()
+	o.Authentication.ServiceAccounts.KeyFiles = []string{creds.path(verifyingKeyFile)}
+	o.ServiceAccountSigningKeyFile = creds.path(signingKeyFile)
 	o.Authorization.Modes = []string{modes.ModeRBAC}
 	if spec.NodeAuthorization {
 		o.Authorization.Modes = []string{modes.ModeNode, modes.ModeRBAC}
@@ -245,10 +245,10 @@ func setKubeletOptions(o *options.ServerRunOptions, spec Spec, creds *credential
 	if spec.SeparateKubeletClientCA { // a proxy for kubelets uses the host names of their nodes
 		o.KubeletConfig.PreferredAddressTypes = []string{"Hostname", "InternalIP", "ExternalIP"}
 	}
-	o.KubeletConfig.TLSClientConfig.CertFile = creds.kubeletClientFile()
-	o.KubeletConfig.TLSClientConfig.KeyFile = creds.kubeletClientFile()
-	if len(spec.KubeletCA) > 0 {
-		o.KubeletConfig.TLSClientConfig.CAFile = creds.kubeletCAFile()
+	o.KubeletConfig.TLSClientConfig.CertFile = creds.path(kubeletClientFile)
+	o.KubeletConfig.TLSClientConfig.KeyFile = creds.path(kubeletClientFile)
+	if len(spec.KubeletCA) > 0 || spec.NodeAuthorization {
+		o.KubeletConfig.TLSClientConfig.CAFile = creds.path(kubeletCAFile)
 	}
 }
 

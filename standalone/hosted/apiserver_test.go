@@ -133,13 +133,13 @@ func TestServerOptions(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(super.Authorization.Modes).To(HaveExactElements(modes.ModeNode, modes.ModeRBAC))
 	g.Expect(super.Admission.GenericAdmission.EnablePlugins).To(ConsistOf("NodeRestriction"))
-	g.Expect(super.KubeletConfig.TLSClientConfig.CAFile).To(Equal(creds.kubeletCAFile()))
+	g.Expect(super.KubeletConfig.TLSClientConfig.CAFile).To(Equal(creds.path(kubeletCAFile)))
 	g.Expect(super.KubeletConfig.PreferredAddressTypes[0]).To(Equal("Hostname"))
 	g.Expect(super.Features.EnableProfiling).To(BeTrue())
 
 	creds.authority.CertPEM = []byte("damaged")
 	_, err = serverOptions(spec, creds, "")
-	g.Expect(err).To(MatchError(ContainSubstring(creds.dir)))
+	g.Expect(err).To(MatchError(ContainSubstring(creds.path(authorityFile))))
 }
 
 // TestDialItself: the client for webhooks that the apiserver serves has its

@@ -1,27 +1,44 @@
 package hosted
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"context"
 	"strconv"
-	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/klog/v2"
+)
+
+const (
+	attemptsRoot    = "/failed-starts/"
+	attemptsTimeout = 2 * time.Second
 )
 
 // attempts counts the starts of a control plane that did not make it ready. The
-// count survives the process, which such a start may crash.
-type attempts struct{ file string }
+// count is in the store: it survives the process, which such a start may crash,
+// and the next host reads it. It only orders starts, so that errors are logged.
+type attempts struct {
+	client clientv3.KV
+	key    string
+}
 
-func attemptsIn(dir string) attempts { return attempts{filepath.Join(dir, "failed-starts")} }
+func attemptsIn(client clientv3.KV, name string) attempts {
+	return attempts{client, attemptsRoot + name}
+}
 
-// count returns the number so far. A file that is not a number counts as one.
-func (a attempts) count() int {
-	data, err := readFile(a.file)
-	if errors.Is(err, fs.ErrNotExist) {
+// count returns the number so far. A value that is not a number counts as one.
+func (a attempts) count(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, attemptsTimeout)
+	defer cancel()
+	response, err := a.client.Get(ctx, a.key)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot read how many starts have failed")
 		return 0
 	}
-	number, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if len(response.Kvs) == 0 {
+		return 0
+	}
+	number, err := strconv.Atoi(string(response.Kvs[0].Value))
 	if err != nil || number < 1 {
 		return 1
 	}
@@ -29,14 +46,19 @@ func (a attempts) count() int {
 }
 
 // begin counts a start as failed until forget is called.
-func (a attempts) begin() error {
-	return writeFile(a.file, []byte(strconv.Itoa(a.count()+1)))
+func (a attempts) begin(ctx context.Context, before int) {
+	ctx, cancel := context.WithTimeout(ctx, attemptsTimeout)
+	defer cancel()
+	if _, err := a.client.Put(ctx, a.key, strconv.Itoa(before+1)); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot count a start")
+	}
 }
 
 // forget resets the count, after a start that has succeeded or was stopped.
-func (a attempts) forget() error {
-	if err := os.Remove(a.file); !errors.Is(err, fs.ErrNotExist) {
-		return wrapf(err, "remove %s", a.file)
+func (a attempts) forget(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptsTimeout)
+	defer cancel()
+	if _, err := a.client.Delete(ctx, a.key); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot reset the count of failed starts")
 	}
-	return nil
 }

@@ -1,7 +1,7 @@
 package hosted
 
 import (
-	"os"
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,14 +9,22 @@ import (
 
 func TestAttemptsAreCountedUntilForgotten(t *testing.T) {
 	g := NewWithT(t)
-	dir := t.TempDir()
-	g.Expect(attemptsIn(dir).count()).To(BeZero())
-	g.Expect(attemptsIn(dir).begin()).To(Succeed())
-	g.Expect(attemptsIn(dir).begin()).To(Succeed())
-	g.Expect(attemptsIn(dir).count()).To(Equal(2))
-	g.Expect(attemptsIn(dir).forget()).To(Succeed())
-	g.Expect(attemptsIn(dir).forget()).To(Succeed(), "a second time")
-	g.Expect(attemptsIn(dir).count()).To(BeZero())
-	g.Expect(os.WriteFile(attemptsIn(dir).file, []byte("garbage"), 0o600)).To(Succeed())
-	g.Expect(attemptsIn(dir).count()).To(Equal(1))
+	all := openStores(t, storeOptions(t.TempDir()))
+	defer closeStores(t, all)
+	tries, other := attemptsIn(all.tenants.client, "red"), attemptsIn(all.tenants.client, "red-2")
+	other.begin(t.Context(), 4)
+	g.Expect(tries.count(t.Context())).To(BeZero())
+	tries.begin(t.Context(), 0)
+	tries.begin(t.Context(), tries.count(t.Context()))
+	g.Expect(tries.count(t.Context())).To(Equal(2))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	tries.forget(stopped)
+	tries.forget(t.Context())
+	g.Expect(tries.count(t.Context())).To(BeZero())
+	g.Expect(other.count(t.Context())).To(Equal(5))
+	g.Expect(all.tenants.wipe(t.Context(), "red-2")).To(Succeed())
+	g.Expect(other.count(t.Context())).To(BeZero())
+	putAll(t, all.tenants, attemptsRoot+"red")
+	g.Expect(tries.count(t.Context())).To(Equal(1), "a value that is not a number")
 }

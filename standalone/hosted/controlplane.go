@@ -2,7 +2,7 @@ package hosted
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,7 +33,10 @@ type ControlPlane struct {
 	spec    Spec
 	address string
 	etcd    string
+	// creds are loaded from the keyring before the control plane serves.
 	creds   *credentials
+	keyring Keyring
+	serving servingNames
 	inlet   *inlet
 	// podAddress is the address of the inlet for pods; nil if they cannot reach
 	// it.
@@ -100,7 +103,12 @@ func (c *ControlPlane) Endpoint() string { return "https://" + c.address }
 // ServerName returns the TLS server name of this control plane.
 func (c *ControlPlane) ServerName() string { return serverName(c.spec.Name) }
 
-// CA returns the control plane's certificate authority in PEM.
+// isPlatform reports whether a connection is the platform's.
+func (c *ControlPlane) isPlatform(connection *tls.ConnectionState) bool {
+	return c.creds.isPlatform(connection)
+}
+
+// CA returns the certificate authority of a control plane that is ready, in PEM.
 func (c *ControlPlane) CA() []byte { return c.creds.authority.CertPEM }
 
 // PodEndpoint returns the URL of the control plane for pods and nodes, which
@@ -117,7 +125,8 @@ func (c *ControlPlane) DNSAddress() net.IP {
 // ClusterDomain returns the DNS domain of the cluster.
 func (c *ControlPlane) ClusterDomain() string { return c.spec.ClusterDomain }
 
-// NewClientCertificate issues a certificate for a user with a name and groups.
+// NewClientCertificate issues a certificate of a control plane that is ready, for
+// a user with a name and groups.
 // It is not renewed.
 func (c *ControlPlane) NewClientCertificate(name string, groups []string) (pki.KeyPair, error) {
 	return c.creds.authority.Client(name, groups, c.spec.CertificateValidity, time.Now())
@@ -206,22 +215,24 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 			err = fmt.Errorf("build the control plane: %v", reason)
 		}
 	}()
-	endTurn, err := c.turns.take(ctx, c.attempts.count())
+	failed := c.attempts.count(ctx)
+	endTurn, err := c.turns.take(ctx, failed)
 	if err != nil {
 		return err
 	}
 	defer endTurn()
-	if err := c.attempts.begin(); err != nil {
-		return err
-	}
+	c.attempts.begin(ctx, failed)
 	defer func() { // a stop is not a failure
 		if ctx.Err() != nil {
-			err = errors.Join(err, c.attempts.forget())
+			c.attempts.forget(ctx)
 		}
 	}()
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 
+	if c.creds, err = loadCredentials(starting, c.keyring, c.spec, c.serving); err != nil {
+		return err
+	}
 	server, err := c.startServer(ctx)
 	if err != nil {
 		return err
@@ -240,9 +251,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 		return err
 	}
 	endTurn()
-	if err := c.attempts.forget(); err != nil {
-		return err
-	}
+	c.attempts.forget(ctx)
 	c.loopback = server.client
 	c.activity.begin(time.Now())
 	c.awake()
@@ -276,7 +285,7 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running man
 		case err := <-running.Failed():
 			return err
 		case now := <-renewal.C:
-			if err := c.creds.renew(now); err != nil {
+			if err := c.creds.renew(ctx, now); err != nil {
 				klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")
 			}
 		}

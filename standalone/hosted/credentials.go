@@ -2,14 +2,14 @@ package hosted
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -39,11 +39,37 @@ const (
 	platformUser = "vc-platform"
 )
 
-// credentials has the keys and certificates of one control plane, stored in one
-// directory. The authorities and the signing key are created once; the
+// The files of the keys of a control plane. One holds a certificate together with
+// its key, or a key alone, so that a crash cannot leave half of a pair behind.
+const (
+	authorityFile      = "ca.pem"
+	servingFile        = "server.pem"
+	adminFile          = "admin.pem"
+	platformFile       = "platform.pem"
+	signingKeyFile     = "sa.key"
+	verifyingKeyFile   = "sa.pub"
+	kubeletClientsFile = "kubelet-client-ca.pem"
+	kubeletClientFile  = "kubelet-client.pem"
+	kubeletCAFile      = "kubelet-ca.pem"
+	frontProxyCAFile   = "front-proxy-ca.pem"
+	frontProxyFile     = chain.FrontProxyUser + ".pem"
+	// publicFrontProxyCAFile and publicAuthorityFile have certificates without
+	// keys: their content is published.
+	publicFrontProxyCAFile = "front-proxy-ca.crt"
+	publicAuthorityFile    = "ca.crt"
+)
+
+// commitAttempts is how often keys that other hosts change at the same time are
+// opened again.
+const commitAttempts = 5
+
+// credentials has the keys and certificates of one control plane. The authorities and the signing key are created once; the
 // certificates that they sign are renewed in time.
 type credentials struct {
-	dir       string
+	keyring Keyring
+	name    string
+	// path returns where a file is.
+	path      func(file string) string
 	authority pki.Authority
 	// kubeletClients signs the apiserver's client certificates for kubelets. It
 	// is the authority itself unless the Spec separates them.
@@ -53,8 +79,7 @@ type credentials struct {
 	// user.
 	frontProxy pki.Authority
 	signingKey []byte
-	dnsNames   []string
-	ips        []net.IP
+	serving    servingNames
 	validity   time.Duration
 
 	mu                                      sync.RWMutex
@@ -64,42 +89,82 @@ type credentials struct {
 	platformKeys [2][]byte
 }
 
-// loadCredentials loads the credentials of a control plane from dir, and
-// creates those that are missing. The serving certificate has these names and
-// addresses.
-func loadCredentials(dir string, spec Spec, dnsNames []string, ips []net.IP) (*credentials, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the directory of the PKI: %w", err)
+// servingNames are the names and addresses of a serving certificate.
+type servingNames struct {
+	dnsNames []string
+	ips      []net.IP
+}
+
+// loadCredentials loads the credentials of a control plane from a keyring, and
+// creates those that are missing.
+func loadCredentials(ctx context.Context, keyring Keyring, spec Spec, serving servingNames) (*credentials, error) {
+	c := &credentials{keyring: keyring, name: spec.Name, serving: serving, validity: spec.CertificateValidity}
+	err := c.change(ctx, func(keys Keys) error {
+		c.path = keys.Locate
+		if err := c.loadAuthorities(keys, spec); err != nil {
+			return err
+		}
+		if err := c.loadSigningKey(keys); err != nil {
+			return err
+		}
+		return c.renewIn(keys, time.Now())
+	})
+	return c, err
+}
+
+// change changes the keys. If another host has changed them in between, it
+// starts again.
+func (c *credentials) change(ctx context.Context, change func(Keys) error) error {
+	for attempt := 1; ; attempt++ {
+		keys, err := c.keyring.Open(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		if err := change(keys); err != nil {
+			return err
+		}
+		if err := keys.Commit(ctx); !errors.Is(err, ErrKeysChanged) || attempt == commitAttempts {
+			return err
+		}
 	}
-	c := &credentials{dir: dir, dnsNames: dnsNames, ips: ips, validity: spec.CertificateValidity}
-	var err error
-	if c.authority, err = loadAuthority(c.authorityFile(), "kubernetes"); err != nil {
-		return nil, err
+}
+
+func (c *credentials) loadAuthorities(keys Keys, spec Spec) (err error) {
+	if c.authority, err = loadAuthority(keys, authorityFile, "kubernetes"); err != nil {
+		return err
 	}
 	c.kubeletClients = c.authority
 	if spec.SeparateKubeletClientCA {
 		// The name distinguishes the authorities of many control planes.
-		if c.kubeletClients, err = loadAuthority(c.path("kubelet-client-ca.pem"), "kubelet-client-ca:"+spec.Name); err != nil {
-			return nil, err
+		if c.kubeletClients, err = loadAuthority(keys, kubeletClientsFile, "kubelet-client-ca:"+spec.Name); err != nil {
+			return err
 		}
 	}
-	if c.frontProxy, err = loadAuthority(c.path("front-proxy-ca.pem"), "front-proxy-ca:"+spec.Name); err != nil {
-		return nil, err
+	if c.frontProxy, err = loadAuthority(keys, frontProxyCAFile, "front-proxy-ca:"+spec.Name); err != nil {
+		return err
 	}
-	if err := ensureFile(c.frontProxyCAFile(), c.frontProxy.CertPEM); err != nil {
-		return nil, err
+	if err := ensureFile(keys, publicFrontProxyCAFile, c.frontProxy.CertPEM); err != nil {
+		return err
 	}
-	if c.signingKey, err = readOrMake(c.signingKeyFile(), newSigningKeyPEM); err != nil {
-		return nil, err
+	switch {
+	case len(spec.KubeletCA) > 0:
+		return ensureFile(keys, kubeletCAFile, spec.KubeletCA)
+	case spec.NodeAuthorization:
+		return ensureFile(keys, kubeletCAFile, c.authority.CertPEM)
 	}
-	verifyingKey, err := c.verifyingKeyPEM()
+	return nil
+}
+
+func (c *credentials) loadSigningKey(keys Keys) (err error) {
+	if c.signingKey, err = readOrMake(keys, signingKeyFile, newSigningKeyPEM); err != nil {
+		return err
+	}
+	verifyingKey, err := verifyingKeyPEM(c.signingKey)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read %s: %w", keys.Locate(signingKeyFile), err)
 	}
-	if _, err := readOrMake(c.verifyingKeyFile(), func() ([]byte, error) { return verifyingKey, nil }); err != nil {
-		return nil, err
-	}
-	return c, c.renew(time.Now())
+	_, err = readOrMake(keys, verifyingKeyFile, func() ([]byte, error) { return verifyingKey, nil })
+	return err
 }
 
 // renewalInterval returns the interval at which to check whether a certificate
@@ -109,8 +174,8 @@ func (c *credentials) renewalInterval() time.Duration {
 }
 
 // loadAuthority loads an authority from a file, or creates it.
-func loadAuthority(path, name string) (ca pki.Authority, err error) {
-	data, err := readOrMake(path, func() ([]byte, error) {
+func loadAuthority(keys Keys, file, name string) (ca pki.Authority, err error) {
+	data, err := readOrMake(keys, file, func() ([]byte, error) {
 		ca, err := pki.NewAuthority(name, authorityValidity, time.Now())
 		return joinPEM(ca.CertPEM, ca.KeyPEM), err
 	})
@@ -123,38 +188,29 @@ func newSigningKeyPEM() ([]byte, error) {
 	return key, err
 }
 
-// verifyingKeyPEM returns the public half of the signing key, which the
-// apiserver requires in a separate file.
-func (c *credentials) verifyingKeyPEM() ([]byte, error) {
-	private, err := keyutil.ParsePrivateKeyPEM(c.signingKey)
+// verifyingKeyPEM returns the public half of a signing key, which the apiserver
+// requires in a separate file.
+func verifyingKeyPEM(signingKey []byte) ([]byte, error) {
+	private, err := keyutil.ParsePrivateKeyPEM(signingKey)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", c.signingKeyFile(), err)
+		return nil, err
 	}
 	signer, ok := private.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("the key in %s cannot sign", c.signingKeyFile())
+		return nil, errors.New("the key cannot sign")
 	}
 	der, err := x509.MarshalPKIXPublicKey(signer.Public())
 	return pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), err
 }
 
-func (c *credentials) path(file string) string { return filepath.Join(c.dir, file) }
+// renew renews certificates that are about to expire.
+func (c *credentials) renew(ctx context.Context, now time.Time) error {
+	return c.change(ctx, func(keys Keys) error { return c.renewIn(keys, now) })
+}
 
-func (c *credentials) authorityFile() string     { return c.path("ca.pem") }
-func (c *credentials) servingFile() string       { return c.path("server.pem") }
-func (c *credentials) signingKeyFile() string    { return c.path("sa.key") }
-func (c *credentials) verifyingKeyFile() string  { return c.path("sa.pub") }
-func (c *credentials) kubeletClientFile() string { return c.path("kubelet-client.pem") }
-func (c *credentials) kubeletCAFile() string     { return c.path("kubelet-ca.pem") }
-
-// frontProxyCAFile returns the path of the authority's certificate, without its
-// key: the apiserver publishes the content.
-func (c *credentials) frontProxyCAFile() string { return c.path("front-proxy-ca.crt") }
-func (c *credentials) frontProxyFile() string   { return c.path(chain.FrontProxyUser + ".pem") }
-
-// renew creates certificates that are missing, damaged, about to expire, of
+// renewIn creates certificates that are missing, damaged, about to expire, of
 // another authority, or for other names.
-func (c *credentials) renew(now time.Time) error {
+func (c *credentials) renewIn(keys Keys, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	client := func(name string) func(pki.Authority) (pki.KeyPair, error) {
@@ -166,19 +222,19 @@ func (c *credentials) renew(now time.Time) error {
 		pair *pki.KeyPair
 		leaf
 	}{
-		{&c.admin, leaf{path: c.path("admin.pem"), signer: c.authority, create: client("admin")}},
-		{&c.platform, leaf{path: c.path("platform.pem"), signer: c.authority, create: client(platformUser)}},
+		{&c.admin, leaf{file: adminFile, signer: c.authority, create: client("admin")}},
+		{&c.platform, leaf{file: platformFile, signer: c.authority, create: client(platformUser)}},
 		// Older versions did not separate the authority for kubelets.
-		{&c.kubelet, leaf{path: c.kubeletClientFile(), signer: c.kubeletClients, create: client("kube-apiserver-kubelet-client")}},
+		{&c.kubelet, leaf{file: kubeletClientFile, signer: c.kubeletClients, create: client("kube-apiserver-kubelet-client")}},
 		// Its validity is that of its authority, whose key is in the same
-		// directory, so that the file need not be watched.
-		{&c.proxy, leaf{path: c.frontProxyFile(), signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
+		// place, so that the file need not be watched.
+		{&c.proxy, leaf{file: frontProxyFile, signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Client(chain.FrontProxyUser, nil, authorityValidity, now)
 		}}},
-		{&c.server, servingLeaf(c.servingFile(), "kube-apiserver", c.authority, c.dnsNames, c.ips, c.validity, now)},
+		{&c.server, servingLeaf(servingFile, "kube-apiserver", c.authority, c.serving.dnsNames, c.serving.ips, c.validity, now)},
 	}
 	for _, each := range leaves {
-		pair, err := each.renew(now)
+		pair, err := each.renew(keys, now)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -16,9 +17,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
+// keysIn is a keyring of one control plane, with the keys in a directory.
+type keysIn string
+
+func (k keysIn) Open(context.Context, string) (Keys, error) { return directory(k), nil }
+func (keysIn) Delete(context.Context, string) error         { return nil }
+
 func load(t *testing.T, dir string, dnsNames ...string) *credentials {
 	t.Helper()
-	c, err := loadCredentials(dir, Spec{}.withDefaults(), dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)})
+	c, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(), servingNames{dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -55,10 +62,10 @@ func TestOnlyCertificatesAreRenewed(t *testing.T) {
 	c := load(t, filepath.Join(t.TempDir(), "pki"), "a")
 	ca, key, admin, server := c.authority, c.signingKey, c.admin, c.server
 
-	g.Expect(c.renew(time.Now())).To(Succeed())
+	g.Expect(c.renew(t.Context(), time.Now())).To(Succeed())
 	g.Expect(c.admin).To(Equal(admin), "a young certificate is kept")
 
-	g.Expect(c.renew(time.Now().Add(defaultValidity * 9 / 10))).To(Succeed())
+	g.Expect(c.renew(t.Context(), time.Now().Add(defaultValidity*9/10))).To(Succeed())
 	g.Expect(c.admin).NotTo(Equal(admin))
 	g.Expect(c.server).NotTo(Equal(server))
 	g.Expect(c.authority).To(Equal(ca))
@@ -79,7 +86,7 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ca.pem")
 	g.Expect(os.WriteFile(path, []byte("half a file"), 0o600)).To(Succeed())
-	_, err := loadCredentials(dir, Spec{}.withDefaults(), []string{"a"}, nil)
+	_, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(), servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
 }
@@ -131,7 +138,7 @@ func TestUnusableCertificatesAreReplaced(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred(), what)
 				g.Expect(parseCertificate(is[what].CertPEM).CheckSignatureFrom(parseCertificate(is[signer].CertPEM))).To(Succeed(), what)
 			}
-			g.Expect(os.ReadFile(after.frontProxyCAFile())).To(Equal(after.frontProxy.CertPEM))
+			g.Expect(os.ReadFile(after.path(publicFrontProxyCAFile))).To(Equal(after.frontProxy.CertPEM))
 			g.Expect(after.signingKey).To(Equal(before.signingKey), "tokens stay valid")
 		})
 	}
@@ -166,7 +173,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 			g.Expect(os.WriteFile(filepath.Join(dir, "sa.pub"), nil, 0o600)).To(Succeed(), "it does not stand for the signing key")
 			spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
 			for range 2 {
-				_, err := loadCredentials(dir, spec, []string{"a"}, nil)
+				_, err := loadCredentials(t.Context(), keysIn(dir), spec, servingNames{dnsNames: []string{"a"}})
 				g.Expect(err).To(MatchError(ContainSubstring(filepath.Join(dir, test.want))))
 				g.Expect(os.ReadFile(path)).To(BeEquivalentTo(test.content))
 			}
@@ -182,7 +189,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 			} else {
 				g.Expect(os.MkdirAll(filepath.Join(path, "directory"), 0o700)).To(Succeed())
 			}
-			_, err := loadCredentials(dir, Spec{SeparateKubeletClientCA: true}.withDefaults(), []string{"a"}, nil)
+			_, err := loadCredentials(t.Context(), keysIn(dir), Spec{SeparateKubeletClientCA: true}.withDefaults(), servingNames{dnsNames: []string{"a"}})
 			g.Expect(err).To(MatchError(ContainSubstring(path)))
 		})
 	}
@@ -198,7 +205,7 @@ func publicKeyPEM(t *testing.T, of pki.Authority) string {
 func TestCertificatesLiveAsLongAsTheyShould(t *testing.T) {
 	g := NewWithT(t)
 	day := 24 * time.Hour
-	c, err := loadCredentials(t.TempDir(), Spec{CertificateValidity: day}, []string{"a"}, nil)
+	c, err := loadCredentials(t.Context(), keysIn(t.TempDir()), Spec{CertificateValidity: day}, servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	cert := parseCertificate(c.adminPair().CertPEM)
 	g.Expect(cert.NotAfter).To(BeTemporally("~", time.Now().Add(day), time.Minute))
@@ -212,7 +219,7 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(together.kubeletClients).To(Equal(together.authority))
 
 	spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
-	apart, err := loadCredentials(dir, spec, []string{"a"}, nil)
+	apart, err := loadCredentials(t.Context(), keysIn(dir), spec, servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(apart.authority).To(Equal(together.authority), "the cluster's own authority stays")
 	shown := parseCertificate(apart.kubelet.CertPEM)
@@ -220,7 +227,7 @@ func TestKubeletClientCA(t *testing.T) {
 	g.Expect(shown.CheckSignatureFrom(parseCertificate(apart.authority.CertPEM))).NotTo(Succeed())
 	g.Expect(parseCertificate(apart.kubeletClients.CertPEM).Subject.CommonName).To(Equal("kubelet-client-ca:red"))
 
-	again, err := loadCredentials(dir, spec, []string{"a"}, nil)
+	again, err := loadCredentials(t.Context(), keysIn(dir), spec, servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.kubeletClients).To(Equal(apart.kubeletClients))
 	g.Expect(again.kubelet).To(Equal(apart.kubelet))
@@ -237,7 +244,7 @@ func TestFrontProxy(t *testing.T) {
 	g.Expect(shown.CheckSignatureFrom(parseCertificate(c.frontProxy.CertPEM))).To(Succeed())
 	g.Expect(shown.CheckSignatureFrom(parseCertificate(c.authority.CertPEM))).NotTo(Succeed())
 	g.Expect(shown.NotAfter).To(Equal(parseCertificate(c.frontProxy.CertPEM).NotAfter), "it needs no renewal while the apiserver runs")
-	g.Expect(os.ReadFile(c.frontProxyCAFile())).To(Equal(c.frontProxy.CertPEM))
+	g.Expect(os.ReadFile(c.path(publicFrontProxyCAFile))).To(Equal(c.frontProxy.CertPEM))
 
 	again := load(t, dir, "a")
 	g.Expect(again.frontProxy).To(Equal(c.frontProxy))

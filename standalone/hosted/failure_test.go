@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -60,7 +61,9 @@ func TestAControlPlaneWithoutControllers(t *testing.T) {
 	g := NewWithT(t)
 	plane, err := shared.Run(hosted.Spec{Name: "idle", Stock: true, Controllers: []hosted.Controller{}})
 	g.Expect(err).NotTo(HaveOccurred())
-	client := clientOf(t, plane.RESTConfig())
+	client := clientOf(t, &rest.Config{
+		Host: plane.Endpoint(), TLSClientConfig: rest.TLSClientConfig{ServerName: plane.ServerName(), Insecure: true},
+	})
 	g.Eventually(func() error {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error()
 	}).WithTimeout(later).WithPolling(tick).Should(Succeed())

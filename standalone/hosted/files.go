@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,31 +12,6 @@ import (
 
 // A PKI file holds a certificate together with its key, or a key alone, so that
 // a crash cannot leave half of a pair behind.
-
-// readOrMake returns the content of a file, and creates it first if necessary.
-// It never replaces a file.
-func readOrMake(path string, create func() ([]byte, error)) ([]byte, error) {
-	data, err := readFile(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return data, wrapf(err, "read %s", path)
-	}
-	if data, err = create(); err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, err)
-	}
-	return data, writeFile(path, data)
-}
-
-// ensureFile writes the file unless it has the content.
-func ensureFile(path string, data []byte) error {
-	if have, err := readFile(path); err == nil && bytes.Equal(have, data) {
-		return nil
-	}
-	return writeFile(path, data)
-}
-
-func readFile(path string) ([]byte, error) {
-	return os.ReadFile(path)
-}
 
 // writeFile replaces a file atomically and durably.
 func writeFile(path string, data []byte) error {

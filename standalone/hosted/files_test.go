@@ -1,8 +1,6 @@
 package hosted
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,35 +39,6 @@ func TestWriteFile(t *testing.T) {
 			g.Expect(os.ReadDir(dir)).To(HaveLen(1), "a temporary file is left")
 		})
 	}
-}
-
-func TestReadOrMake(t *testing.T) {
-	g := NewWithT(t)
-	path := filepath.Join(t.TempDir(), "file")
-	_, err := readOrMake(path, func() ([]byte, error) { return []byte("half"), errors.New("no entropy") })
-	g.Expect(err).To(MatchError(ContainSubstring("no entropy")))
-	g.Expect(path).NotTo(BeAnExistingFile())
-	for _, content := range []string{"first", "second"} {
-		data, err := readOrMake(path, func() ([]byte, error) { return []byte(content), nil })
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(data)).To(Equal("first"))
-	}
-}
-
-func TestEnsureFile(t *testing.T) {
-	g := NewWithT(t)
-	path := filepath.Join(t.TempDir(), "file")
-	inode := func() fs.FileInfo {
-		info, err := os.Stat(path)
-		g.Expect(err).NotTo(HaveOccurred())
-		return info
-	}
-	g.Expect(ensureFile(path, []byte("a"))).To(Succeed())
-	first := inode()
-	g.Expect(ensureFile(path, []byte("a"))).To(Succeed())
-	g.Expect(os.SameFile(first, inode())).To(BeTrue(), "a file that is up to date is written")
-	g.Expect(ensureFile(path, []byte("b"))).To(Succeed())
-	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("b"))
 }
 
 func TestSplitPEM(t *testing.T) {

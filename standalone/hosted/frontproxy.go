@@ -15,9 +15,9 @@ import (
 // setFrontProxyOptions makes the apiserver send aggregated APIs the user of a
 // request, and a certificate that proves that it may do so.
 func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
-	o.ProxyClientCertFile, o.ProxyClientKeyFile = creds.frontProxyFile(), creds.frontProxyFile()
+	o.ProxyClientCertFile, o.ProxyClientKeyFile = creds.path(frontProxyFile), creds.path(frontProxyFile)
 	o.Authentication.RequestHeader = &genericoptions.RequestHeaderAuthenticationOptions{
-		ClientCAFile:        creds.frontProxyCAFile(),
+		ClientCAFile:        creds.path(publicFrontProxyCAFile),
 		AllowedNames:        []string{chain.FrontProxyUser},
 		UsernameHeaders:     []string{chain.FrontProxyUserHeader},
 		GroupHeaders:        []string{chain.FrontProxyGroupHeader},
@@ -32,11 +32,11 @@ func setFrontProxyOptions(o *options.ServerRunOptions, creds *credentials) {
 func watchNoFrontProxyFiles(config *app.Config, creds *credentials) error {
 	users, err := dynamiccertificates.NewStaticCAContent("client CA", creds.authority.CertPEM)
 	if err != nil {
-		return fmt.Errorf("read the CA in %s: %w", creds.dir, err)
+		return fmt.Errorf("read %s: %w", creds.path(authorityFile), err)
 	}
 	proxies, err := dynamiccertificates.NewStaticCAContent("front proxy CA", creds.frontProxy.CertPEM)
 	if err != nil {
-		return fmt.Errorf("read the front proxy CA in %s: %w", creds.dir, err)
+		return fmt.Errorf("read %s: %w", creds.path(frontProxyCAFile), err)
 	}
 	controlPlane := config.KubeAPIs.ControlPlane
 	release(controlPlane.ClusterAuthenticationInfo.RequestHeaderCA)

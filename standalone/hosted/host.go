@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,12 +26,15 @@ import (
 
 const defaultListen = "127.0.0.1"
 
-// Options configures a Host. Only Dir has no default.
+// Options configures a Host. It needs a Dir, or a Store and Keys.
 type Options struct {
 	// Dir is the directory of all persistent data: etcd's data under "etcd"
 	// (the tenants' under "etcd-tenants" if there is a super cluster) and each
 	// control plane's PKI under "controlplanes/<name>/pki".
 	Dir string
+	// Keys has the keys of control planes, instead of Dir; not for a host with a
+	// super cluster.
+	Keys Keyring
 	// Listen is the IP address of the TLS port; 127.0.0.1 by default.
 	Listen string
 	// Advertise is the host name or IP address of the port for clients; Listen
@@ -45,6 +48,8 @@ type Options struct {
 	// Port is the number of the TLS port. Zero picks a free one, which
 	// invalidates every kubeconfig at the next start.
 	Port int
+	// AdvertisePort is the number of the port for clients; Port by default.
+	AdvertisePort int
 	// Default names the control plane for connections without a server name, or
 	// with one that is not of this host.
 	Default string
@@ -117,7 +122,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	h := newHost(opts)
-	if h.router, err = listenRouter(listen, opts.Port, opts.Default, h.pkiDir); err != nil {
+	if h.router, err = listenRouter(listen, opts.Port, opts.Default, opts.Keys); err != nil {
 		return nil, err
 	}
 	if h.stores, err = startStores(ctx, opts); err != nil {
@@ -197,8 +202,12 @@ func (h *Host) Usage(name string) quota.Usage { return h.stores.of(name).ledger.
 
 // complete sets defaults and returns the address to listen on.
 func (o *Options) complete() (net.IP, error) {
-	if o.Dir == "" {
-		return nil, errors.New("a host needs a directory to keep its data in")
+	if o.Dir == "" && (o.Store == nil || o.Keys == nil) {
+		return nil, errors.New("a host needs a directory to keep its data in, or a remote store and a keyring")
+	}
+	remote := o.Store != nil || o.Keys != nil
+	if o.Keys == nil {
+		o.Keys = directories{filepath.Join(o.Dir, "controlplanes")}
 	}
 	if o.Listen == "" {
 		o.Listen = defaultListen
@@ -208,8 +217,8 @@ func (o *Options) complete() (net.IP, error) {
 	switch {
 	case ip == nil:
 		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
-	case o.Store != nil && o.Super != "":
-		return nil, errors.New("a host with a super cluster has etcds of its own: it cannot use a remote store")
+	case remote && o.Super != "":
+		return nil, errors.New("a host with a super cluster has etcds and keys of its own: it cannot use a remote store, nor another keyring")
 	case o.StoreBytes < leastStoreBytes:
 		return nil, fmt.Errorf("a store of %d bytes is too small: it needs %d at least", o.StoreBytes, leastStoreBytes)
 	case o.Advertise == "" && ip.IsUnspecified():
@@ -221,7 +230,12 @@ func (o *Options) complete() (net.IP, error) {
 }
 
 // Address returns the host:port of all control planes for clients.
-func (h *Host) Address() string { return net.JoinHostPort(h.opts.Advertise, h.router.port()) }
+func (h *Host) Address() string {
+	if h.opts.AdvertisePort != 0 {
+		return net.JoinHostPort(h.opts.Advertise, strconv.Itoa(h.opts.AdvertisePort))
+	}
+	return net.JoinHostPort(h.opts.Advertise, h.router.port())
+}
 
 // Run starts a control plane in the background and returns at once. It reuses
 // the PKI and data of an earlier run. The name must not be running; a control
@@ -232,6 +246,9 @@ func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 	spec.Stock = spec.Stock || h.opts.Super != "" && spec.Name == h.opts.Super
 	if err := spec.validate(); err != nil {
 		return nil, err
+	}
+	if _, onDisk := h.opts.Keys.(directories); spec.Stock && !onDisk {
+		return nil, fmt.Errorf("control plane %q: upstream's kube-apiserver needs its keys on disk", spec.Name)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -272,41 +289,28 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if h.opts.PodAddress != nil {
 		ips = append(ips, h.opts.PodAddress)
 	}
-	creds, err := loadCredentials(h.pkiDir(spec.Name), spec, dnsNames, ips)
-	if err != nil {
-		return nil, err
-	}
-	if spec.NodeAuthorization && len(spec.KubeletCA) == 0 {
-		spec.KubeletCA = creds.authority.CertPEM
-	}
-	if len(spec.KubeletCA) > 0 {
-		if err := writeFile(creds.kubeletCAFile(), spec.KubeletCA); err != nil {
-			return nil, err
-		}
-	}
 	in, err := newInlet(h.opts.PodAddress)
 	if err != nil {
 		return nil, err
 	}
 	own := h.stores.of(spec.Name)
 	own.ledger.SetLimits(spec.Name, spec.Limits)
-	return &ControlPlane{
-		spec: spec, creds: creds, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(h.planeDir(spec.Name)),
+	c := &ControlPlane{
+		spec: spec, keyring: h.opts.Keys, serving: servingNames{dnsNames, ips}, inlet: in, podAddress: h.opts.PodAddress,
+		address: h.Address(), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(own.client, spec.Name),
 		ledger: own.ledger, discovery: h.opts.Discovery,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
 			},
 		}),
-		activity: &activity{isPlatform: creds.isPlatform},
-		changes: stream.Endpoint{
-			Feed: own.feed, Tenant: spec.Name, IsPlatform: creds.isPlatform, Failed: func(err error) {
-				h.opts.Log.Error(err, "The platform's watch of a control plane failed", "controlPlane", spec.Name)
-			},
-		},
 		ready: make(chan struct{}), done: make(chan struct{}),
-	}, nil
+	}
+	c.activity = &activity{isPlatform: c.isPlatform}
+	c.changes = stream.Endpoint{Feed: own.feed, Tenant: spec.Name, IsPlatform: c.isPlatform, Failed: func(err error) {
+		h.opts.Log.Error(err, "The platform's watch of a control plane failed", "controlPlane", spec.Name)
+	}}
+	return c, nil
 }
 
 // runPlane runs the control plane until it stops.
@@ -338,11 +342,8 @@ func (h *Host) Get(name string) (*ControlPlane, bool) {
 	return c, ok
 }
 
-func (h *Host) planeDir(name string) string { return filepath.Join(h.opts.Dir, "controlplanes", name) }
-func (h *Host) pkiDir(name string) string   { return filepath.Join(h.planeDir(name), "pki") }
-
 // Delete stops the control plane if it runs, and deletes its data from etcd and
-// its PKI from disk. It is not an error if none of it exists.
+// its keys. It is not an error if none of it exists.
 func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := validateName(name); err != nil {
 		return err // it must not lead out of the data directory
@@ -357,7 +358,7 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := h.stores.of(name).wipe(ctx, name); err != nil {
 		return err
 	}
-	return wrapf(os.RemoveAll(h.planeDir(name)), "remove the PKI of control plane %q", name)
+	return h.opts.Keys.Delete(ctx, name)
 }
 
 // beginDelete reserves the name until endDelete. It returns the running control

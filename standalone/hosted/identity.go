@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"gopkg.in/go-jose/go-jose.v2/jwt"
@@ -20,31 +21,46 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 )
 
+// identityTimeout limits how long keys are read for a connection.
+const identityTimeout = 5 * time.Second
+
 // identity is what the host needs of a control plane that sleeps to recognize
-// its clients. It is read from disk for each connection, so that a control
-// plane that sleeps takes no memory for it.
+// its clients. It is read for each connection, so that a control plane that
+// sleeps takes no memory for it.
 type identity struct {
 	config  *tls.Config
 	clients authenticator.Request
 }
 
-// readIdentity reads the identity of a control plane from the directory of its
-// PKI.
-func readIdentity(dir string) (*identity, error) {
-	files := credentials{dir: dir}
-	authority, err := readFile(files.authorityFile())
+// identities reads the identities of control planes from a keyring.
+type identities struct{ keyring Keyring }
+
+// of reads the identity of the control plane with a server name.
+func (i identities) of(ctx context.Context, serverName string) (*identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	keys, err := i.keyring.Open(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
+	if err != nil {
+		return nil, err
+	}
+	return readIdentity(keys)
+}
+
+// readIdentity reads the identity of a control plane from its keys.
+func readIdentity(keys Keys) (*identity, error) {
+	authority, err := keys.Read(authorityFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
 	}
 	authority, _ = splitPEM(authority)
-	server, err := readFile(files.servingFile())
+	server, err := keys.Read(servingFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the serving certificate: %w", err)
 	}
 	options := x509.DefaultVerifyOptions()
 	config := chain.TLSConfig(func() (cert, key []byte) { return splitPEM(server) }, authority)
 	options.Roots = config.ClientCAs
-	tokens := signedTokens{files.verifyingKeyFile()}
+	tokens := signedTokens{keys}
 	return &identity{config: config, clients: union.New(
 		x509.New(options, x509.CommonNameUserConversion), bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens),
 	)}, nil
@@ -66,7 +82,7 @@ func (i *identity) authenticate(r *http.Request) error {
 
 // signedTokens authenticates service account tokens by their signature, expiry
 // and audience.
-type signedTokens struct{ keyFile string }
+type signedTokens struct{ keys Keys }
 
 // AuthenticateToken implements authenticator.Token.
 func (s signedTokens) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
@@ -74,13 +90,13 @@ func (s signedTokens) AuthenticateToken(_ context.Context, token string) (*authe
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // it is another kind of token
 	}
-	data, err := readFile(s.keyFile)
+	data, err := s.keys.Read(verifyingKeyFile)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the key of tokens: %w", err)
 	}
 	keys, err := keyutil.ParsePublicKeysPEM(data)
 	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", s.keyFile, err)
+		return nil, false, fmt.Errorf("read %s: %w", s.keys.Locate(verifyingKeyFile), err)
 	}
 	var claims jwt.Claims
 	if err := signed.Claims(keys[0], &claims); err != nil {

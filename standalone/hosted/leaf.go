@@ -14,7 +14,7 @@ import (
 
 // leaf is a certificate with its key in a file, which is renewed in time.
 type leaf struct {
-	path   string
+	file   string
 	signer pki.Authority
 	create func(signer pki.Authority) (pki.KeyPair, error)
 	// fits reports whether a certificate is for the right names; nil for any.
@@ -24,10 +24,10 @@ type leaf struct {
 // servingLeaf is the certificate of a server that is reached by the names and
 // addresses.
 func servingLeaf(
-	path, name string, signer pki.Authority, dnsNames []string, ips []net.IP, validity time.Duration, now time.Time,
+	file, name string, signer pki.Authority, dnsNames []string, ips []net.IP, validity time.Duration, now time.Time,
 ) leaf {
 	return leaf{
-		path: path, signer: signer,
+		file: file, signer: signer,
 		create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Server(name, dnsNames, ips, validity, now)
 		},
@@ -39,8 +39,8 @@ func servingLeaf(
 
 // renew returns the certificate in the file. If that is not usable any more, it
 // is replaced.
-func (l leaf) renew(now time.Time) (pki.KeyPair, error) {
-	if data, err := readFile(l.path); err == nil {
+func (l leaf) renew(keys Keys, now time.Time) (pki.KeyPair, error) {
+	if data, err := keys.Read(l.file); err == nil {
 		pair := pki.KeyPair{}
 		pair.CertPEM, pair.KeyPEM = splitPEM(data)
 		if l.isUsable(pair, now) {
@@ -49,9 +49,9 @@ func (l leaf) renew(now time.Time) (pki.KeyPair, error) {
 	}
 	pair, err := l.create(l.signer)
 	if err != nil {
-		return pair, fmt.Errorf("create %s: %w", l.path, err)
+		return pair, fmt.Errorf("create %s: %w", keys.Locate(l.file), err)
 	}
-	return pair, writeFile(l.path, joinPEM(pair.CertPEM, pair.KeyPEM))
+	return pair, keys.Write(l.file, joinPEM(pair.CertPEM, pair.KeyPEM))
 }
 
 // isUsable reports whether a certificate has its key, is of the right authority

@@ -38,9 +38,9 @@ type router struct {
 	routes map[string]*inlet
 }
 
-// listenRouter opens the port. The router serves after start. Each control plane
-// has a directory with its PKI.
-func listenRouter(ip net.IP, port int, fallback string, pkiDir func(name string) string) (*router, error) {
+// listenRouter opens the port. The router serves after start. The keys of control
+// planes that sleep are in the keyring.
+func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*router, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d on %s is taken: choose another one, or stop what uses it", port, ip)
@@ -52,9 +52,7 @@ func listenRouter(ip net.IP, port int, fallback string, pkiDir func(name string)
 		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
 		routes: map[string]*inlet{},
 	}
-	r.activator = newActivator(r, func(serverName string) (*identity, error) {
-		return readIdentity(pkiDir(strings.TrimSuffix(serverName, serverNameSuffix)))
-	})
+	r.activator = newActivator(r, identities{keyring}.of)
 	return r, nil
 }
 
@@ -89,7 +87,7 @@ func (r *router) route(ctx context.Context, conn net.Conn) {
 	leave := r.hellos.add(conn)
 	name, conn, err := readServerName(ctx, conn)
 	if err == nil && r.sleepers.sleeps(name) {
-		r.activator.admit(name, conn, leave)
+		r.activator.admit(ctx, name, conn, leave)
 		return
 	}
 	leave()

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -28,7 +27,7 @@ func startRouter(t *testing.T, fallback string, planes ...string) *routed {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
-	r, err := listenRouter(net.IPv4(127, 0, 0, 1), 0, fallback, func(name string) string { return filepath.Join(dir, name) })
+	r, err := listenRouter(net.IPv4(127, 0, 0, 1), 0, fallback, directories{dir})
 	g.Expect(err).NotTo(HaveOccurred())
 	all := &routed{router: r, dir: dir, inlets: map[string]*inlet{}}
 	for _, name := range planes {

@@ -2,10 +2,7 @@ package hosted
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,7 +13,8 @@ import (
 // ServingCertificate is the certificate of a server beside the control planes,
 // with an authority of its own, stored in one directory. It is renewed in time.
 type ServingCertificate struct {
-	dir, name string
+	name      string
+	keys      directory
 	dnsNames  []string
 	ips       []net.IP
 	authority pki.Authority
@@ -25,15 +23,12 @@ type ServingCertificate struct {
 // LoadServingCertificate loads the certificate of a server from dir, and
 // creates what is missing. It has these names and addresses.
 func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) (*ServingCertificate, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the directory of %s: %w", name, err)
-	}
-	s := &ServingCertificate{dir: dir, name: name, dnsNames: dnsNames, ips: ips}
+	s := &ServingCertificate{keys: directory(dir), name: name, dnsNames: dnsNames, ips: ips}
 	var err error
-	if s.authority, err = loadAuthority(filepath.Join(dir, "ca.pem"), name+"-ca"); err != nil {
+	if s.authority, err = loadAuthority(s.keys, authorityFile, name+"-ca"); err != nil {
 		return nil, err
 	}
-	if err := ensureFile(s.CAFile(), s.CA()); err != nil {
+	if err := ensureFile(s.keys, publicAuthorityFile, s.CA()); err != nil {
 		return nil, err
 	}
 	return s, s.renew(time.Now())
@@ -43,10 +38,10 @@ func LoadServingCertificate(dir, name string, dnsNames []string, ips ...net.IP) 
 func (s *ServingCertificate) CA() []byte { return s.authority.CertPEM }
 
 // CAFile returns the path of the authority's certificate, without its key.
-func (s *ServingCertificate) CAFile() string { return filepath.Join(s.dir, "ca.crt") }
+func (s *ServingCertificate) CAFile() string { return s.keys.Locate(publicAuthorityFile) }
 
 // File returns the path of the certificate and its key.
-func (s *ServingCertificate) File() string { return filepath.Join(s.dir, "server.pem") }
+func (s *ServingCertificate) File() string { return s.keys.Locate(servingFile) }
 
 // KeepRenewed renews the certificate before it expires, until ctx ends. It logs
 // failures and retries for months.
@@ -66,6 +61,6 @@ func (s *ServingCertificate) KeepRenewed(ctx context.Context, log logr.Logger) {
 }
 
 func (s *ServingCertificate) renew(now time.Time) error {
-	_, err := servingLeaf(s.File(), s.name, s.authority, s.dnsNames, s.ips, defaultValidity, now).renew(now)
+	_, err := servingLeaf(servingFile, s.name, s.authority, s.dnsNames, s.ips, defaultValidity, now).renew(s.keys, now)
 	return err
 }

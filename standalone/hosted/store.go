@@ -98,6 +98,9 @@ func (s *store) wipe(ctx context.Context, name string) error {
 	if _, err := s.client.Delete(ctx, keyspace.Prefix(name)+"/", clientv3.WithPrefix()); err != nil {
 		return fmt.Errorf("delete the data of control plane %q from etcd: %w", name, err)
 	}
+	if _, err := s.client.Delete(ctx, attemptsRoot+name); err != nil {
+		return fmt.Errorf("delete the count of failed starts of control plane %q from etcd: %w", name, err)
+	}
 	s.ledger.Forget(name)
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // TestStorageSize: the metrics of the super cluster have the size of its etcd,
-// also after handler chains were built.
+// also after handler chains were built. The metric is one of the process, so that
+// no test with another host may run beside it.
 func TestStorageSize(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	stock := runReady(t, shared, hosted.Spec{Name: "sized", Stock: true, Diagnostics: true})
 	runReady(t, shared, hosted.Spec{Name: "sized-own"})
