@@ -112,7 +112,7 @@ func TestAgentCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.agentCertificate()
-	contains(t, err, "the directory of vn-agent")
+	contains(t, err, "vn-agent/ca.pem")
 }
 
 // TestEgressPolicy: tenants' apiservers are kept from the super cluster's own

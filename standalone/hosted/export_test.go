@@ -8,6 +8,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 )
 
+// KeyringIn returns a keyring in a directory.
+func KeyringIn(dir string) Keyring { return directories{dir} }
+
 // NewController returns a controller that is none of Kubernetes'.
 func NewController(name string, build func(ctx context.Context) (func(context.Context), error)) Controller {
 	return Controller{Name: name, Build: func(ctx context.Context, _ *controllers.Environment) (func(context.Context), error) {

@@ -50,6 +50,9 @@ type Options struct {
 	Port int
 	// AdvertisePort is the number of the port for clients; Port by default.
 	AdvertisePort int
+	// Router is a port that this host shares with others, instead of one of its
+	// own at Listen and Port. It needs an Advertise.
+	Router *Router
 	// Default names the control plane for connections without a server name, or
 	// with one that is not of this host.
 	Default string
@@ -122,19 +125,36 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	h := newHost(opts)
-	if h.router, err = listenRouter(listen, opts.Port, opts.Default, opts.Keys); err != nil {
+	if err := h.listen(listen); err != nil {
 		return nil, err
 	}
 	if h.stores, err = startStores(ctx, opts); err != nil {
-		h.router.stop()
+		h.close()
 		return nil, err
 	}
 	if err := h.registerMetrics(); err != nil {
-		h.router.stop()
+		h.close()
 		return nil, errors.Join(err, h.stores.stop())
 	}
 	h.serve(ctx)
 	return h, nil
+}
+
+// listen opens the port, unless others have.
+func (h *Host) listen(ip net.IP) (err error) {
+	if h.opts.Router != nil {
+		h.router = h.opts.Router.router
+		return nil
+	}
+	h.router, err = listenRouter(ip, h.opts.Port, h.opts.Default, h.opts.Keys)
+	return err
+}
+
+// close closes the port, unless others use it.
+func (h *Host) close() {
+	if h.opts.Router == nil {
+		h.router.stop()
+	}
 }
 
 // containPanics sets a variable of the process, once: another host may be
@@ -165,7 +185,9 @@ func (h *Host) serve(ctx context.Context) {
 	if h.opts.PrepareShared {
 		h.running.Go(h.chains.prepare)
 	}
-	h.router.start(ctx)
+	if h.opts.Router == nil {
+		h.router.start(ctx)
+	}
 	h.running.Go(func() { h.requests.Watch(ctx, inflight.ReadMemory, h.opts.Log) })
 	go h.supervise(ctx) // stops with the host, which closes Done
 }
@@ -219,6 +241,8 @@ func (o *Options) complete() (net.IP, error) {
 		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
 	case remote && o.Super != "":
 		return nil, errors.New("a host with a super cluster has etcds and keys of its own: it cannot use a remote store, nor another keyring")
+	case o.Router != nil && o.Advertise == "":
+		return nil, errors.New("a host whose port others use, too, needs an address for clients")
 	case o.StoreBytes < leastStoreBytes:
 		return nil, fmt.Errorf("a store of %d bytes is too small: it needs %d at least", o.StoreBytes, leastStoreBytes)
 	case o.Advertise == "" && ip.IsUnspecified():
@@ -420,7 +444,7 @@ func (h *Host) supervise(ctx context.Context) {
 	h.refuse()
 	h.running.Wait()
 	h.chains.stop()
-	h.router.stop()
+	h.close()
 	endStores()
 	<-stores
 	h.unregisterMetrics()

@@ -2,9 +2,11 @@ package hosted_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,6 +94,51 @@ func TestLimitsOfARemoteStore(t *testing.T) {
 	g.Eventually(func() error { return fill(t, client) }).WithTimeout(soon).Should(Satisfy(apierrors.IsAlreadyExists))
 }
 
+// TestHostsShareAPort: hosts with stores of their own serve at one port, and one
+// that stops does not close it. Nothing is on disk but the keys.
+func TestHostsShareAPort(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	keyring := hosted.KeyringIn(t.TempDir())
+	router, err := hosted.Listen(t.Context(), net.IPv4(127, 0, 0, 1), 0, keyring)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(router.Stop)
+	start := func() *hosted.Host {
+		_, etcd := etcdtest.Start(t)
+		host, err := hosted.Start(t.Context(), hosted.Options{
+			Store: &hosted.RemoteStore{Endpoints: etcd.Endpoints()}, Keys: keyring, Router: router,
+			Advertise: "localhost", AdvertisePort: router.Port(), Log: logr.Discard(),
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { stopHost(t, host) })
+		return host
+	}
+	first, second := start(), start()
+	red, blue := runReady(t, first, hosted.Spec{Name: "red", Shared: true}), runReady(t, second, hosted.Spec{Name: "blue", Shared: true})
+	g.Expect(red.Endpoint()).To(And(Equal(blue.Endpoint()), HavePrefix("https://localhost:")))
+	makeConfigMap(t, clientOf(t, red.RESTConfig()), "whose", "red's")
+	makeConfigMap(t, clientOf(t, blue.RESTConfig()), "whose", "blue's")
+	g.Expect(configMapValue(t, clientOf(t, red.RESTConfig()), "whose")).To(Equal("red's"))
+
+	woken := make(chan struct{}, 1)
+	g.Expect(first.Sleep(t.Context(), "red", func() { woken <- struct{}{} })).To(Succeed())
+	g.Expect(router.Sleeping()).To(Equal(1))
+	client, value := clientOf(t, red.RESTConfig()), make(chan string)
+	go func() {
+		config, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "whose", metav1.GetOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		value <- config.Data["value"]
+	}()
+	g.Eventually(woken).WithTimeout(soon).Should(Receive())
+	runReady(t, first, hosted.Spec{Name: "red", Shared: true})
+	g.Eventually(value).WithTimeout(soon).Should(Receive(Equal("red's")))
+
+	stopHost(t, first)
+	g.Expect(configMapValue(t, clientOf(t, blue.RESTConfig()), "whose")).To(Equal("blue's"))
+}
+
 // TestUnusableStores: a host that cannot use its store does not start, and says
 // what it tried.
 func TestUnusableStores(t *testing.T) {
@@ -100,8 +147,12 @@ func TestUnusableStores(t *testing.T) {
 		change func(*hosted.Options)
 		want   string
 	}{
-		"no endpoints":    {func(o *hosted.Options) { o.Store = &hosted.RemoteStore{} }, "needs endpoints"},
-		"a super cluster": {func(o *hosted.Options) { o.Super, o.Store = "super", &hosted.RemoteStore{} }, "cannot use a remote store"},
+		"no endpoints":                     {func(o *hosted.Options) { o.Store = &hosted.RemoteStore{} }, "needs endpoints"},
+		"a super cluster":                  {func(o *hosted.Options) { o.Super, o.Store = "super", &hosted.RemoteStore{} }, "cannot use a remote store"},
+		"a shared port without an address": {func(o *hosted.Options) { o.Router = &hosted.Router{} }, "needs an address for clients"},
+		"no place for keys": {func(o *hosted.Options) {
+			o.Dir, o.Store = "", &hosted.RemoteStore{Endpoints: []string{"unix:///nowhere"}}
+		}, "and a keyring"},
 		"nothing there": {func(o *hosted.Options) {
 			o.Store = &hosted.RemoteStore{Endpoints: []string{"unix:///nowhere"}}
 		}, "unix:///nowhere"},

@@ -38,6 +38,40 @@ type router struct {
 	routes map[string]*inlet
 }
 
+// Router is a port of several hosts, whose control planes have different names.
+type Router struct {
+	*router
+
+	end context.CancelFunc
+}
+
+// Listen opens a port of several hosts, and serves it until Stop. The keys of
+// control planes that sleep are in the keyring.
+func Listen(ctx context.Context, ip net.IP, port int, keyring Keyring) (*Router, error) {
+	r, err := listenRouter(ip, port, "", keyring)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	r.start(ctx)
+	return &Router{router: r, end: end}, nil
+}
+
+// Port returns the number of the port.
+func (r *Router) Port() int {
+	tcp, _ := r.listener.Addr().(*net.TCPAddr)
+	return tcp.Port
+}
+
+// Sleeping returns how many control planes of the hosts sleep.
+func (r *Router) Sleeping() int { return r.sleepers.count() }
+
+// Stop closes the port. The hosts have stopped before.
+func (r *Router) Stop() {
+	r.end()
+	r.stop()
+}
+
 // listenRouter opens the port. The router serves after start. The keys of control
 // planes that sleep are in the keyring.
 func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*router, error) {
