@@ -52,6 +52,7 @@ help: ## Show this list
 build: ## Build all binaries into bin/
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 	cd standalone && $(GO_BUILD) -ldflags '$(LDFLAGS) $(KUBE_LDFLAGS)' -o $(BIN)/ ./cmd/...
+	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/etcd go.etcd.io/etcd/server/v3
 	cd dns && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/ ./cmd/...
 	cd capi && $(GO_BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
@@ -89,7 +90,7 @@ SUITE := $(BIN)/conformance
 conformance-suite: node ## Build Kubernetes' conformance suite and its images into bin/conformance
 	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs
 	cd test/conformance/sample-apiserver && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
-	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/etcd go.etcd.io/etcd/server/v3
+	cp $(BIN)/etcd $(SUITE)/programs/
 	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
 	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
 	$(GO_BUILD) -o $(SUITE)/ github.com/onsi/ginkgo/v2/ginkgo

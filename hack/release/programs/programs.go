@@ -2,6 +2,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,11 +12,14 @@ import (
 	"strings"
 )
 
-// Program is a program of the project. Its package is cmd/NAME in its module.
+// Program is a program of a release.
 type Program struct {
 	Name string
-	// Module is the folder of its module.
+	// Module is the folder of the module that it is compiled in.
 	Module string
+	// Package is its package if it is another project's, in a version that the
+	// module requires. A program of the project is cmd/NAME in its module.
+	Package string
 	// Image reports whether a container image of it is published.
 	Image bool
 	// Desktop reports whether an archive is published for macOS, too.
@@ -37,6 +41,8 @@ func All() []Program {
 		{Name: "vc-syncer", Module: ".", Image: true, Description: "Syncs objects between tenants and the super cluster"},
 		{Name: "vn-agent", Module: ".", Image: true, Description: "Serves the kubelet API to apiservers of tenants"},
 		{Name: "vc-dns", Module: "dns", Image: true, Description: "DNS of many tenants in one process"},
+		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Image: true,
+			Description: "The store of hosted control planes"},
 		{Name: "vc-standalone", Module: kubernetesModule, Image: true, Desktop: true, Description: "VirtualCluster on one machine"},
 	}
 }
@@ -93,49 +99,32 @@ func (b Build) Files(p Program) map[Platform]string {
 	return files
 }
 
-// Run compiles programs for platforms, those of a module at once.
+// Run compiles programs for platforms.
 func (b Build) Run(ctx context.Context, platforms []Platform, all []Program) error {
 	for _, platform := range platforms {
-		published := On(platform, all)
-		for _, module := range modules(published) {
-			if err := b.compile(ctx, platform, module, published); err != nil {
-				return fmt.Errorf("compile the programs in %s for %s: %w", module, platform, err)
+		for _, p := range On(platform, all) {
+			if err := b.compile(ctx, platform, p); err != nil {
+				return fmt.Errorf("compile %s in %s for %s: %w", p.Name, p.Module, platform, err)
 			}
 		}
 	}
 	return nil
 }
 
-// modules returns the modules of programs, each once.
-func modules(all []Program) []string {
-	var names []string
-	for _, p := range all {
-		if !slices.Contains(names, p.Module) {
-			names = append(names, p.Module)
-		}
-	}
-	return names
-}
-
-// compile compiles the programs of a module. Neither the folder of the project
-// nor settings of this machine change the result.
-func (b Build) compile(ctx context.Context, platform Platform, module string, all []Program) error {
-	out, err := filepath.Abs(filepath.Join(b.Out, platform.String()))
+// compile compiles a program. Neither the folder of the project nor settings of
+// this machine change the result.
+func (b Build) compile(ctx context.Context, platform Platform, p Program) error {
+	out, err := filepath.Abs(b.File(platform, p))
 	if err != nil {
 		return err
 	}
 	flags := b.Flags
-	if module == kubernetesModule {
+	if p.Module == kubernetesModule {
 		flags += " " + b.KubernetesFlags
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out + string(filepath.Separator)}
-	for _, p := range all {
-		if p.Module == module {
-			args = append(args, "./cmd/"+p.Name)
-		}
-	}
-	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are the developer's
-	command.Dir = filepath.Join(b.Root, module)
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", //nolint:gosec // the arguments are the developer's
+		"-ldflags", flags, "-o", out, cmp.Or(p.Package, "./cmd/"+p.Name))
+	command.Dir = filepath.Join(b.Root, p.Module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=",
 		"GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOAMD64=v1", "GOARM64=v8.0")
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr

@@ -42,7 +42,7 @@ func TestAllProgramsAreListed(t *testing.T) {
 
 func TestOn(t *testing.T) {
 	for platform, want := range map[programs.Platform]string{
-		{OS: "linux", Architecture: "arm64"}:  "kubectl-vc vc-dns vc-manager vc-standalone vc-syncer vn-agent",
+		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-dns vc-manager vc-standalone vc-syncer vn-agent",
 		{OS: "darwin", Architecture: "amd64"}: "kubectl-vc vc-standalone",
 	} {
 		var names []string
@@ -96,7 +96,7 @@ func TestBuild(t *testing.T) {
 func TestBuildReportsTheModule(t *testing.T) {
 	b := programs.Build{Root: t.TempDir(), Out: t.TempDir()}
 	err := b.Run(t.Context(), programs.Linux(), []programs.Program{{Name: "hello", Module: "missing"}})
-	if err == nil || !strings.Contains(err.Error(), "compile the programs in missing for linux_amd64") {
+	if err == nil || !strings.Contains(err.Error(), "compile hello in missing for linux_amd64") {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -31,16 +31,22 @@ func Write(w io.Writer, release version.Release, file string) error {
 	if err != nil {
 		return fmt.Errorf("read the modules of %s: %w", file, err)
 	}
-	document := describe(release, info, sha256.Sum256(program))
+	document := describe(release, filepath.Base(file), info, sha256.Sum256(program))
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).Encode(document)
 }
 
 // describe returns the SBOM of a program with a checksum. Modules of the
 // project have the version of the release.
-func describe(release version.Release, info *debug.BuildInfo, sum [sha256.Size]byte) *cdx.BOM {
-	main := component(cdx.ComponentTypeApplication, info.Main.Path, release.Version)
-	main.Name = path.Base(info.Path)
-	main.PackageURL += "#" + strings.TrimPrefix(info.Path, info.Main.Path+"/")
+func describe(release version.Release, name string, info *debug.BuildInfo, sum [sha256.Size]byte) *cdx.BOM {
+	number := info.Main.Version
+	if isDevelopment(number) {
+		number = release.Version
+	}
+	main := component(cdx.ComponentTypeApplication, info.Main.Path, number)
+	main.Name = name
+	if within, ok := strings.CutPrefix(info.Path, info.Main.Path+"/"); ok {
+		main.PackageURL += "#" + within
+	}
 	main.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
 	main.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 	modules := append([]*debug.Module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}}, info.Deps...)
@@ -61,12 +67,16 @@ func library(release version.Release, module *debug.Module) cdx.Component {
 	switch {
 	case module.Replace == nil:
 		return component(cdx.ComponentTypeLibrary, module.Path, module.Version)
-	case module.Replace.Version == "" || module.Replace.Version == development:
+	case isDevelopment(module.Replace.Version):
 		return component(cdx.ComponentTypeLibrary, module.Path, release.Version)
 	default:
 		return component(cdx.ComponentTypeLibrary, module.Replace.Path, module.Replace.Version)
 	}
 }
+
+// isDevelopment reports whether the version is that of a module that is a folder
+// of the project.
+func isDevelopment(version string) bool { return version == "" || version == development }
 
 // component returns a module of Go.
 func component(kind cdx.ComponentType, module, version string) cdx.Component {

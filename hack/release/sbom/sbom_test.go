@@ -30,7 +30,7 @@ func TestDescribe(t *testing.T) {
 			{Path: "k8s.io/api", Version: "v0.0.0", Replace: &debug.Module{Path: "k8s.io/api", Version: "v0.36.3"}},
 		},
 	}
-	bom := describe(release, info, sha256.Sum256(nil))
+	bom := describe(release, "vc-dns", info, sha256.Sum256(nil))
 	main := bom.Metadata.Component
 	if main.Name != "vc-dns" || main.Version != "v0.1.0" || main.PackageURL != "pkg:golang/example.com/project/dns@v0.1.0#cmd/vc-dns" {
 		t.Errorf("the program is %+v", main)
@@ -48,6 +48,15 @@ func TestDescribe(t *testing.T) {
 	}
 	if bom.Metadata.Timestamp != "2023-11-14T22:13:20Z" || bom.SerialNumber != "" {
 		t.Errorf("time %s, serial number %q", bom.Metadata.Timestamp, bom.SerialNumber)
+	}
+}
+
+// TestDescribeOther: a program of another project has its own version.
+func TestDescribeOther(t *testing.T) {
+	info := &debug.BuildInfo{Path: "example.com/etcd/v3", Main: debug.Module{Path: "example.com/etcd/v3", Version: "v3.6.0"}}
+	main := describe(release, "etcd", info, sha256.Sum256(nil)).Metadata.Component
+	if main.Name != "etcd" || main.Version != "v3.6.0" || main.PackageURL != "pkg:golang/example.com/etcd/v3@v3.6.0" {
+		t.Errorf("the program is %+v", main)
 	}
 }
 
