@@ -103,6 +103,9 @@ func TestForManager(t *testing.T) {
 	}
 	want := map[string][]string{
 		"secrets vc-manager-webhook": {"create", "get", "list", "patch", "update", "watch"},
+		"secrets vc-store-authority": {"create", "get", "patch", "update"},
+		"secrets vc-store-client":    {"create", "get", "patch", "update"},
+		"secrets vc-store-members":   {"create", "get", "patch", "update"},
 		"webhooks vc-manager":        {"get", "list", "patch", "watch"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

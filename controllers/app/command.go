@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
+	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
@@ -33,7 +34,9 @@ func Run(ctx context.Context, superCluster *rest.Config, options Options, provis
 // newCommand makes the command around what it runs, so that its flags can be
 // tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error) *cobra.Command {
-	options := Options{CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Options: component.Defaults()}
+	options := Options{
+		CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Store: store.Defaults(), Options: component.Defaults(),
+	}
 	return component.Command{
 		Name:     name,
 		Short:    "Brings VirtualClusters to life: control planes for tenants of one super cluster",

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,6 +19,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 )
 
@@ -41,7 +43,7 @@ func TestCommand(t *testing.T) {
 		err  string
 	}{
 		"Defaults": {nil, Options{
-			ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: component.Defaults(),
+			ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Store: store.Defaults(), Options: component.Defaults(),
 		}, ""},
 		"All": {
 			[]string{
@@ -50,12 +52,17 @@ func TestCommand(t *testing.T) {
 				"--service-cidr-pool=10.104.0.0/13", "--service-cidr-prefix=22", "--coredns-image=",
 				"--webhook-cert-dir=certs", "--webhook-port=10250",
 				"--vn-agent-address=agent.example:10550", "--vn-agent-ca-file=agent-ca.crt",
+				"--store-service=vc-system/vc-store", "--store-members=3", "--store-quota=4Gi",
 			},
 			Options{
 				DefaultProvisioner: tenancyv1alpha1.ProvisionerExternal,
 				ServiceCIDRPool:    "10.104.0.0/13", ServiceCIDRPrefix: 22,
 				WebhookCertDir: "certs", WebhookPort: 10250,
 				AgentAddress: "agent.example:10550", AgentCAFile: "agent-ca.crt",
+				Store: store.Store{
+					Service: types.NamespacedName{Namespace: "vc-system", Name: "vc-store"}, Members: 3,
+					Quota: resource.QuantityValue{Quantity: resource.MustParse("4Gi")},
+				},
 				Options: component.Options{
 					LeaderElect: true, LeaderElectNamespace: "vc-system",
 					MetricsBindAddress: ":8443", HealthProbeBindAddress: "0",
@@ -66,10 +73,11 @@ func TestCommand(t *testing.T) {
 		"Webhook": {
 			[]string{"--webhook-service=vc-system/vc-manager-webhook"},
 			Options{
-				ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Options: component.Defaults(),
+				ServiceCIDRPrefix: 20, CoreDNSImage: dns.DefaultImage, WebhookPort: 9443, Store: store.Defaults(), Options: component.Defaults(),
 				WebhookService: types.NamespacedName{Namespace: "vc-system", Name: "vc-manager-webhook"},
 			}, "",
 		},
+		"NoQuantity":   {[]string{"--store-quota=much"}, Options{}, "--store-quota"},
 		"NoService":    {[]string{"--webhook-service=vc-manager-webhook"}, Options{}, "is not NAMESPACE/NAME"},
 		"Argument":     {[]string{"serve"}, Options{}, "unknown command"},
 		"NoKubeconfig": {[]string{"--kubeconfig=" + file + ".missing"}, Options{}, "find the super cluster"},
@@ -138,6 +146,28 @@ func TestOneCertificateOfTheWebhook(t *testing.T) {
 	err := (&Options{WebhookCertDir: "certs", WebhookService: types.NamespacedName{Namespace: "a", Name: "b"}}).Validate()
 	if !errors.Is(err, errTwoCertificates) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestValidateStore(t *testing.T) {
+	named := types.NamespacedName{Namespace: "vc-system", Name: "vc-store"}
+	for name, c := range map[string]struct {
+		store func(*store.Store)
+		want  string // in the error; empty if there is none
+	}{
+		"none":       {func(s *store.Store) { s.Service, s.Members = types.NamespacedName{}, 0 }, ""},
+		"fine":       {func(*store.Store) {}, ""},
+		"no members": {func(s *store.Store) { s.Members = 0 }, "1 to 9 members"},
+		"too many":   {func(s *store.Store) { s.Members = 11 }, "1 to 9 members"},
+		"too small":  {func(s *store.Store) { s.Quota.Quantity = resource.MustParse("1Mi") }, "64Mi to 1Ti"},
+		"too large":  {func(s *store.Store) { s.Quota.Quantity = resource.MustParse("2Ti") }, "64Mi to 1Ti"},
+	} {
+		options := Options{Store: store.Defaults()}
+		options.Store.Service = named
+		c.store(&options.Store)
+		if err := options.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
 	}
 }
 

@@ -21,8 +21,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
+	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/internal/secrets"
 )
 
 // name is the component's, in events, field ownership and user agents.
@@ -84,7 +86,7 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	return errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options))
+	return errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options), addStore(mgr, options))
 }
 
 // registry makes the provisioners of a manager. The default has to be one of
@@ -129,6 +131,19 @@ func addSharedDNS(mgr manager.Manager, options Options) error {
 	reconciler := &shareddns.Reconciler{Client: mgr.GetClient(), Service: options.SharedDNS}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up the reconciler of the shared DNS: %w", err)
+	}
+	return nil
+}
+
+// addStore ensures what the etcd of the installation needs.
+func addStore(mgr manager.Manager, options Options) error {
+	if options.Store.Service.Name == "" {
+		return nil
+	}
+	keeper := secrets.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owner: name}
+	reconciler := &store.Reconciler{Secrets: keeper, Store: options.Store}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the reconciler of the store: %w", err)
 	}
 	return nil
 }

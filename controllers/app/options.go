@@ -14,6 +14,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
+	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
@@ -46,6 +47,9 @@ type Options struct {
 	// vn-agent for the metrics of pods and nodes; empty if they do not.
 	// AgentCAFile has the authorities of its serving certificate.
 	AgentAddress, AgentCAFile string
+	// Store is the etcd of this installation, whose certificates and
+	// ControlPlaneStore the manager ensures. Without its Service, there is none.
+	Store store.Store
 	component.Options
 }
 
@@ -86,7 +90,21 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
 	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile,
 		"CA of the serving certificate of vn-agent in PEM, which has to be for the name "+metricsapi.ServerName+", too")
+	o.addStoreFlags(flags)
 	o.Options.AddFlags(flags)
+}
+
+// addStoreFlags binds the options of the store.
+func (o *Options) addStoreFlags(flags *pflag.FlagSet) {
+	flags.Func("store-service",
+		"headless Service of an etcd in this cluster as NAMESPACE/NAME, whose StatefulSet has the same name; its certificates are made "+
+			"and renewed, in the Secrets NAME-members and NAME-client, and ControlPlaneStore "+store.Name+" refers to it; empty for none",
+		func(text string) (err error) {
+			o.Store.Service, err = parseService(text)
+			return err
+		})
+	flags.IntVar(&o.Store.Members, "store-members", o.Store.Members, "number of members of that etcd")
+	flags.Var(&o.Store.Quota, "store-quota", "its --quota-backend-bytes, as a quantity")
 }
 
 // Validate says what is wrong with the options.
@@ -94,6 +112,20 @@ func (o *Options) Validate() error {
 	if o.WebhookCertDir != "" && o.WebhookService.Name != "" {
 		return errTwoCertificates
 	}
+	return errors.Join(o.validateStore(), o.validateServiceRanges())
+}
+
+func (o *Options) validateStore() error {
+	if o.Store.Service.Name == "" {
+		return nil
+	}
+	if err := o.Store.Validate(); err != nil {
+		return fmt.Errorf("--store-members and --store-quota: %w", err)
+	}
+	return nil
+}
+
+func (o *Options) validateServiceRanges() error {
 	if o.ServiceCIDRPool == "" {
 		return nil
 	}

@@ -60,6 +60,16 @@ func (a Authority) Server(
 	})
 }
 
+// Peer makes a certificate of a server that is reached by the names, and that
+// connects to others of its kind.
+func (a Authority) Peer(commonName string, dnsNames []string, validity time.Duration, now time.Time) (KeyPair, error) {
+	return a.issue(validity, now, func(template *x509.Certificate) {
+		template.Subject = pkix.Name{CommonName: commonName}
+		template.DNSNames = dnsNames
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	})
+}
+
 // NeedsRenewal reports whether less than a third of a certificate's life is
 // left. A certificate that cannot be read needs it too.
 func NeedsRenewal(certPEM []byte, now time.Time) bool {

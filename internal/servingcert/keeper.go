@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/virtualcluster/virtualcluster/internal/secrets"
 )
 
 const (
@@ -51,9 +52,7 @@ type Keeper struct {
 	// to a call of Publish. Nil for none.
 	Watch client.Object
 
-	client  client.Client
-	live    client.Reader
-	owner   string
+	secrets secrets.Keeper
 	serving atomic.Pointer[tls.Certificate]
 }
 
@@ -68,7 +67,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 // SetupWithManager adds the keeper to the manager of the program with the name
 // owner, where it works whether the replica is the leader or not.
 func (k *Keeper) SetupWithManager(mgr manager.Manager, owner string) error {
-	k.client, k.live, k.owner = mgr.GetClient(), mgr.GetAPIReader(), owner
+	k.secrets = secrets.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owner: owner}
 	byName := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	watched := map[client.Object]cache.ByObject{&corev1.Secret{}: {
 		Namespaces: map[string]cache.Config{k.Secret.Namespace: {FieldSelector: byName(k.Secret.Name)}},
@@ -140,44 +139,9 @@ func (k *Keeper) renew(ctx context.Context) error {
 
 // ensure returns what the Secret holds, after it has renewed it if needed.
 func (k *Keeper) ensure(ctx context.Context) (material, error) {
-	secret, err := k.get(ctx)
-	if err != nil {
-		return material{}, err
-	}
-	kept := read(secret.Data)
-	renewed, err := kept.renew(k.Hosts, time.Now())
-	if err != nil {
-		return material{}, fmt.Errorf("renew the serving certificate of Secret %s: %w", k.Secret, err)
-	}
-	if renewed.equal(kept) {
-		return kept, nil
-	}
-	secret.Data = renewed.data()
-	if err := k.client.Update(ctx, secret, client.FieldOwner(k.owner)); err != nil {
-		return material{}, fmt.Errorf("update Secret %s: %w", k.Secret, err)
-	}
-	return renewed, nil
-}
-
-// get reads the Secret and creates it if it does not exist. It is applied
-// without data, so that replicas that start at once do not overwrite each other,
-// and because the permission to create can be limited to a name only for apply.
-func (k *Keeper) get(ctx context.Context) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := k.live.Get(ctx, k.Secret, secret)
-	if err == nil {
-		return secret, nil
-	}
-	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("get Secret %s: %w", k.Secret, err)
-	}
-	empty := corev1ac.Secret(k.Secret.Name, k.Secret.Namespace).WithType(corev1.SecretTypeOpaque).
-		WithLabels(map[string]string{"app.kubernetes.io/managed-by": k.owner})
-	if err := k.client.Apply(ctx, empty, client.FieldOwner(k.owner), client.ForceOwnership); err != nil {
-		return nil, fmt.Errorf("create Secret %s: %w", k.Secret, err)
-	}
-	if err := k.live.Get(ctx, k.Secret, secret); err != nil {
-		return nil, fmt.Errorf("get Secret %s: %w", k.Secret, err)
-	}
-	return secret, nil
+	data, err := k.secrets.Ensure(ctx, k.Secret, func(data map[string][]byte) (map[string][]byte, error) {
+		renewed, err := read(data).renew(k.Hosts, time.Now())
+		return renewed.data(), err
+	})
+	return read(data), err
 }

@@ -133,12 +133,6 @@ func (m material) check(hosts Hosts, now time.Time) error {
 	return nil
 }
 
-// equal reports whether two materials are the same.
-func (m material) equal(other material) bool {
-	return bytes.Equal(m.authorities, other.authorities) && bytes.Equal(m.authorityKey, other.authorityKey) &&
-		bytes.Equal(m.serving.CertPEM, other.serving.CertPEM) && bytes.Equal(m.serving.KeyPEM, other.serving.KeyPEM)
-}
-
 // certificates parses certificates in PEM, up to the first block that is none.
 func certificates(data []byte) []*x509.Certificate {
 	var all []*x509.Certificate

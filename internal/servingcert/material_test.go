@@ -2,6 +2,7 @@ package servingcert
 
 import (
 	"bytes"
+	"maps"
 	"net"
 	"testing"
 	"time"
@@ -13,6 +14,11 @@ var (
 	now   = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	hosts = Hosts{DNSNames: []string{"webhook.vc-system.svc"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 )
+
+// equal reports whether two materials are the same.
+func (m material) equal(other material) bool {
+	return maps.EqualFunc(m.data(), other.data(), bytes.Equal)
+}
 
 func renew(t *testing.T, m material, at time.Time) material {
 	t.Helper()

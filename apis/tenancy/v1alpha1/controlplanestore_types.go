@@ -77,8 +77,8 @@ type ControlPlaneStoreStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ControlPlaneStore is an etcd with the data of hosted control planes. Who
-// reaches it can read the Secrets of all their tenants.
+// ControlPlaneStore is an etcd with the data of hosted control planes. A
+// client of it can read the Secrets of all their tenants.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -1,0 +1,72 @@
+// Package secrets keeps Secrets whose data a program makes and renews.
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Keeper keeps Secrets. The program needs the verbs create, get, patch and
+// update for their names.
+type Keeper struct {
+	Client client.Client
+	// Live reads from the apiserver.
+	Live client.Reader
+	// Owner is the name of the program.
+	Owner string
+}
+
+// Ensure makes the data of a Secret what renew makes of it, and returns that. It
+// creates the Secret if it does not exist. If another replica writes the Secret
+// meanwhile, the error is a conflict.
+func (k Keeper) Ensure(
+	ctx context.Context, name types.NamespacedName, renew func(map[string][]byte) (map[string][]byte, error),
+) (map[string][]byte, error) {
+	secret, err := k.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	renewed, err := renew(secret.Data)
+	if err != nil {
+		return nil, fmt.Errorf("renew Secret %s: %w", name, err)
+	}
+	if maps.EqualFunc(secret.Data, renewed, bytes.Equal) {
+		return renewed, nil
+	}
+	secret.Data = renewed
+	if err := k.Client.Update(ctx, secret, client.FieldOwner(k.Owner)); err != nil {
+		return nil, fmt.Errorf("update Secret %s: %w", name, err)
+	}
+	return renewed, nil
+}
+
+// get reads a Secret and creates it if it does not exist. It is applied without
+// data, so that replicas that start at once do not overwrite each other, and
+// because the permission to create can be limited to a name only for apply.
+func (k Keeper) get(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := k.Live.Get(ctx, name, secret)
+	if err == nil {
+		return secret, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	empty := corev1ac.Secret(name.Name, name.Namespace).WithType(corev1.SecretTypeOpaque).
+		WithLabels(map[string]string{"app.kubernetes.io/managed-by": k.Owner})
+	if err := k.Client.Apply(ctx, empty, client.FieldOwner(k.Owner), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("create Secret %s: %w", name, err)
+	}
+	if err := k.Live.Get(ctx, name, secret); err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	return secret, nil
+}
