@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/spf13/pflag"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
-	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 )
 
@@ -22,8 +20,6 @@ const (
 	defaultListen = "127.0.0.1"
 	defaultPort   = 6443
 	maxPort       = 65535
-	// leastIdle is the least of --sleep-after-idle, as in the API.
-	leastIdle = 10 * time.Second
 	// unsetPort has the data directory decide: the port of the last time, or
 	// the default at the first.
 	unsetPort = -1
@@ -52,9 +48,6 @@ type Options struct {
 	// AgentPort is where the agent serves on the address that the apiservers
 	// do; 0 picks a free one.
 	AgentPort int
-	// TenantEgress are the networks outside of the super cluster that hosted
-	// tenants' apiservers may connect to.
-	TenantEgress []string
 	// ManagerOptions are the manager's own.
 	ManagerOptions controllers.Options
 	// TenantDNS is that of tenants which do not choose: [names.Shared] is one for
@@ -63,14 +56,8 @@ type Options struct {
 	TenantDNS string
 	// SyncerOptions are the syncer's own.
 	SyncerOptions syncer.Options
-	// TenantLimits bound what each tenant's control plane stores.
-	TenantLimits TenantLimits
-	// TenantIsolation is that of tenants' control planes whose VirtualClusters
-	// have no spec.controlPlane.isolation.
-	TenantIsolation string
-	// SleepAfterIdle is the time without use after which a tenant's control
-	// plane sleeps, unless its spec says otherwise; 0 for never.
-	SleepAfterIdle time.Duration
+	// TenantOptions are those of all tenants' control planes.
+	provisioner.TenantOptions
 	// Verbosity is how much is logged.
 	Verbosity int
 	// UnsafeNoFsync spares the disk. A crash of the machine may cost data.
@@ -83,7 +70,7 @@ func DefaultOptions() Options {
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
 		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
 		ManagerOptions: controllers.Options{ServiceCIDRPool: defaultServicePool, ServiceCIDRPrefix: defaultServicePrefix},
-		TenantLimits:   defaultTenantLimits(), TenantIsolation: string(tenancyv1alpha1.IsolationShared),
+		TenantOptions:  provisioner.DefaultTenantOptions(),
 	}
 }
 
@@ -99,17 +86,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
 	flags.BoolVar(&o.Agent, "agent", o.Agent, "run vn-agent in this process; without it, tenants have no logs and no exec")
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
-	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
-		"networks outside of the super cluster that tenants' apiservers may connect to, for webhooks and aggregated APIs; none by default")
 	flags.StringVar(&o.TenantDNS, "tenant-dns", o.TenantDNS,
 		"DNS of tenants that do not choose: shared is one for all, dedicated a CoreDNS in each; simulated nodes run none")
 	flags.Lookup("tenant-dns").DefValue = names.Shared + " with --nodes real"
-	flags.DurationVar(&o.SleepAfterIdle, "sleep-after-idle", o.SleepAfterIdle,
-		"time without use after which a tenant's control plane sleeps, unless its spec says otherwise; 0 for never")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
-	flags.StringVar(&o.TenantIsolation, "tenant-isolation", o.TenantIsolation,
-		"what tenants' apiservers share unless spec.controlPlane.isolation says it: Shared is one handler chain for all, Dedicated one each")
-	o.TenantLimits.addFlags(flags)
+	o.TenantOptions.AddFlags(flags)
 	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
 		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address")
@@ -138,22 +119,13 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
-	case o.SleepAfterIdle != 0 && o.SleepAfterIdle < leastIdle:
-		return fmt.Errorf("--sleep-after-idle is %s: it must be %s at least, or 0 for never", o.SleepAfterIdle, leastIdle)
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
-	}
-	const dedicated, shared = tenancyv1alpha1.IsolationDedicated, tenancyv1alpha1.IsolationShared
-	if isolation := tenancyv1alpha1.Isolation(o.TenantIsolation); isolation != dedicated && isolation != shared {
-		return fmt.Errorf("--tenant-isolation is %q: it must be %s or %s", isolation, dedicated, shared)
 	}
 	if err := o.validateTenantDNS(); err != nil {
 		return err
 	}
-	if _, err := egress.ParseOutside(o.TenantEgress); err != nil {
-		return fmt.Errorf("--tenant-egress-cidr: %w", err)
-	}
-	if err := errors.Join(o.TenantLimits.validate(), o.validateServicePool()); err != nil {
+	if err := errors.Join(o.TenantOptions.Validate(), o.validateServicePool()); err != nil {
 		return err
 	}
 	return o.SyncerOptions.Validate()

@@ -53,7 +53,7 @@ func TestValidOptions(t *testing.T) {
 		"a free port":           func(o *Options) { o.Port, o.AgentPort = 0, 0 },
 		"an address of IPv6":    func(o *Options) { o.Listen = "::1" },
 		"no sleep":              func(o *Options) { o.SleepAfterIdle = 0 },
-		"a short sleep":         func(o *Options) { o.SleepAfterIdle = leastIdle },
+		"a short sleep":         func(o *Options) { o.SleepAfterIdle = 10 * time.Second },
 		"the pool of a manager": func(o *Options) { o.ManagerOptions.ServiceCIDRPool = servicecidr.DefaultPool },
 		"networks":              func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
 	} {

@@ -126,11 +126,7 @@ func (s *standalone) startManager(
 	if err != nil {
 		return err
 	}
-	here := provisioner.New(crew.ctx, host, provisioner.Options{
-		KubeletCA: certificate.CA(), Network: policy.For, Limits: s.opts.TenantLimits.limits(),
-		Sleep:     provisioner.SleepOptions{AfterIdle: s.opts.SleepAfterIdle, Metrics: counted},
-		Isolation: tenancyv1alpha1.Isolation(s.opts.TenantIsolation),
-	})
+	here := provisioner.New(crew.ctx, host, s.opts.TenantOptions.Options(policy, certificate.CA(), counted))
 	options := s.opts.ManagerOptions
 	options.DefaultProvisioner = tenancyv1alpha1.ProvisionerHosted
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing
