@@ -12,6 +12,10 @@ const (
 	// HostedControlPlaneSecret is the name of the Secret in the root namespace by
 	// which clients reach the control plane. Written by vc-host.
 	HostedControlPlaneSecret = "control-plane-clients"
+	// HostedControlPlaneKeys is the name of the Secret in the root namespace with
+	// the keys of the control plane. It is of no use to others than vc-host, which
+	// writes it.
+	HostedControlPlaneKeys = "control-plane-keys"
 	// AdminKubeconfigKey is the key of the admin's kubeconfig in that Secret,
 	// PlatformKubeconfigKey that of the platform's own clients.
 	AdminKubeconfigKey    = "admin.kubeconfig"

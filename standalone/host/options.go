@@ -1,0 +1,129 @@
+// Package host is vc-host: it runs the control planes of VirtualClusters of
+// provisioner Hosted in an installation. It follows HostedControlPlanes, which
+// vc-manager creates in the root namespaces, and reports in their status. The
+// data of control planes is in ControlPlaneStores, their keys are in Secrets of
+// the root namespaces.
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/virtualcluster/virtualcluster/internal/component"
+
+	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
+)
+
+// name is the component's, in user agents and field ownership.
+const name = "vc-host"
+
+const (
+	defaultNamespace = "vc-system"
+	defaultPort      = 6443
+	maxPort          = 65535
+)
+
+// Options are the settings of a host.
+type Options struct {
+	// Namespace has the Secrets with the credentials of stores.
+	Namespace string
+	// Listen and Port are where the apiservers are served. Port 0 is a free one.
+	Listen string
+	Port   int
+	// Advertise is the host and port at which clients reach it.
+	Advertise string
+	// PodAddress is the IP address of this process that tenants' pods reach;
+	// empty if they do not.
+	PodAddress string
+	// AgentAddress is the host and port at which tenants' apiservers reach
+	// vn-agent; empty if they do not. AgentCAFile has the authorities of its
+	// serving certificate.
+	AgentAddress, AgentCAFile string
+	// Internal are the networks of the super cluster's pods and Services.
+	Internal []string
+	// Registerer registers the metrics.
+	Registerer prometheus.Registerer
+	provisioner.TenantOptions
+	component.Options
+}
+
+// DefaultOptions are the settings of which nothing else is known.
+func DefaultOptions() Options {
+	return Options{
+		Namespace: defaultNamespace, Listen: "0.0.0.0", Port: defaultPort,
+		Registerer: metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
+	}
+}
+
+// AddFlags binds the options to flags; what they hold is the flags' default.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the Secrets with the credentials of ControlPlaneStores")
+	flags.StringVar(&o.Listen, "listen", o.Listen, "IP address to serve the apiservers on")
+	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one")
+	flags.StringVar(&o.Advertise, "advertise-address", o.Advertise,
+		"host and port at which clients reach the apiservers, such as that of a Service")
+	flags.StringVar(&o.PodAddress, "pod-address", o.PodAddress,
+		"IP address of this process at which the pods of tenants reach their apiservers; empty if they do not")
+	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
+		"host and port at which tenants' apiservers reach vn-agent; empty for none")
+	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile, "CA of the serving certificate of vn-agent in PEM")
+	flags.StringSliceVar(&o.Internal, "internal-cidr", o.Internal,
+		"networks of the super cluster's pods and Services, which --tenant-egress-cidr does not open")
+	o.TenantOptions.AddFlags(flags)
+	o.Options.AddEndpointFlags(flags)
+}
+
+// Validate says which settings make no sense.
+func (o *Options) Validate() error {
+	switch {
+	case net.ParseIP(o.Listen) == nil:
+		return fmt.Errorf("--listen is %q: it must be an IP address, such as 0.0.0.0", o.Listen)
+	case o.Port < 0 || o.Port > maxPort:
+		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	case o.PodAddress != "" && net.ParseIP(o.PodAddress) == nil:
+		return fmt.Errorf("--pod-address is %q: it must be an IP address", o.PodAddress)
+	case (o.AgentAddress == "") != (o.AgentCAFile == ""):
+		return errors.New("--vn-agent-address and --vn-agent-ca-file need each other")
+	}
+	for _, network := range o.Internal {
+		if _, err := netip.ParsePrefix(network); err != nil {
+			return fmt.Errorf("--internal-cidr has %q: it must be a network in CIDR notation, such as 10.0.0.0/8", network)
+		}
+	}
+	if _, _, err := o.advertised(); err != nil {
+		return err
+	}
+	return o.TenantOptions.Validate()
+}
+
+// advertised returns the host and the port for clients.
+func (o *Options) advertised() (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(o.Advertise)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || host == "" || port < 1 || port > maxPort {
+		return "", 0, fmt.Errorf("--advertise-address is %q: it must be a host and a port, such as vc-host.vc-system.svc:443", o.Advertise)
+	}
+	return host, port, nil
+}
+
+// agentCA returns the authorities of vn-agent, if there are any.
+func (o *Options) agentCA() ([]byte, error) {
+	if o.AgentCAFile == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(o.AgentCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read --vn-agent-ca-file: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"cmp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
+)
+
+// maxMessage bounds the messages of conditions, as in the API.
+const maxMessage = 32 << 10
+
+// report writes where a control plane stands into a status. The generation is
+// that of the VirtualCluster. What is known of a control plane that is not ready
+// stays: its clients use it again.
+func report(status *tenancyv1alpha1.HostedControlPlaneStatus, replica string, generation int64, state contract.ControlPlane, err error) {
+	status.Host = replica
+	if state.Ready {
+		status.Endpoint, status.PodEndpoint, status.Version = state.Endpoint, state.PodEndpoint, state.Version
+	}
+	set := func(kind string, good bool, reason, message string) {
+		condition := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message), ObservedGeneration: generation,
+		}
+		if good {
+			condition.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	reason, message := readiness(state, err)
+	set(tenancyv1alpha1.ConditionReady, reason == tenancyv1alpha1.ReasonReady, reason, message)
+	if err != nil {
+		return
+	}
+	if limits := state.Limits; limits != nil {
+		set(tenancyv1alpha1.ConditionWithinLimits, limits.Reached == "", cmp.Or(limits.Reached, tenancyv1alpha1.ReasonWithinLimits), limits.Message)
+	}
+	if controllers := state.Controllers; controllers != nil {
+		working, reason := controllers.Failing == "", tenancyv1alpha1.ReasonControllersWorking
+		if !working {
+			reason = tenancyv1alpha1.ReasonControllersFailing
+		}
+		set(tenancyv1alpha1.ConditionControllersWorking, working, reason, controllers.Failing)
+	}
+	status.WakeTime = nil
+	if sleep := state.Sleep; sleep != nil {
+		set(tenancyv1alpha1.ConditionAwake, !sleep.Asleep, sleep.Reason, sleep.Message)
+		if !sleep.WakeTime.IsZero() {
+			status.WakeTime = &metav1.Time{Time: sleep.WakeTime}
+		}
+	}
+}
+
+// readiness returns the reason and the message of the condition Ready.
+func readiness(state contract.ControlPlane, err error) (reason, message string) {
+	failure := contract.AsFailure(err)
+	switch {
+	case failure != nil:
+		return failure.Reason, failure.Message
+	case err != nil:
+		return tenancyv1alpha1.ReasonStartFailed, err.Error()
+	case state.Ready:
+		return tenancyv1alpha1.ReasonReady, "The control plane serves"
+	case state.IsAsleep():
+		return tenancyv1alpha1.ReasonAsleep, state.Sleep.Message
+	}
+	return tenancyv1alpha1.ReasonStarting, state.Message
+}
+
+func truncate(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
+}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+)
+
+const (
+	// storeWorkers: a store that does not respond holds a worker for a while.
+	storeWorkers = 8
+	// storeTimeout limits a connection to a store.
+	storeTimeout = time.Minute
+	// checkInterval is the interval of checking the health and the credentials of
+	// a store.
+	checkInterval = 30 * time.Second
+	checkTimeout  = 5 * time.Second
+	// firstRetry and lastRetry bound the backoff after errors.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+
+	defaultStoreBytes = 8 << 30
+)
+
+// storeController connects to ControlPlaneStores and reports their health.
+type storeController struct {
+	client.Client
+
+	live      client.Reader
+	namespace string
+	stores    *stores
+	// reports reports whether this process writes the status of a store, as one of
+	// several that are connected to it.
+	reports func(types.NamespacedName) bool
+}
+
+func (s *storeController) setUp(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("controlplanestore").
+		For(&tenancyv1alpha1.ControlPlaneStore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.TypedChannel(s.stores.lost, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.ControlPlaneStore]{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: storeWorkers,
+			ReconciliationTimeout:   storeTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(s)
+}
+
+// Reconcile connects to a store, or disconnects from one that was deleted.
+func (s *storeController) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	object := &tenancyv1alpha1.ControlPlaneStore{}
+	switch err := s.Get(ctx, req.NamespacedName, object); {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, s.stores.disconnect(req.Name)
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("get ControlPlaneStore %s: %w", req.Name, err)
+	}
+	found, failed := s.check(ctx, object)
+	if err := s.report(ctx, object, found); err != nil {
+		return reconcile.Result{}, err
+	}
+	if failed != nil {
+		return reconcile.Result{}, fmt.Errorf("ControlPlaneStore %s: %w", req.Name, failed)
+	}
+	return reconcile.Result{RequeueAfter: checkInterval}, nil
+}
+
+// health is the health of a store.
+type health struct {
+	reason, message string
+	bytes           int64
+}
+
+// check connects to a store, if that is not done, and returns its health. An error
+// is retried with backoff.
+func (s *storeController) check(ctx context.Context, object *tenancyv1alpha1.ControlPlaneStore) (health, error) {
+	credentials, err := s.readCredentials(ctx, object.Spec.CredentialsSecret)
+	if err != nil {
+		return health{reason: tenancyv1alpha1.ReasonCredentialsInvalid, message: err.Error()}, err
+	}
+	connected, err := s.stores.connect(object.Name, object.Spec.Endpoints, bytesOf(object), credentials)
+	if err != nil {
+		return health{reason: tenancyv1alpha1.ReasonStoreUnreachable, message: err.Error()}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	state, err := connected.host.CheckStore(ctx)
+	if err != nil {
+		return health{reason: tenancyv1alpha1.ReasonStoreUnreachable, message: err.Error()}, err
+	}
+	return healthOf(state), nil
+}
+
+// healthOf returns the health of a store that responds.
+func healthOf(state hosted.StoreState) health {
+	problems := strings.Join(state.Problems, ", ")
+	switch {
+	case strings.Contains(problems, etcdserverpb.AlarmType_NOSPACE.String()):
+		return health{tenancyv1alpha1.ReasonStoreFull, "etcd reports: " + problems, state.Bytes}
+	case problems != "":
+		return health{tenancyv1alpha1.ReasonStoreUnreachable, "etcd reports: " + problems, state.Bytes}
+	}
+	return health{tenancyv1alpha1.ReasonHealthy, "etcd responds", state.Bytes}
+}
+
+func bytesOf(object *tenancyv1alpha1.ControlPlaneStore) int64 {
+	if object.Spec.Capacity.Storage == nil {
+		return defaultStoreBytes
+	}
+	return object.Spec.Capacity.Storage.Value()
+}
+
+// report writes the status of a store, if it has changed.
+func (s *storeController) report(ctx context.Context, object *tenancyv1alpha1.ControlPlaneStore, found health) error {
+	if !s.reports(client.ObjectKeyFromObject(object)) {
+		return nil
+	}
+	before := object.DeepCopy()
+	placed := &tenancyv1alpha1.HostedControlPlaneList{}
+	if err := s.List(ctx, placed, client.MatchingFields{storeField: object.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the HostedControlPlanes of store %s: %w", object.Name, err)
+	}
+	object.Status.ControlPlanes = int32(min(len(placed.Items), 1<<30)) //nolint:gosec // it is bounded
+	if found.bytes > 0 {
+		object.Status.Bytes = found.bytes
+	}
+	condition := metav1.Condition{
+		Type: tenancyv1alpha1.ConditionStoreHealthy, Status: metav1.ConditionFalse, Reason: found.reason,
+		Message: truncate(found.message), ObservedGeneration: object.Generation,
+	}
+	if found.reason == tenancyv1alpha1.ReasonHealthy {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&object.Status.Conditions, condition)
+	if equality.Semantic.DeepEqual(before.Status, object.Status) {
+		return nil
+	}
+	if err := s.Status().Patch(ctx, object, client.MergeFrom(before), client.FieldOwner(name)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of ControlPlaneStore %s: %w", object.Name, err)
+	}
+	return nil
+}
