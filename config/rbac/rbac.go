@@ -30,6 +30,13 @@ const (
 	Agent = "vn-agent"
 	// DNS is the service account of vc-dns, and its role.
 	DNS = "vc-dns"
+	// Host is the service account of vc-host, and its roles.
+	Host = "vc-host"
+	// HostReplicasNamespace is where the leases of replicas of vc-host are.
+	HostReplicasNamespace = "vc-host-replicas"
+	// HostKeys is the ClusterRole with the rights on the Secrets of a control
+	// plane, and the name of its binding in each root namespace.
+	HostKeys = "vc-host-keys"
 	// AggregateToSyncer is a label on a ClusterRole: with the value true, its
 	// rules are rights of the syncer.
 	AggregateToSyncer = names.Domain + "/aggregate-to-vc-syncer"
@@ -38,10 +45,11 @@ const (
 //go:embed vc-manager/*role*.yaml vc-manager/service_account.yaml
 //go:embed namespaces/namespaces.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
 //go:embed vc-dns/*role*.yaml vc-dns/service_account.yaml
+//go:embed vc-host/namespace.yaml vc-host/*role*.yaml vc-host/service_account.yaml
 var manifests embed.FS
 
-// For returns all that a program needs, Manager, Syncer, Agent or DNS, in the
-// order in which it can be created.
+// For returns all that a program needs, Manager, Syncer, Agent, DNS or Host, in
+// the order in which it can be created.
 func For(program string) ([]*unstructured.Unstructured, error) {
 	files, err := fs.Glob(manifests, program+"/*.yaml")
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
 // of is the one object of a kind and name among the manifests, as the type that it is.
@@ -83,7 +85,8 @@ func TestForSyncer(t *testing.T) {
 }
 
 // TestForManager: the manager writes the one Secret of its namespace that holds
-// its certificate, and the one configuration of its webhook.
+// its certificate, and the one configuration of its webhook. Of RBAC, it binds
+// one role.
 func TestForManager(t *testing.T) {
 	objects, err := For(Manager)
 	if err != nil {
@@ -100,6 +103,9 @@ func TestForManager(t *testing.T) {
 		if rule.Resources[0] == "validatingwebhookconfigurations" {
 			got["webhooks "+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
 		}
+		if rule.APIGroups[0] == rbacv1.GroupName {
+			got[rule.Resources[0]+" "+strings.Join(rule.ResourceNames, ",")] = rule.Verbs
+		}
 	}
 	want := map[string][]string{
 		"secrets vc-manager-webhook": {"create", "get", "list", "patch", "update", "watch"},
@@ -107,6 +113,8 @@ func TestForManager(t *testing.T) {
 		"secrets vc-store-client":    {"create", "get", "patch", "update"},
 		"secrets vc-store-members":   {"create", "get", "patch", "update"},
 		"webhooks vc-manager":        {"get", "list", "patch", "watch"},
+		"clusterroles vc-host-keys":  {"bind"},
+		"rolebindings vc-host-keys":  {"create", "get", "patch"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -143,6 +151,46 @@ func TestForAgent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestForHost: vc-host uses the Secrets of control planes in namespaces where
+// vc-manager binds a role of its own, and reads those of its namespace.
+func TestForHost(t *testing.T) {
+	objects, err := For(Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := bound(t, objects, Host)
+	for _, rule := range of[rbacv1.ClusterRole](t, objects, "ClusterRole", Host).Rules {
+		for _, resource := range rule.Resources {
+			if resource == "secrets" || resource == "*" || resource == "roles" || resource == "rolebindings" {
+				t.Errorf("in all namespaces, it may %s %s", rule.Verbs, resource)
+			}
+		}
+	}
+	secrets, core := []string{"secrets"}, []string{""}
+	clients, keys := tenancyv1alpha1.HostedControlPlaneSecret, "control-plane-keys"
+	for _, want := range []struct {
+		kind, name string
+		rules      []rbacv1.PolicyRule
+	}{
+		{"ClusterRole", HostKeys, []rbacv1.PolicyRule{
+			{APIGroups: core, Resources: secrets, Verbs: []string{"create"}},
+			{APIGroups: core, Resources: secrets, ResourceNames: []string{clients, keys}, Verbs: []string{"delete", "get", "update"}},
+		}},
+		{"Role", Host, []rbacv1.PolicyRule{{APIGroups: core, Resources: secrets, Verbs: []string{"get"}}}},
+	} {
+		if diff := cmp.Diff(want.rules, of[rbacv1.ClusterRole](t, objects, want.kind, want.name).Rules); diff != "" {
+			t.Errorf("%s %s: %s", want.kind, want.name, diff)
+		}
+	}
+	of[metav1.PartialObjectMetadata](t, objects, "Namespace", HostReplicasNamespace)
+	for name, namespace := range map[string]string{Host: Namespace, HostReplicasNamespace: HostReplicasNamespace} {
+		own := of[rbacv1.RoleBinding](t, objects, "RoleBinding", name)
+		if own.Namespace != namespace || own.Subjects[0] != account || own.RoleRef.Kind != "Role" || own.RoleRef.Name != name {
+			t.Errorf("in %s, %+v has %+v", own.Namespace, own.Subjects, own.RoleRef)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -163,7 +164,7 @@ func (o *Options) cached() (map[client.Object]cache.ByObject, error) {
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, tenancyv1alpha1.AddToScheme,
+		admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, tenancyv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return manager.Options{}, fmt.Errorf("set up scheme: %w", err)

@@ -70,22 +70,14 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
 		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written; "+
 			"without it and --webhook-service, there is no webhook")
-	flags.Func("webhook-service",
+	NameVar(flags, &o.WebhookService, "webhook-service",
 		"Service of the webhook in this cluster as NAMESPACE/NAME, for which a certificate is made and renewed, in the Secret "+
-			"of the same name; instead of --webhook-cert-dir",
-		func(text string) (err error) {
-			o.WebhookService, err = parseService(text)
-			return err
-		})
+			"of the same name; instead of --webhook-cert-dir")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
 		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
-	flags.Func("shared-dns",
-		"Service of vc-dns in this cluster as NAMESPACE/NAME, which serves the DNS of tenants instead of a CoreDNS each; empty for none",
-		func(text string) (err error) {
-			o.SharedDNS, err = parseService(text)
-			return err
-		})
+	NameVar(flags, &o.SharedDNS, "shared-dns",
+		"Service of vc-dns in this cluster as NAMESPACE/NAME, which serves the DNS of tenants instead of a CoreDNS each; empty for none")
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
 		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
 	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile,
@@ -96,13 +88,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // addStoreFlags binds the options of the store.
 func (o *Options) addStoreFlags(flags *pflag.FlagSet) {
-	flags.Func("store-service",
+	NameVar(flags, &o.Store.Service, "store-service",
 		"headless Service of an etcd in this cluster as NAMESPACE/NAME, whose StatefulSet has the same name; its certificates are made "+
-			"and renewed, in the Secrets NAME-members and NAME-client, and ControlPlaneStore "+store.Name+" refers to it; empty for none",
-		func(text string) (err error) {
-			o.Store.Service, err = parseService(text)
-			return err
-		})
+			"and renewed, in the Secrets NAME-members and NAME-client, and ControlPlaneStore "+store.Name+" refers to it; empty for none")
 	flags.IntVar(&o.Store.Members, "store-members", o.Store.Members, "number of members of that etcd")
 	flags.Var(&o.Store.Quota, "store-quota", "its --quota-backend-bytes, as a quantity")
 }
@@ -144,9 +132,16 @@ func (o *Options) servicePool() servicecidr.Pool {
 	return servicecidr.Pool{CIDR: pool, PartBits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
 }
 
-// parseService reads the namespace and the name of a Service. An empty text is
-// none.
-func parseService(text string) (types.NamespacedName, error) {
+// NameVar binds a namespace and a name to a flag.
+func NameVar(flags *pflag.FlagSet, p *types.NamespacedName, name, usage string) {
+	flags.Func(name, usage, func(text string) (err error) {
+		*p, err = parseName(text)
+		return err
+	})
+}
+
+// parseName reads NAMESPACE/NAME. An empty text is none.
+func parseName(text string) (types.NamespacedName, error) {
 	if text == "" {
 		return types.NamespacedName{}, nil
 	}

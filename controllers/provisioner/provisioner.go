@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
@@ -47,6 +48,14 @@ type Notifier interface {
 	// Events is the same channel at every call. Its reader is the manager, once
 	// it leads; a sender must be able to wait.
 	Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]
+}
+
+// Watcher is implemented by provisioners whose control planes are objects of the
+// super cluster.
+type Watcher interface {
+	// Source requests reconciles of VirtualClusters whose objects change. It is
+	// called once, before the manager starts.
+	Source() source.Source
 }
 
 // ControlPlane is where a control plane stands.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // podGracePeriodSeconds is the grace period of pods whose tenant is deleted:
@@ -126,7 +127,7 @@ func listTenantNamespaces(
 	ctx context.Context, reader client.Reader, vc *tenancyv1alpha1.VirtualCluster, key string,
 ) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
-	if err := reader.List(ctx, list, client.MatchingLabels(ownerLabels(vc))); err != nil {
+	if err := reader.List(ctx, list, client.MatchingLabels(names.OwnerLabels(vc))); err != nil {
 		return nil, fmt.Errorf("list namespaces of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
 	}
 	return slices.DeleteFunc(list.Items, func(namespace corev1.Namespace) bool {

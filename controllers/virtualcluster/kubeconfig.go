@@ -24,8 +24,8 @@ func (r *Reconciler) ensureKubeconfig(
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = vc.Status.ClusterNamespace, names.AdminKubeconfigSecret
 	want := corev1ac.Secret(secret.Name, secret.Namespace).
-		WithLabels(ownerLabels(vc)).
-		WithAnnotations(ownerAnnotations(vc)).
+		WithLabels(names.OwnerLabels(vc)).
+		WithAnnotations(names.OwnerAnnotations(vc)).
 		WithData(data)
 	return r.ensurePublished(ctx, vc, secret, want, func() bool {
 		for key, wanted := range data {

@@ -17,8 +17,8 @@ func (r *Reconciler) ensureKubeletClientCA(ctx context.Context, vc *tenancyv1alp
 	published := &corev1.ConfigMap{}
 	published.Namespace, published.Name = vc.Status.ClusterNamespace, names.KubeletClientCAConfigMap
 	want := corev1ac.ConfigMap(published.Name, published.Namespace).
-		WithLabels(ownerLabels(vc)).
-		WithAnnotations(ownerAnnotations(vc)).
+		WithLabels(names.OwnerLabels(vc)).
+		WithAnnotations(names.OwnerAnnotations(vc)).
 		WithData(map[string]string{names.KubeletClientCAKey: string(ca)})
 	return r.ensurePublished(ctx, vc, published, want, func() bool {
 		return published.Data[names.KubeletClientCAKey] == string(ca)

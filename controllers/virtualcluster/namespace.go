@@ -110,7 +110,7 @@ func (r *Reconciler) createRoot(ctx context.Context, vc *tenancyv1alpha1.Virtual
 func rootMetadata(vc *tenancyv1alpha1.VirtualCluster, key string, kind tenancyv1alpha1.ProvisionerType) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:   key,
-		Labels: ownerLabels(vc),
+		Labels: names.OwnerLabels(vc),
 		Annotations: map[string]string{
 			names.Cluster:         key,
 			names.VCUID:           string(vc.UID),
@@ -119,11 +119,6 @@ func rootMetadata(vc *tenancyv1alpha1.VirtualCluster, key string, kind tenancyv1
 			provisionerAnnotation: string(kind),
 		},
 	}
-}
-
-// ownerLabels lead from an object in the super cluster to its VirtualCluster.
-func ownerLabels(vc *tenancyv1alpha1.VirtualCluster) map[string]string {
-	return map[string]string{names.VCName: vc.Name, names.VCNamespace: vc.Namespace}
 }
 
 // holds reports whether have holds all of want.

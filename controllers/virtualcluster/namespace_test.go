@@ -221,7 +221,7 @@ func TestOwnerOf(t *testing.T) {
 		labels map[string]string
 		want   []reconcile.Request
 	}{
-		"Ours": {ownerLabels(tenant()), []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "tenants", Name: "red"}}}},
+		"Ours": {names.OwnerLabels(tenant()), []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "tenants", Name: "red"}}}},
 		"None": {nil, nil},
 		"Half": {map[string]string{names.VCName: "red"}, nil},
 	}

@@ -35,12 +35,7 @@ func (r *Reconciler) ensurePublished(
 
 // isPublishedFor reports whether an object leads to the VirtualCluster and has its UID.
 func isPublishedFor(obj client.Object, vc *tenancyv1alpha1.VirtualCluster) bool {
-	return holds(obj.GetLabels(), ownerLabels(vc)) && holds(obj.GetAnnotations(), ownerAnnotations(vc))
-}
-
-// ownerAnnotations say which VirtualCluster it is, of all that had its name.
-func ownerAnnotations(vc *tenancyv1alpha1.VirtualCluster) map[string]string {
-	return map[string]string{names.VCUID: string(vc.UID)}
+	return holds(obj.GetLabels(), names.OwnerLabels(vc)) && holds(obj.GetAnnotations(), names.OwnerAnnotations(vc))
 }
 
 // withoutData keeps of an error only its reason where the rest may quote the

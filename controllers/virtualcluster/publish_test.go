@@ -23,7 +23,7 @@ func TestIsPublishedFor(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Labels: ownerLabels(tenant()), Annotations: ownerAnnotations(tenant()),
+				Labels: names.OwnerLabels(tenant()), Annotations: names.OwnerAnnotations(tenant()),
 			}}
 			tc.change(secret)
 			if got := isPublishedFor(secret, tenant()); got != tc.want {

@@ -66,6 +66,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			b = b.WatchesRawSource(source.TypedChannel(notifier.Events(),
 				&handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{}))
 		}
+		if watcher, ok := way.(provisioner.Watcher); ok {
+			b = b.WatchesRawSource(watcher.Source())
+		}
 	}
 	return b.Complete(r)
 }

@@ -135,12 +135,12 @@ func judge(vc *tenancyv1alpha1.VirtualCluster, o outcome) verdict {
 }
 
 // failurePhase is Error where only a person can help. An apiserver that does
-// not answer may do so again by itself.
+// not answer may do so again by itself, and a start that failed is retried.
 func failurePhase(deleting bool, reason string) tenancyv1alpha1.Phase {
 	switch {
 	case deleting:
 		return tenancyv1alpha1.PhaseTerminating
-	case reason == tenancyv1alpha1.ReasonUnreachable:
+	case reason == tenancyv1alpha1.ReasonUnreachable, reason == tenancyv1alpha1.ReasonStartFailed:
 		return tenancyv1alpha1.PhasePending
 	default:
 		return tenancyv1alpha1.PhaseError

@@ -104,6 +104,10 @@ func TestStatusOf(t *testing.T) {
 			Conditions: append([]metav1.Condition{syncingCondition(yes, "Syncing", "fine")},
 				ours(no, "Unreachable", "no answer", no, "Unreachable", "no answer")...),
 		}},
+		"FailedStart": {tenant(), outcome{err: provisioner.Failf(tenancyv1alpha1.ReasonStartFailed, "disk full")}, tenancyv1alpha1.VirtualClusterStatus{
+			Phase: tenancyv1alpha1.PhasePending, Reason: "StartFailed", Message: "disk full",
+			Conditions: ours(no, "StartFailed", "disk full", no, "StartFailed", "disk full"),
+		}},
 		"Error": {tenant(), broken, tenancyv1alpha1.VirtualClusterStatus{
 			Phase: tenancyv1alpha1.PhasePending, Reason: "StartFailed", Message: "disk full",
 			Conditions: ours(no, "StartFailed", "disk full", no, "StartFailed", "disk full"),

@@ -58,6 +58,8 @@ const (
 	// ReasonServiceCIDRTaken: another tenant has Service addresses of
 	// spec.serviceCidr, or none are left.
 	ReasonServiceCIDRTaken = "ServiceCIDRTaken"
+	// ReasonNoStore: no ControlPlaneStore takes the data of the control plane.
+	ReasonNoStore = "NoStore"
 	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does
 	// not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"
