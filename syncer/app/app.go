@@ -27,6 +27,10 @@ import (
 // name is the name of the program, in user agents and as its lease.
 const name = "vc-syncer"
 
+// replicasNamespace is the default namespace of the leases of replicas that share
+// the tenants.
+const replicasNamespace = "vc-syncer-replicas"
+
 // pendingPath is the path of the list of pending objects on the metrics port.
 const pendingPath = "/debug/pending"
 

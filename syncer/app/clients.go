@@ -7,9 +7,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/virtualcluster/virtualcluster/internal/share"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
-	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // clients configures the connections to apiservers: all requests are counted,

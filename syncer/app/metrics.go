@@ -5,11 +5,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/virtualcluster/virtualcluster/internal/share"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
-	"github.com/virtualcluster/virtualcluster/syncer/share"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -36,7 +36,7 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 	if i.gate, err = validation.NewMetrics(registerer); err != nil {
 		return i, err
 	}
-	i.share, err = share.NewMetrics(registerer)
+	i.share, err = share.NewMetrics(registerer, "vc_syncer")
 	return i, err
 }
 

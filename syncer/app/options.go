@@ -16,7 +16,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
-	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // minTenantMemory is less than any tenant needs, and more than a plausible
@@ -100,7 +99,7 @@ func DefaultOptions() Options {
 
 		TenantMemory: resource.MustParse("512Mi"),
 
-		ShareNamespace:         share.Namespace,
+		ShareNamespace:         replicasNamespace,
 		QuotaValidationTimeout: 2 * time.Second,
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/internal/share"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
-	"github.com/virtualcluster/virtualcluster/syncer/share"
 )
 
 // Rules returns the minimum RBAC rules of a syncer of these kinds in the super

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// peers are the other replicas of a syncer, by their leases. A lease counts as
+// peers are the other replicas of a program, by their leases. A lease counts as
 // long as it exists; a replica that observes that a lease was not changed for
 // its duration deletes it.
 type peers struct {
-	client coordination.LeaseInterface
-	self   string
-	syncer string
-	seen   map[string]sighting
+	client  coordination.LeaseInterface
+	self    string
+	program string
+	seen    map[string]sighting
 }
 
 // sighting is when a version of a lease was first observed, by the monotonic
@@ -35,7 +35,7 @@ type sighting struct {
 func (p *peers) list(ctx context.Context) (claims, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.syncer})
+	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.program})
 	if err != nil {
 		return nil, fmt.Errorf("list the leases of the replicas: %w", err)
 	}

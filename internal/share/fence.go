@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/virtualcluster/virtualcluster/syncer/requests"
 )
 
 // errNotYet is returned for writes before the replica has a lease.
@@ -97,21 +95,28 @@ func (f *fence) watch(ctx context.Context) {
 // a connection: a request may have passed the first check and then wait, for
 // its connection or for a processor, until the lease has expired.
 func (f *fence) guard(config *rest.Config) {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return requests.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			if reads(r) {
-				return next.RoundTrip(r)
-			}
-			if err := f.check(time.Now()); err != nil {
-				if r.Body != nil {
-					_ = r.Body.Close()
-				}
-				return nil, err
-			}
-			return next.RoundTrip(r)
-		})
-	})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{fence: f, next: next} })
 	config.Dial = f.dial(config.Dial)
+}
+
+// fenced is a transport that rejects writes while the fence is closed.
+type fenced struct {
+	fence *fence
+	next  http.RoundTripper
+}
+
+// RoundTrip sends a request, unless it writes and the fence is closed.
+func (t fenced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if reads(r) {
+		return t.next.RoundTrip(r)
+	}
+	if err := t.fence.check(time.Now()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
+	return t.next.RoundTrip(r)
 }
 
 // reads reports whether a request is read-only.

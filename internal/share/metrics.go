@@ -12,17 +12,17 @@ type Metrics struct {
 	replicas, writes prometheus.Gauge
 }
 
-// NewMetrics creates and registers the metrics.
-func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+// NewMetrics creates and registers the metrics. Their names begin with that of
+// the program, such as vc_syncer.
+func NewMetrics(registerer prometheus.Registerer, program string) (*Metrics, error) {
 	m := &Metrics{
 		replicas: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vc_syncer_share_replicas",
-			Help: "Number of replicas among which this one divides the tenants; 0 without --share-tenants. " +
-				"The sum of vc_syncer_tenants is the number of tenants that it serves.",
+			Namespace: program, Subsystem: "share", Name: "replicas",
+			Help: "Number of replicas among which this one divides the tenants; 0 if it does not share them.",
 		}),
 		writes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "vc_syncer_share_lease_held",
-			Help: "1 while this replica holds a Lease and may write; 0 otherwise, and without --share-tenants.",
+			Namespace: program, Subsystem: "share", Name: "lease_held",
+			Help: "1 while this replica holds a Lease and may write; 0 otherwise, and if it does not share the tenants.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.replicas, m.writes} {

@@ -1,4 +1,4 @@
-// Package share divides the tenants among several replicas of a syncer, so that
+// Package share divides the tenants among several replicas of a program, so that
 // at most one of them serves a tenant at a time, and none writes after its
 // lease has expired.
 //
@@ -43,20 +43,23 @@ type Replica struct {
 	serve   func(context.Context, Shares) error
 }
 
-// New returns a replica of the named syncer, with leases in a namespace of the
-// super cluster. It uses the configuration for requests for leases only.
-func New(super *rest.Config, namespace, syncer string, metrics *Metrics) (*Replica, error) {
+// New returns a replica of the named program, with leases in a namespace of the
+// super cluster. The program's own namespace does not do: the names of leases
+// are not known in advance, so the role that allows writing them applies to all
+// leases in the namespace. New uses the configuration for requests for leases
+// only.
+func New(super *rest.Config, namespace, program string, metrics *Metrics) (*Replica, error) {
 	client, err := coordination.NewForConfig(super)
 	if err != nil {
 		return nil, fmt.Errorf("create the client for leases: %w", err)
 	}
 	fence := newFence()
-	lease := newLease(client.Leases(namespace), fence, syncer)
+	lease := newLease(client.Leases(namespace), fence, program)
 	return &Replica{
 		lease:   lease,
 		fence:   fence,
 		metrics: metrics,
-		peers:   &peers{client: lease.client, self: lease.name(), syncer: syncer, seen: map[string]sighting{}},
+		peers:   &peers{client: lease.client, self: lease.name(), program: program, seen: map[string]sighting{}},
 	}, nil
 }
 

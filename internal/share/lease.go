@@ -30,16 +30,11 @@ const (
 	requestTimeout = 4 * time.Second
 )
 
-// Namespace is the default namespace of the leases. It is not the program's
-// namespace: the names of leases are not known in advance, so the role that
-// allows writing them applies to all leases in the namespace.
-const Namespace = "vc-syncer-replicas"
-
 // viewAnnotation on a replica's lease has the replicas among which it divides
 // the tenants.
 const viewAnnotation = names.Domain + "/divided-among"
 
-// ofReplicas is the label of the leases of a syncer's replicas.
+// ofReplicas is the label of the leases of a program's replicas.
 const ofReplicas = names.Domain + "/replica-of"
 
 // lease is the replica's own lease. Every write has the UID and the version of
@@ -53,12 +48,12 @@ type lease struct {
 	view view                  // for the next write
 }
 
-// newLease returns the initial lease of a replica of a syncer, with a unique
+// newLease returns the initial lease of a replica of a program, with a unique
 // name.
-func newLease(client coordination.LeaseInterface, fence *fence, syncer string) *lease {
-	name := syncer + "-" + rand.String(10)
+func newLease(client coordination.LeaseInterface, fence *fence, program string) *lease {
+	name := program + "-" + rand.String(10)
 	return &lease{client: client, fence: fence, last: &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ofReplicas: syncer}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ofReplicas: program}},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity:       &name,
 			LeaseDurationSeconds: new(int32(duration.Seconds())),
