@@ -28,13 +28,16 @@ import (
 // NewCommand returns the vc-host command.
 func NewCommand() *cobra.Command {
 	options := DefaultOptions()
-	return component.Command{
+	command := component.Command{
 		Name:     name,
 		Short:    "Runs the control planes of many tenants in one process",
 		Options:  &options.Options,
 		AddFlags: options.AddFlags,
 		Run:      func(ctx context.Context, super *rest.Config) error { return Run(ctx, super, options) },
 	}.Cobra()
+	// Kubernetes declares one of another type, which cobra cannot use.
+	command.Flags().Bool("version", false, "print the version")
+	return command
 }
 
 // Run runs a host until ctx ends. Its program sets klog.OsExit, so that no control

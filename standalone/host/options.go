@@ -88,8 +88,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 0.0.0.0", o.Listen)
 	case o.Port < 0 || o.Port > maxPort:
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
-	case o.PodAddress != "" && net.ParseIP(o.PodAddress) == nil:
-		return fmt.Errorf("--pod-address is %q: it must be an IP address", o.PodAddress)
+	case o.PodAddress != "" && !isReachable(o.PodAddress):
+		return fmt.Errorf("--pod-address is %q: it must be an IP address that other machines reach", o.PodAddress)
 	case (o.AgentAddress == "") != (o.AgentCAFile == ""):
 		return errors.New("--vn-agent-address and --vn-agent-ca-file need each other")
 	}
@@ -102,6 +102,12 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.TenantOptions.Validate()
+}
+
+// isReachable reports whether a Service can have the address as an endpoint.
+func isReachable(address string) bool {
+	ip := net.ParseIP(address)
+	return ip != nil && ip.IsGlobalUnicast()
 }
 
 // advertised returns the host and the port for clients.
