@@ -212,7 +212,7 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 		defer release()
 		defer c.chains.damages.forget(c.spec.Name)
 		defer served.Remove(tenant)
-		return served.Serve(ctx, tenant, c.inlet, c.creds.CurrentCertKeyContent)
+		return served.Serve(ctx, tenant, draining{c.inlet}, c.creds.CurrentCertKeyContent)
 	})
 	return s, nil
 }

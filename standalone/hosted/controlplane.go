@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,8 @@ type ControlPlane struct {
 	// awake is called before the control plane becomes ready: requests that
 	// waited for it continue.
 	awake func()
+	// closeRoute has new connections no longer passed to the inlet.
+	closeRoute func()
 
 	// byNeed runs the controllers; nil if they run all at once.
 	byNeed atomic.Pointer[controllers.ByNeed]
@@ -71,6 +74,11 @@ type ControlPlane struct {
 	ready  chan struct{}
 	done   chan struct{}
 	err    error // set before done is closed
+
+	// handOver has the controllers stopped, which closes alone.
+	handOver sync.Once
+	parting  chan struct{}
+	alone    chan struct{}
 }
 
 // Name returns the name of the control plane's Spec.
@@ -276,14 +284,19 @@ func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
 func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running manager) error {
 	renewal := time.NewTicker(c.creds.renewalInterval())
 	defer renewal.Stop()
+	failed, parting := running.Failed(), c.parting
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-server.done:
 			return server.ended()
-		case err := <-running.Failed():
+		case err := <-failed:
 			return err
+		case <-parting:
+			failed, parting = nil, nil
+			running.Stop()
+			close(c.alone)
 		case now := <-renewal.C:
 			if err := c.creds.renew(ctx, now); err != nil {
 				klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")

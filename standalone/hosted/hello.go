@@ -54,3 +54,11 @@ type replayedConn struct {
 }
 
 func (c *replayedConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
+
+// CloseWrite tells the client that no more follows.
+func (c *replayedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

@@ -284,6 +284,7 @@ func (h *Host) Run(spec Spec) (*ControlPlane, error) {
 		return nil, fmt.Errorf("control plane %q: %w", spec.Name, err)
 	}
 	c.awake = func() { h.router.sleepers.remove(c.ServerName()) }
+	c.closeRoute = func() { h.router.remove(c.Name(), c.inlet) }
 	ctx, cancel := h.newContext()
 	c.cancel = cancel
 	h.planes[spec.Name] = c
@@ -328,7 +329,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
 			},
 		}),
-		ready: make(chan struct{}), done: make(chan struct{}),
+		ready: make(chan struct{}), done: make(chan struct{}), parting: make(chan struct{}), alone: make(chan struct{}),
 	}
 	c.activity = &activity{isPlatform: c.isPlatform}
 	c.changes = stream.Endpoint{Feed: own.feed, Tenant: spec.Name, IsPlatform: c.isPlatform, Failed: func(err error) {

@@ -112,12 +112,17 @@ func (in *inlet) greet(conn *inletConn) {
 // request is in flight any more, so that connections are idle, and would only
 // delay the server's stop.
 func (in *inlet) Close() error {
-	in.close()
-	err := in.direct.Close()
+	err := in.refuse()
 	for _, conn := range in.connections() {
 		_ = conn.Close()
 	}
 	return err
+}
+
+// refuse has no further connections accepted.
+func (in *inlet) refuse() error {
+	in.close()
+	return in.direct.Close()
 }
 
 // handler returns the handler of the server; nil until it has started.

@@ -100,7 +100,7 @@ func TestHostsShareAPort(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	keyring := hosted.KeyringIn(t.TempDir())
-	router, err := hosted.Listen(t.Context(), net.IPv4(127, 0, 0, 1), 0, keyring)
+	router, err := hosted.Listen(t.Context(), hosted.RouterOptions{IP: net.IPv4(127, 0, 0, 1), Keys: keyring})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(router.Stop)
 	start := func() *hosted.Host {

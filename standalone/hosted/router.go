@@ -27,6 +27,11 @@ type router struct {
 	fallback string
 	work     sync.WaitGroup
 
+	// peers accepts connections that other hosts pass on, which are not passed on
+	// again; nil if there are none. Elsewhere finds these hosts.
+	peers     net.Listener
+	elsewhere Elsewhere
+
 	// hellos are the connections that have not named a control plane.
 	hellos *newcomers
 	// sleepers have no route, and one when they have woken.
@@ -45,21 +50,49 @@ type Router struct {
 	end context.CancelFunc
 }
 
-// Listen opens a port of several hosts, and serves it until Stop. The keys of
-// control planes that sleep are in the keyring.
-func Listen(ctx context.Context, ip net.IP, port int, keyring Keyring) (*Router, error) {
-	r, err := listenRouter(ip, port, "", keyring)
+// RouterOptions configure a Router.
+type RouterOptions struct {
+	// IP and Port are the address for clients, and PeerPort is the port for
+	// connections that other hosts pass on. Port 0 is a free one.
+	IP             net.IP
+	Port, PeerPort int
+	// Keys are those of control planes that sleep.
+	Keys Keyring
+	// Elsewhere finds the hosts of other control planes. If nil, there are none,
+	// and there is no PeerPort.
+	Elsewhere Elsewhere
+}
+
+// Listen opens a port of several hosts, and serves it until Stop.
+func Listen(ctx context.Context, opts RouterOptions) (*Router, error) {
+	r, err := listenRouter(opts.IP, opts.Port, "", opts.Keys)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Elsewhere != nil {
+		r.elsewhere = opts.Elsewhere
+		if r.peers, err = listen(opts.IP, opts.PeerPort); err != nil {
+			return nil, errors.Join(err, r.listener.Close())
+		}
 	}
 	ctx, end := context.WithCancel(ctx)
 	r.start(ctx)
 	return &Router{router: r, end: end}, nil
 }
 
-// Port returns the number of the port.
-func (r *Router) Port() int {
-	tcp, _ := r.listener.Addr().(*net.TCPAddr)
+// Port returns the number of the port for clients.
+func (r *Router) Port() int { return portOf(r.listener) }
+
+// PeerPort returns the number of the port for other hosts; 0 if there is none.
+func (r *Router) PeerPort() int {
+	if r.peers == nil {
+		return 0
+	}
+	return portOf(r.peers)
+}
+
+func portOf(listener net.Listener) int {
+	tcp, _ := listener.Addr().(*net.TCPAddr) // both are TCP listeners
 	return tcp.Port
 }
 
@@ -75,12 +108,9 @@ func (r *Router) Stop() {
 // listenRouter opens the port. The router serves after start. The keys of control
 // planes that sleep are in the keyring.
 func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*router, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d on %s is taken: choose another one, or stop what uses it", port, ip)
-	}
+	listener, err := listen(ip, port)
 	if err != nil {
-		return nil, fmt.Errorf("listen on port %d of %s: %w", port, ip, err)
+		return nil, err
 	}
 	r := &router{
 		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
@@ -90,11 +120,22 @@ func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*route
 	return r, nil
 }
 
+func listen(ip net.IP, port int) (net.Listener, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: port})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d on %s is taken: choose another one, or stop what uses it", port, ip)
+	}
+	return listener, wrapf(err, "listen on port %d of %s", port, ip)
+}
+
 func serverName(name string) string { return name + serverNameSuffix }
 
 // start serves until stop; ctx must end before that.
 func (r *router) start(ctx context.Context) {
-	r.work.Go(func() { r.accept(ctx) })
+	r.work.Go(func() { r.accept(ctx, r.listener, r.elsewhere != nil) })
+	if r.peers != nil {
+		r.work.Go(func() { r.accept(ctx, r.peers, false) })
+	}
 	r.work.Go(r.activator.serve)
 }
 
@@ -103,12 +144,14 @@ func (r *router) port() string {
 	return port
 }
 
-func (r *router) accept(ctx context.Context) {
+// accept accepts connections of a listener. If passOn is set, those to control
+// planes of other hosts are passed on to them.
+func (r *router) accept(ctx context.Context, listener net.Listener, passOn bool) {
 	for {
-		conn, err := r.listener.Accept()
+		conn, err := listener.Accept()
 		switch {
 		case err == nil:
-			r.work.Go(func() { r.route(ctx, conn) })
+			r.work.Go(func() { r.route(ctx, conn, passOn) })
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // out of file descriptors, most likely
@@ -117,7 +160,7 @@ func (r *router) accept(ctx context.Context) {
 	}
 }
 
-func (r *router) route(ctx context.Context, conn net.Conn) {
+func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
 	leave := r.hellos.add(conn)
 	name, conn, err := readServerName(ctx, conn)
 	if err == nil && r.sleepers.sleeps(name) {
@@ -126,11 +169,14 @@ func (r *router) route(ctx context.Context, conn net.Conn) {
 	}
 	leave()
 	in := r.find(name)
-	if err != nil || in == nil {
+	switch {
+	case err == nil && in != nil:
+		in.offer(conn)
+	case err == nil && passOn && strings.HasSuffix(name, serverNameSuffix):
+		r.passOn(ctx, name, conn)
+	default:
 		_ = conn.Close()
-		return
 	}
-	in.offer(conn)
 }
 
 // readServerName returns the server name that a client sends within a while, in
@@ -170,6 +216,9 @@ func (r *router) remove(name string, in *inlet) {
 
 func (r *router) stop() {
 	_ = r.listener.Close()
+	if r.peers != nil {
+		_ = r.peers.Close()
+	}
 	r.activator.stop()
 	r.work.Wait()
 }

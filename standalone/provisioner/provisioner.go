@@ -85,6 +85,8 @@ type plane struct {
 	failing failingControllers
 	// stopping: it is being put to sleep.
 	stopping bool
+	// handedOver: another process runs it, or will.
+	handedOver bool
 	// work is what its controllers had to do when that was last looked up.
 	work lookup
 	// scaling is the state of its workloads.
@@ -161,7 +163,8 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 	case found.restartedAt != vc.Annotations[names.RestartedAt], found.isolation != h.isolationOf(vc):
 		initiateStop(found.ControlPlane)
 		return waiting("The control plane is stopping, to be started again"), nil
-	case found.stopping:
+	case found.stopping, found.handedOver:
+		initiateStop(found.ControlPlane)
 		return waiting("The control plane is stopping, to be started again"), nil
 	case !isClosed(found.Ready()):
 		return waiting("The control plane is starting"), nil

@@ -66,6 +66,9 @@ type HostedControlPlaneStatus struct {
 	// host is the name of the replica of vc-host that runs the control plane.
 	// +optional
 	Host string `json:"host,omitempty"`
+	// hostAddress is where that replica accepts connections of other replicas.
+	// +optional
+	HostAddress string `json:"hostAddress,omitempty"`
 	// endpoint is the URL of the apiserver.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
