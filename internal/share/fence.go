@@ -28,11 +28,13 @@ type fence struct {
 	// closed is done when the fence has closed permanently.
 	closed context.Context
 	close  context.CancelFunc
+	// term is how long a renewal keeps it open.
+	term time.Duration
 }
 
 // newFence returns a fence that opens with the first renewal.
-func newFence() *fence {
-	f := &fence{}
+func newFence(term time.Duration) *fence {
+	f := &fence{term: term}
 	f.closed, f.close = context.WithCancel(context.Background())
 	return f
 }
@@ -55,7 +57,7 @@ func (f *fence) check(now time.Time) error {
 		return errLapsed
 	case renewed == nil:
 		return errNotYet
-	case left(*renewed, now) <= 0:
+	case f.left(*renewed, now) <= 0:
 		f.close()
 		return errLapsed
 	}
@@ -65,17 +67,17 @@ func (f *fence) check(now time.Time) error {
 // left returns how long a renewal keeps the fence open. It uses both clocks:
 // the monotonic clock stops while a machine is suspended, the wall clock can be
 // set back.
-func left(renewed, now time.Time) time.Duration {
+func (f *fence) left(renewed, now time.Time) time.Duration {
 	monotonic, wall := now.Sub(renewed), now.Round(0).Sub(renewed.Round(0))
-	return term - max(monotonic, wall)
+	return f.term - max(monotonic, wall)
 }
 
 // watch closes the fence when it expires, until ctx is done.
 func (f *fence) watch(ctx context.Context) {
 	for {
-		next := term
+		next := f.term
 		if renewed := f.renewed.Load(); renewed != nil {
-			next = left(*renewed, time.Now())
+			next = f.left(*renewed, time.Now())
 		}
 		select {
 		case <-ctx.Done():

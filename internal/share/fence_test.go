@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+const duration, term = 15 * time.Second, 12 * time.Second // of DefaultTiming
+
 func TestFence(t *testing.T) {
 	sent := time.Now()
 	for name, tc := range map[string]struct {
@@ -29,7 +31,7 @@ func TestFence(t *testing.T) {
 		"a clock that was set back": {&sent, sent.Round(0).Add(-time.Hour), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFence()
+			f := newFence(term)
 			f.renewed.Store(tc.renewed)
 			if err := f.check(tc.now); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
@@ -42,7 +44,7 @@ func TestFence(t *testing.T) {
 }
 
 func TestAFenceThatHasClosedStaysSo(t *testing.T) {
-	f := newFence()
+	f := newFence(term)
 	if err := f.renew(time.Now().Add(-term)); err != nil {
 		t.Fatal(err) // the first renewal, whose answer was slow
 	}
@@ -56,7 +58,7 @@ func TestAFenceThatHasClosedStaysSo(t *testing.T) {
 
 func TestAFenceClosesByItselfUnlessItIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFence()
+		f := newFence(term)
 		if err := f.renew(time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func guarded(t *testing.T, f *fence) (send func(method string) (*http.Response, 
 }
 
 func TestWhatWritesIsRefused(t *testing.T) {
-	f := newFence()
+	f := newFence(term)
 	send := guarded(t, f)
 	if _, err := send(http.MethodPost); !errors.Is(err, errNotYet) {
 		t.Errorf("before the first lease: got %v", err)
@@ -132,7 +134,7 @@ func TestWhatWritesIsRefused(t *testing.T) {
 // TestConnectionsEndWithTheFence checks connections, including those with an
 // open stream.
 func TestConnectionsEndWithTheFence(t *testing.T) {
-	f := newFence()
+	f := newFence(term)
 	answer, err := guarded(t, f)(http.MethodGet)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +149,7 @@ func TestConnectionsEndWithTheFence(t *testing.T) {
 // TestNothingIsSentAfterTheFence checks a connection that was open before, with
 // a request that has passed the first check.
 func TestNothingIsSentAfterTheFence(t *testing.T) {
-	f := newFence()
+	f := newFence(term)
 	renewed := time.Now().Add(-term)
 	f.renewed.Store(&renewed) // expired, but not noticed yet
 	ours, theirs := net.Pipe()

@@ -16,16 +16,27 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
+// Timing is how long leases last.
+type Timing struct {
+	// Duration is how long a lease has to be unchanged until other replicas
+	// consider it expired, in whole seconds.
+	Duration time.Duration
+	// Term is how long a replica may write after a renewal. The rest of
+	// Duration allows for requests in flight, and for clock drift.
+	Term time.Duration
+	// RenewEvery is the interval of renewals.
+	RenewEvery time.Duration
+}
+
+// DefaultTiming returns the timing of leases that outlast a short outage of the
+// super cluster.
+func DefaultTiming() Timing {
+	return Timing{Duration: 15 * time.Second, Term: 12 * time.Second, RenewEvery: 2 * time.Second}
+}
+
 const (
-	// duration is how long a lease has to be unchanged until other replicas
-	// consider it expired.
-	duration = 15 * time.Second
-	// term is how long a replica may write after a renewal. The rest of
-	// duration allows for requests in flight, and for clock drift.
-	term = 12 * time.Second
-	// renewEvery is the interval of renewals, retryEvery the delay after a
-	// failed one.
-	renewEvery, retryEvery = 2 * time.Second, time.Second
+	// retryEvery is the delay after a failed renewal.
+	retryEvery = time.Second
 	// requestTimeout is the timeout of requests for leases.
 	requestTimeout = 4 * time.Second
 )
@@ -40,8 +51,9 @@ const ofReplicas = names.Domain + "/replica-of"
 // lease is the replica's own lease. Every write has the UID and the version of
 // the lease that was read, so that a deleted lease is never created again.
 type lease struct {
-	client coordination.LeaseInterface
-	fence  *fence
+	client     coordination.LeaseInterface
+	fence      *fence
+	renewEvery time.Duration
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as last read or written
@@ -50,13 +62,13 @@ type lease struct {
 
 // newLease returns the initial lease of a replica of a program, with a unique
 // name.
-func newLease(client coordination.LeaseInterface, fence *fence, program string) *lease {
+func newLease(client coordination.LeaseInterface, fence *fence, program string, timing Timing) *lease {
 	name := program + "-" + rand.String(10)
-	return &lease{client: client, fence: fence, last: &coordinationv1.Lease{
+	return &lease{client: client, fence: fence, renewEvery: timing.RenewEvery, last: &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ofReplicas: program}},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity:       &name,
-			LeaseDurationSeconds: new(int32(duration.Seconds())),
+			LeaseDurationSeconds: new(int32(timing.Duration.Seconds())),
 		},
 	}}
 }
@@ -89,7 +101,7 @@ func (l *lease) publish(ctx context.Context, v view) error {
 
 // keep renews the lease until ctx is done or the fence closes.
 func (l *lease) keep(ctx context.Context) {
-	for next := renewEvery; ; {
+	for next := l.renewEvery; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -97,7 +109,7 @@ func (l *lease) keep(ctx context.Context) {
 			return
 		case <-time.After(next):
 		}
-		next = renewEvery
+		next = l.renewEvery
 		if err := l.renew(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Cannot renew the replica's lease; retrying", "lease", l.name())
 			next = retryEvery

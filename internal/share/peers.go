@@ -21,6 +21,8 @@ type peers struct {
 	self    string
 	program string
 	seen    map[string]sighting
+	// duration is that of leases which have a shorter one.
+	duration time.Duration
 }
 
 // sighting is when a version of a lease was first observed, by the monotonic
@@ -64,7 +66,7 @@ func (p *peers) expired(l *coordinationv1.Lease, now time.Time) bool {
 		p.seen[l.Name] = sighting{l.ResourceVersion, now}
 		return false
 	}
-	patience := duration
+	patience := p.duration
 	if l.Spec.LeaseDurationSeconds != nil {
 		patience = max(patience, time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second)
 	}

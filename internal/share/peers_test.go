@@ -34,7 +34,7 @@ func TestALeaseIsDeadWhenItStoodUnchanged(t *testing.T) {
 		"of a shorter duration": {{0, lease("1", time.Second), false}, {duration - 1, lease("1", time.Second), false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &peers{seen: map[string]sighting{}}
+			p := &peers{duration: duration, seen: map[string]sighting{}}
 			for _, l := range looks {
 				if dead := p.expired(l.lease, began.Add(l.after)); dead != l.dead {
 					t.Errorf("after %s: dead is %t", l.after, dead)

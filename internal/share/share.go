@@ -48,18 +48,18 @@ type Replica struct {
 // are not known in advance, so the role that allows writing them applies to all
 // leases in the namespace. New uses the configuration for requests for leases
 // only.
-func New(super *rest.Config, namespace, program string, metrics *Metrics) (*Replica, error) {
+func New(super *rest.Config, namespace, program string, timing Timing, metrics *Metrics) (*Replica, error) {
 	client, err := coordination.NewForConfig(super)
 	if err != nil {
 		return nil, fmt.Errorf("create the client for leases: %w", err)
 	}
-	fence := newFence()
-	lease := newLease(client.Leases(namespace), fence, program)
+	fence := newFence(timing.Term)
+	lease := newLease(client.Leases(namespace), fence, program, timing)
 	return &Replica{
 		lease:   lease,
 		fence:   fence,
 		metrics: metrics,
-		peers:   &peers{client: lease.client, self: lease.name(), program: program, seen: map[string]sighting{}},
+		peers:   &peers{client: lease.client, self: lease.name(), duration: timing.Duration, program: program, seen: map[string]sighting{}},
 	}, nil
 }
 

@@ -76,6 +76,9 @@ func (s Shares) Begins(vc types.NamespacedName) bool {
 	return true
 }
 
+// Alone reports whether there is no other replica.
+func (s Shares) Alone() bool { return len(s.view) <= 1 }
+
 // equal reports whether two shares have the same tenants.
 func (s Shares) equal(t Shares) bool {
 	return s.replica == t.replica && s.listed == t.listed && slices.Equal(s.view, t.view) &&

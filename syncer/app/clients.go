@@ -30,7 +30,7 @@ func newClients(super *rest.Config, opts Options, metrics instruments) (*clients
 		leases := rest.CopyConfig(super)
 		leases.Wrap(counted)
 		var err error
-		if c.replica, err = share.New(leases, opts.ShareNamespace, name, metrics.share); err != nil {
+		if c.replica, err = share.New(leases, opts.ShareNamespace, name, share.DefaultTiming(), metrics.share); err != nil {
 			return nil, err
 		}
 	}
