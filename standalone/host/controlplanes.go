@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -42,10 +44,12 @@ type controlPlanes struct {
 
 	live   client.Reader
 	stores *stores
-	// replica is the name of this process.
-	replica string
-	// serves reports whether this process runs a control plane, as one of several.
-	serves func(types.NamespacedName) bool
+	// replica is the name of this process, and address is where it accepts
+	// connections of others.
+	replica, address string
+	division         *division
+	// requests requests reconciles.
+	requests chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]
 }
 
 func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
@@ -65,6 +69,7 @@ func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
 		For(&tenancyv1alpha1.HostedControlPlane{}).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &tenancyv1alpha1.VirtualCluster{}, ofVirtualCluster)).
 		WatchesRawSource(source.TypedChannel(r.stores.changed, ofVirtualCluster)).
+		WatchesRawSource(source.TypedChannel(r.requests, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.HostedControlPlane]{})).
 		Watches(&tenancyv1alpha1.ControlPlaneStore{}, handler.EnqueueRequestsFromMapFunc(r.ofStore)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
@@ -76,6 +81,32 @@ func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
 
 func requestFor(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: tenancyv1alpha1.HostedControlPlaneName}}
+}
+
+// requestAll requests reconciles of all control planes.
+func (r *controlPlanes) requestAll(ctx context.Context) error {
+	all := &tenancyv1alpha1.HostedControlPlaneList{}
+	if err := r.List(ctx, all); err != nil {
+		return fmt.Errorf("list HostedControlPlanes: %w", err)
+	}
+	for i := range all.Items {
+		select {
+		case r.requests <- event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]{Object: &all.Items[i]}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// handOver stops what of a control plane may run in one replica at a time.
+func (r *controlPlanes) handOver(ctx context.Context, key types.NamespacedName) error {
+	for _, in := range r.stores.all() {
+		if err := in.planes.HandOver(ctx, key.Namespace); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofStore returns the control planes of a store whose health may have changed.
@@ -94,12 +125,33 @@ func (r *controlPlanes) ofStore(ctx context.Context, object client.Object) []rec
 // Reconcile brings one control plane to what its VirtualCluster says.
 func (r *controlPlanes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	plane := &tenancyv1alpha1.HostedControlPlane{}
-	if err := r.Get(ctx, req.NamespacedName, plane); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	switch err := r.Get(ctx, req.NamespacedName, plane); {
+	case apierrors.IsNotFound(err):
+		r.division.forget(req.NamespacedName)
+		r.stores.retire(req.Namespace)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("get the HostedControlPlane of namespace %s: %w", req.Namespace, err)
 	}
-	if !r.serves(req.NamespacedName) {
+	leave, ok := r.division.enter(req.NamespacedName)
+	if !ok {
+		if plane.Status.Host != r.replica && isServed(plane) {
+			r.stores.retire(plane.Namespace)
+		}
 		return reconcile.Result{}, nil
 	}
+	defer leave()
+	return r.reconcile(ctx, plane)
+}
+
+// isServed reports whether a replica serves a control plane, or has it asleep.
+func isServed(plane *tenancyv1alpha1.HostedControlPlane) bool {
+	return meta.IsStatusConditionTrue(plane.Status.Conditions, tenancyv1alpha1.ConditionReady) ||
+		meta.IsStatusConditionFalse(plane.Status.Conditions, tenancyv1alpha1.ConditionAwake)
+}
+
+// reconcile reconciles a control plane that is for this replica.
+func (r *controlPlanes) reconcile(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) (reconcile.Result, error) {
 	if !plane.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, plane)
 	}
@@ -154,8 +206,12 @@ func (r *controlPlanes) ensure(
 func (r *controlPlanes) writeStatus(
 	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, generation int64, state contract.ControlPlane, failed error,
 ) error {
+	if isTakingOver(plane.Status, r.replica, state, failed) {
+		return nil
+	}
 	before := plane.DeepCopy()
-	report(&plane.Status, r.replica, generation, state, failed)
+	plane.Status.Host, plane.Status.HostAddress = r.replica, r.address
+	report(&plane.Status, generation, state, failed)
 	if equality.Semantic.DeepEqual(before.Status, plane.Status) {
 		return nil
 	}

@@ -1,17 +1,20 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -20,6 +23,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/internal/share"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
@@ -40,13 +44,27 @@ func NewCommand() *cobra.Command {
 	return command
 }
 
-// Run runs a host until ctx ends. Its program sets klog.OsExit, so that no control
-// plane ends the process, see [hosted.ContainExit].
+const (
+	// drainTimeout limits how long a replica that leaves serves control planes that
+	// others take over, and drainPoll is the interval of looking at them.
+	drainTimeout = 25 * time.Second
+	drainPoll    = 50 * time.Millisecond
+)
+
+// timing has the control planes of a replica that dies served again within ten
+// seconds.
+func timing() share.Timing {
+	return share.Timing{Duration: 7 * time.Second, Term: 5 * time.Second, RenewEvery: time.Second}
+}
+
+// Run runs a host until ctx ends, and then hands over its control planes. Its
+// program sets klog.OsExit, so that no control plane ends the process, see
+// [hosted.ContainExit].
 func Run(ctx context.Context, super *rest.Config, options Options) error {
-	ctx, cancel := context.WithCancel(ctx)
-	h, err := start(ctx, super, options)
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	h, err := start(running, super, options)
 	if err != nil {
-		cancel()
 		return err
 	}
 	defer h.end()
@@ -54,7 +72,33 @@ func Run(ctx context.Context, super *rest.Config, options Options) error {
 	if err := component.AwaitAPI(ctx, h.manager); err != nil {
 		return err
 	}
-	return h.manager.Start(ctx)
+	sharing, stopSharing := context.WithCancel(ctx)
+	defer stopSharing()
+	managed, shared := make(chan error, 1), make(chan error, 1)
+	go func() { managed <- h.manager.Start(running) }() // both are received below
+	go func() { shared <- h.replica.Start(sharing) }()
+	select {
+	case err := <-managed:
+		stopSharing()
+		return errors.Join(err, <-shared)
+	case err := <-shared:
+		if err == nil {
+			h.drain(running)
+		}
+		cancel()
+		return errors.Join(err, <-managed)
+	}
+}
+
+// drain returns when other replicas have taken over the control planes of this
+// one, if there are any, or after a while.
+func (h *host) drain(ctx context.Context) {
+	if h.division.isAlone() {
+		return
+	}
+	_ = wait.PollUntilContextTimeout(ctx, drainPoll, drainTimeout, true, func(context.Context) (bool, error) {
+		return h.stores.handedOver() == 0, nil
+	}) // or they end with the process
 }
 
 // host is a running vc-host.
@@ -67,6 +111,9 @@ type host struct {
 	agentCA []byte
 	router  *hosted.Router
 	stores  *stores
+	// replica shares the control planes with others, by the division.
+	replica  *share.Replica
+	division *division
 }
 
 // start makes a host, whose manager is to be started. It ends after ctx, with
@@ -77,10 +124,18 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 	}
 	h := &host{options: options}
 	var err error
+	if h.options.Replica == "" {
+		if h.options.Replica, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("read the name of this replica: %w", err)
+		}
+	}
 	if h.agentCA, err = options.agentCA(); err != nil {
 		return nil, err
 	}
 	super = component.ClientConfig(super, name)
+	if err := h.makeReplica(super); err != nil {
+		return nil, err
+	}
 	if err := h.makeManager(super); err != nil {
 		return nil, err
 	}
@@ -88,7 +143,10 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 	if h.policy, err = options.EgressPolicy(ctx, super, options.AgentAddress, options.Internal, options.Registerer); err != nil {
 		return nil, err
 	}
-	if h.router, err = hosted.Listen(ctx, net.ParseIP(options.Listen), options.Port, h.keyring); err != nil {
+	h.router, err = hosted.Listen(ctx, hosted.RouterOptions{
+		IP: net.ParseIP(options.Listen), Port: options.Port, PeerPort: options.PeerPort, Keys: h.keyring, Elsewhere: h.elsewhere,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if h.metrics, err = provisioner.NewMetrics(options.Registerer, h.router.Sleeping); err != nil {
@@ -107,6 +165,21 @@ func (h *host) end() {
 	h.stores.wait()
 	h.router.Stop()
 	h.metrics.Unregister()
+}
+
+// makeReplica makes this process one of several that share the control planes. Its
+// requests fail when its lease has expired.
+func (h *host) makeReplica(super *rest.Config) error {
+	counted, err := share.NewMetrics(h.options.Registerer, "vc_host")
+	if err != nil {
+		return err
+	}
+	h.replica, err = share.New(rest.CopyConfig(super), h.options.ShareNamespace, name, timing(), counted)
+	if err != nil {
+		return err
+	}
+	h.replica.Guard(super)
+	return nil
 }
 
 func (h *host) makeManager(super *rest.Config) error {
@@ -133,18 +206,25 @@ func (h *host) addControllers(ctx context.Context) error {
 		changed: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		lost:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.ControlPlaneStore]),
 	}
-	replica, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("read the name of this replica: %w", err)
-	}
-	all := func(types.NamespacedName) bool { return true }
+	h.division = newDivision()
 	stores := &storeController{
-		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), namespace: h.options.Namespace, stores: h.stores, reports: all,
+		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), namespace: h.options.Namespace, stores: h.stores,
+		reports: h.division.keeps,
 	}
 	planes := &controlPlanes{
-		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), stores: h.stores, replica: replica, serves: all,
+		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), stores: h.stores, division: h.division,
+		replica: h.options.Replica, address: h.peerAddress(),
+		requests: make(chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]),
 	}
+	h.division.handOver, h.division.again = planes.handOver, planes.requestAll
+	h.replica.Serve(h.division.serve)
 	return errors.Join(planes.setUp(ctx, h.manager), stores.setUp(h.manager))
+}
+
+// peerAddress returns where other replicas reach this one.
+func (h *host) peerAddress() string {
+	ip := cmp.Or(h.options.PodAddress, h.options.Listen)
+	return net.JoinHostPort(ip, strconv.Itoa(h.router.PeerPort()))
 }
 
 // startStore connects to an etcd.

@@ -27,7 +27,9 @@ const name = "vc-host"
 
 const (
 	defaultNamespace = "vc-system"
+	shareNamespace   = "vc-host-replicas"
 	defaultPort      = 6443
+	defaultPeerPort  = 6444
 	maxPort          = 65535
 )
 
@@ -47,6 +49,13 @@ type Options struct {
 	// vn-agent; empty if they do not. AgentCAFile has the authorities of its
 	// serving certificate.
 	AgentAddress, AgentCAFile string
+	// Replica is the name of this process among those that share the control
+	// planes, and PeerPort is where it accepts connections that they pass on. Port 0
+	// is a free one.
+	Replica  string
+	PeerPort int
+	// ShareNamespace has the leases of the replicas.
+	ShareNamespace string
 	// Internal are the networks of the super cluster's pods and Services.
 	Internal []string
 	// Registerer registers the metrics.
@@ -58,7 +67,7 @@ type Options struct {
 // DefaultOptions are the settings of which nothing else is known.
 func DefaultOptions() Options {
 	return Options{
-		Namespace: defaultNamespace, Listen: "0.0.0.0", Port: defaultPort,
+		Namespace: defaultNamespace, Listen: "0.0.0.0", Port: defaultPort, PeerPort: defaultPeerPort, ShareNamespace: shareNamespace,
 		Registerer: metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
 	}
 }
@@ -72,6 +81,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host and port at which clients reach the apiservers, such as that of a Service")
 	flags.StringVar(&o.PodAddress, "pod-address", o.PodAddress,
 		"IP address of this process at which the pods of tenants reach their apiservers; empty if they do not")
+	flags.StringVar(&o.Replica, "replica", o.Replica, "name of this replica, which no other one has (default: the host name)")
+	flags.IntVar(&o.PeerPort, "peer-port", o.PeerPort,
+		"port for connections that other replicas pass on to this one; 0 picks a free one")
+	flags.StringVar(&o.ShareNamespace, "share-namespace", o.ShareNamespace,
+		"namespace of the leases by which the replicas share the control planes")
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
 		"host and port at which tenants' apiservers reach vn-agent; empty for none")
 	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile, "CA of the serving certificate of vn-agent in PEM")
@@ -88,6 +102,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 0.0.0.0", o.Listen)
 	case o.Port < 0 || o.Port > maxPort:
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	case o.PeerPort < 0 || o.PeerPort > maxPort:
+		return fmt.Errorf("--peer-port is %d: it must be 0 to %d", o.PeerPort, maxPort)
 	case o.PodAddress != "" && !isReachable(o.PodAddress):
 		return fmt.Errorf("--pod-address is %q: it must be an IP address that other machines reach", o.PodAddress)
 	case (o.AgentAddress == "") != (o.AgentCAFile == ""):

@@ -14,11 +14,20 @@ import (
 // maxMessage bounds the messages of conditions, as in the API.
 const maxMessage = 32 << 10
 
+// isTakingOver reports whether a replica starts a control plane that another one
+// served at last. That is not reported: the other one serves until then, or has
+// ended, and clients wait for a moment.
+func isTakingOver(
+	status tenancyv1alpha1.HostedControlPlaneStatus, replica string, state contract.ControlPlane, err error,
+) bool {
+	return err == nil && !state.Ready && !state.IsAsleep() && status.Host != replica &&
+		meta.IsStatusConditionTrue(status.Conditions, tenancyv1alpha1.ConditionReady)
+}
+
 // report writes where a control plane stands into a status. The generation is
 // that of the VirtualCluster. What is known of a control plane that is not ready
 // stays: its clients use it again.
-func report(status *tenancyv1alpha1.HostedControlPlaneStatus, replica string, generation int64, state contract.ControlPlane, err error) {
-	status.Host = replica
+func report(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, state contract.ControlPlane, err error) {
 	if state.Ready {
 		status.Endpoint, status.PodEndpoint, status.Version = state.Endpoint, state.PodEndpoint, state.Version
 	}

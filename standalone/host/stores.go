@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -62,6 +63,30 @@ func (s *stores) get(name string) (*store, bool) {
 	defer s.mu.Unlock()
 	found, ok := s.open[name]
 	return found, ok
+}
+
+// all returns the stores that this process is connected to.
+func (s *stores) all() []*store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.open))
+}
+
+// retire stops a control plane that another replica serves by now.
+func (s *stores) retire(controlPlane string) {
+	for _, in := range s.all() {
+		in.planes.Retire(controlPlane)
+	}
+}
+
+// handedOver returns how many control planes wait for the replicas that take them
+// over.
+func (s *stores) handedOver() int {
+	count := 0
+	for _, in := range s.all() {
+		count += in.planes.HandedOver()
+	}
+	return count
 }
 
 // connect connects to a store, or disconnects and connects again if it is

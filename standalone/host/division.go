@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/virtualcluster/virtualcluster/internal/share"
+)
+
+// division is which control planes this replica runs, as one of several.
+type division struct {
+	// handOver stops what of a control plane may run in one replica at a time.
+	handOver func(context.Context, types.NamespacedName) error
+	// again has all control planes reconciled.
+	again func(context.Context) error
+
+	mu     sync.Mutex
+	shares share.Shares
+	// alone: there was no other replica when there were shares at last.
+	alone bool
+	// mine has the control planes that this replica runs. The channel of one that
+	// is being reconciled is closed at the end of that.
+	mine map[types.NamespacedName]chan struct{}
+}
+
+func newDivision() *division {
+	return &division{alone: true, mine: map[types.NamespacedName]chan struct{}{}}
+}
+
+// enter begins to reconcile a control plane, unless another replica runs it. The
+// caller calls leave at the end.
+func (d *division) enter(key types.NamespacedName) (leave func(), ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, runs := d.mine[key]; !runs && !d.shares.Begins(key) {
+		return nil, false
+	}
+	busy := make(chan struct{})
+	d.mine[key] = busy
+	return func() { close(busy) }, true
+}
+
+// forget records that a control plane does not exist any more.
+func (d *division) forget(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.mine, key)
+}
+
+// keeps reports whether something that all replicas could do is for this one.
+func (d *division) keeps(key types.NamespacedName) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shares.Keeps(key)
+}
+
+// isAlone reports whether there is no other replica to hand over to.
+func (d *division) isAlone() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.alone
+}
+
+// serve hands over the control planes that shares do not keep, and begins with
+// those that they add.
+func (d *division) serve(ctx context.Context, shares share.Shares) error {
+	lost := d.take(shares)
+	failed := make(chan error, len(lost))
+	for key, busy := range lost {
+		go func() { // ends with ctx, and is received below
+			select {
+			case <-busy:
+				failed <- d.handOver(ctx, key)
+			case <-ctx.Done():
+				failed <- context.Cause(ctx)
+			}
+		}()
+	}
+	var errs []error
+	for range lost {
+		errs = append(errs, <-failed)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return d.again(ctx)
+}
+
+// take takes up shares and returns the control planes that they do not keep.
+func (d *division) take(shares share.Shares) map[types.NamespacedName]chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shares = shares; !shares.None() {
+		d.alone = shares.Alone()
+	}
+	lost := map[types.NamespacedName]chan struct{}{}
+	for key, busy := range d.mine {
+		if !shares.Keeps(key) {
+			lost[key] = busy
+			delete(d.mine, key)
+		}
+	}
+	return lost
+}
