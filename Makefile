@@ -191,7 +191,7 @@ test-release: build ## Test what makes a release, with images of the programs in
 	cd hack/release && PROGRAMS=$(BIN) go test -timeout $(TEST_TIMEOUT) ./...
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_ETCD=$(BIN)/etcd KUBE_CACHE_MUTATION_DETECTOR=true \
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
 # Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.

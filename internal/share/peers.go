@@ -59,6 +59,23 @@ func (p *peers) list(ctx context.Context) (claims, error) {
 	return others, nil
 }
 
+// count returns the number of leases of others.
+func (p *peers) count(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.program})
+	if err != nil {
+		return 0, fmt.Errorf("list the leases of the replicas: %w", err)
+	}
+	others := 0
+	for i := range list.Items {
+		if list.Items[i].Name != p.self {
+			others++
+		}
+	}
+	return others, nil
+}
+
 // expired reports whether a lease was not changed for its duration.
 func (p *peers) expired(l *coordinationv1.Lease, now time.Time) bool {
 	last, known := p.seen[l.Name]

@@ -71,6 +71,10 @@ func (r *Replica) Guard(config *rest.Config) { r.fence.guard(config) }
 // valid.
 func (r *Replica) Ready() error { return r.fence.check(time.Now()) }
 
+// Others returns the number of other replicas, which may take over what this one
+// hands over.
+func (r *Replica) Others(ctx context.Context) (int, error) { return r.peers.count(ctx) }
+
 // Serve sets the function that serves shares. It is called whenever the shares
 // change, and returns when no request is in flight for tenants that it no
 // longer serves.

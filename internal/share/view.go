@@ -76,12 +76,6 @@ func (s Shares) Begins(vc types.NamespacedName) bool {
 	return true
 }
 
-// None reports whether these are the shares of a replica that serves no tenants.
-func (s Shares) None() bool { return len(s.view) == 0 }
-
-// Alone reports whether there is no other replica.
-func (s Shares) Alone() bool { return len(s.view) == 1 }
-
 // equal reports whether two shares have the same tenants.
 func (s Shares) equal(t Shares) bool {
 	return s.replica == t.replica && s.listed == t.listed && slices.Equal(s.view, t.view) &&

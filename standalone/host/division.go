@@ -19,15 +19,13 @@ type division struct {
 
 	mu     sync.Mutex
 	shares share.Shares
-	// alone: there was no other replica when there were shares at last.
-	alone bool
 	// mine has the control planes that this replica runs. The channel of one that
 	// is being reconciled is closed at the end of that.
 	mine map[types.NamespacedName]chan struct{}
 }
 
 func newDivision() *division {
-	return &division{alone: true, mine: map[types.NamespacedName]chan struct{}{}}
+	return &division{mine: map[types.NamespacedName]chan struct{}{}}
 }
 
 // enter begins to reconcile a control plane, unless another replica runs it. The
@@ -55,13 +53,6 @@ func (d *division) keeps(key types.NamespacedName) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.shares.Keeps(key)
-}
-
-// isAlone reports whether there is no other replica to hand over to.
-func (d *division) isAlone() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.alone
 }
 
 // serve hands over the control planes that shares do not keep, and begins with
@@ -93,9 +84,7 @@ func (d *division) serve(ctx context.Context, shares share.Shares) error {
 func (d *division) take(shares share.Shares) map[types.NamespacedName]chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shares = shares; !shares.None() {
-		d.alone = shares.Alone()
-	}
+	d.shares = shares
 	lost := map[types.NamespacedName]chan struct{}{}
 	for key, busy := range d.mine {
 		if !shares.Keeps(key) {

@@ -48,7 +48,7 @@ const (
 	// drainTimeout limits how long a replica that leaves serves control planes that
 	// others take over, and drainPoll is the interval of looking at them.
 	drainTimeout = 25 * time.Second
-	drainPoll    = 50 * time.Millisecond
+	drainPoll    = 200 * time.Millisecond
 )
 
 // timing has the control planes of a replica that dies served again within ten
@@ -93,11 +93,12 @@ func Run(ctx context.Context, super *rest.Config, options Options) error {
 // drain returns when other replicas have taken over the control planes of this
 // one, if there are any, or after a while.
 func (h *host) drain(ctx context.Context) {
-	if h.division.isAlone() {
-		return
-	}
-	_ = wait.PollUntilContextTimeout(ctx, drainPoll, drainTimeout, true, func(context.Context) (bool, error) {
-		return h.stores.handedOver() == 0, nil
+	_ = wait.PollUntilContextTimeout(ctx, drainPoll, drainTimeout, true, func(ctx context.Context) (bool, error) {
+		if h.stores.handedOver() == 0 {
+			return true, nil
+		}
+		others, err := h.replica.Others(ctx)
+		return err == nil && others == 0, nil
 	}) // or they end with the process
 }
 

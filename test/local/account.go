@@ -56,6 +56,17 @@ func (s *SuperCluster) ManagerConfig(ctx context.Context) (*rest.Config, error) 
 	})
 }
 
+// HostConfig does the same for vc-host.
+func (s *SuperCluster) HostConfig(ctx context.Context) (*rest.Config, error) {
+	config, err := s.programConfig(ctx, rbac.Host)
+	if err != nil {
+		return nil, err
+	}
+	return config, waitForRight(ctx, config, authorizationv1.ResourceAttributes{
+		Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: rbac.HostReplicasNamespace,
+	})
+}
+
 // AgentConfig does the same for vn-agent.
 func (s *SuperCluster) AgentConfig(ctx context.Context) (*rest.Config, error) {
 	config, err := s.programConfig(ctx, rbac.Agent)
