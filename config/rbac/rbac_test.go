@@ -170,7 +170,7 @@ func TestForHost(t *testing.T) {
 		}
 	}
 	secrets, core := []string{"secrets"}, []string{""}
-	clients, keys := tenancyv1alpha1.HostedControlPlaneSecret, "control-plane-keys"
+	clients, keys := tenancyv1alpha1.HostedControlPlaneSecret, tenancyv1alpha1.HostedControlPlaneKeys
 	for _, want := range []struct {
 		kind, name string
 		rules      []rbacv1.PolicyRule

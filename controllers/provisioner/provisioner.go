@@ -53,9 +53,9 @@ type Notifier interface {
 // Watcher is implemented by provisioners whose control planes are objects of the
 // super cluster.
 type Watcher interface {
-	// Source requests reconciles of VirtualClusters whose objects change. It is
+	// Sources request reconciles of VirtualClusters whose objects change. It is
 	// called once, before the manager starts.
-	Source() source.Source
+	Sources() []source.Source
 }
 
 // ControlPlane is where a control plane stands.

@@ -67,7 +67,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 				&handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.VirtualCluster]{}))
 		}
 		if watcher, ok := way.(provisioner.Watcher); ok {
-			b = b.WatchesRawSource(watcher.Source())
+			for _, source := range watcher.Sources() {
+				b = b.WatchesRawSource(source)
+			}
 		}
 	}
 	return b.Complete(r)

@@ -54,9 +54,22 @@ func (*Provisioner) Capabilities() provisioner.Capabilities {
 	return provisioner.Capabilities{ServiceCIDR: true}
 }
 
-// Source requests reconciles of the VirtualClusters of HostedControlPlanes.
-func (p *Provisioner) Source() source.Source {
-	return source.Kind(p.cache, &tenancyv1alpha1.HostedControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(ownerOf))
+// Sources request reconciles of the VirtualClusters of HostedControlPlanes, and
+// of those that wait for a store.
+func (p *Provisioner) Sources() []source.Source {
+	return []source.Source{
+		source.Kind(p.cache, &tenancyv1alpha1.HostedControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(ownerOf)),
+		source.Kind(p.cache, &tenancyv1alpha1.ControlPlaneStore{}, handler.TypedEnqueueRequestsFromMapFunc(p.waitingFor)),
+	}
+}
+
+// waitingFor returns the VirtualClusters that wait for a store, if control planes
+// can be placed in this one.
+func (p *Provisioner) waitingFor(_ context.Context, store *tenancyv1alpha1.ControlPlaneStore) []reconcile.Request {
+	if obstacle(store, 0) != "" {
+		return nil
+	}
+	return p.placed.requests()
 }
 
 // ownerOf leads from a HostedControlPlane to its VirtualCluster.
@@ -100,7 +113,7 @@ func (p *Provisioner) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 		return false, err
 	}
 	if !plane.DeletionTimestamp.IsZero() {
-		return false, nil
+		return false, undeletable(&plane.Status)
 	}
 	err = p.client.Delete(ctx, plane, client.Preconditions{UID: &plane.UID})
 	if client.IgnoreNotFound(err) != nil {
@@ -161,15 +174,15 @@ func (p *Provisioner) create(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	return provisioner.ControlPlane{Message: awaited}, nil
 }
 
-// place chooses a store for a new control plane and remembers it, or says what
-// is waited for.
+// place chooses a store for a new control plane, or says what is waited for. It
+// remembers either.
 func (p *Provisioner) place(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (store, waiting string, err error) {
+	p.placed.Lock()
+	defer p.placed.Unlock()
 	stores := &tenancyv1alpha1.ControlPlaneStoreList{}
 	if err := p.client.List(ctx, stores); err != nil {
 		return "", "", fmt.Errorf("list ControlPlaneStores: %w", err)
 	}
-	p.placed.Lock()
-	defer p.placed.Unlock()
 	planes := &tenancyv1alpha1.HostedControlPlaneList{}
 	if err := p.client.List(ctx, planes, client.UnsafeDisableDeepCopy); err != nil {
 		return "", "", fmt.Errorf("list HostedControlPlanes: %w", err)
@@ -177,6 +190,8 @@ func (p *Provisioner) place(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 	store, waiting, err = choose(stores.Items, p.placed.count(planes.Items))
 	if store != "" {
 		p.placed.add(vc.UID, store)
+	} else {
+		p.placed.wait(vc)
 	}
 	return store, waiting, err
 }

@@ -4,15 +4,19 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
-// placements are the stores of control planes that the cache may not show yet.
+// placements are the stores of control planes that the cache may not show yet,
+// and the VirtualClusters for which none had room.
 type placements struct {
 	sync.Mutex // guards all below
 
-	recent map[types.UID]string // by the UID of the VirtualCluster
+	recent  map[types.UID]string // stores by the UID of the VirtualCluster
+	waiting map[types.UID]types.NamespacedName
 }
 
 // add records the store of a control plane. The mutex is held.
@@ -21,6 +25,26 @@ func (p *placements) add(vc types.UID, store string) {
 		p.recent = map[types.UID]string{}
 	}
 	p.recent[vc] = store
+	delete(p.waiting, vc)
+}
+
+// wait records a VirtualCluster for which no store has room. The mutex is held.
+func (p *placements) wait(vc *tenancyv1alpha1.VirtualCluster) {
+	if p.waiting == nil {
+		p.waiting = map[types.UID]types.NamespacedName{}
+	}
+	p.waiting[vc.UID] = client.ObjectKeyFromObject(vc)
+}
+
+// requests returns the VirtualClusters for which no store had room.
+func (p *placements) requests() []reconcile.Request {
+	p.Lock()
+	defer p.Unlock()
+	all := make([]reconcile.Request, 0, len(p.waiting))
+	for _, vc := range p.waiting {
+		all = append(all, reconcile.Request{NamespacedName: vc})
+	}
+	return all
 }
 
 // forget drops a control plane that was not made, or exists no more.
@@ -28,6 +52,7 @@ func (p *placements) forget(vc types.UID) {
 	p.Lock()
 	defer p.Unlock()
 	delete(p.recent, vc)
+	delete(p.waiting, vc)
 }
 
 // count returns the number of control planes by store. It forgets those that the

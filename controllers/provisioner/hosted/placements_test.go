@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
@@ -12,6 +14,7 @@ import (
 // the cache shows it or not.
 func TestPlacements(t *testing.T) {
 	p := &placements{}
+	green := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "green", UID: "green"}}
 	var cached []tenancyv1alpha1.HostedControlPlane
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -20,9 +23,16 @@ func TestPlacements(t *testing.T) {
 		}
 	}
 	expect("at first", map[string]int64{})
+	p.wait(green)
+	if got := p.requests(); len(got) != 1 || got[0].NamespacedName != client.ObjectKeyFromObject(green) {
+		t.Errorf("%v wait for a store, want one", got)
+	}
 	p.add("red", "a")
 	p.add("blue", "b")
 	p.add("green", "a")
+	if got := p.requests(); len(got) > 0 {
+		t.Errorf("%v wait for a store, want none", got)
+	}
 	expect("when placed", map[string]int64{"a": 2, "b": 1})
 
 	red := tenancyv1alpha1.HostedControlPlane{}

@@ -41,6 +41,16 @@ func reported(status *tenancyv1alpha1.HostedControlPlaneStatus) (provisioner.Con
 	}
 }
 
+// undeletable returns the failure to delete the data of a control plane; nil if
+// the deletion proceeds.
+func undeletable(status *tenancyv1alpha1.HostedControlPlaneStatus) error {
+	ready := meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != tenancyv1alpha1.ReasonStoreUnreachable {
+		return nil
+	}
+	return &provisioner.Failure{Reason: ready.Reason, Message: ready.Message}
+}
+
 // limits returns what the condition WithinLimits says; nil without one.
 func limits(conditions []metav1.Condition) *provisioner.Limits {
 	within := meta.FindStatusCondition(conditions, tenancyv1alpha1.ConditionWithinLimits)
