@@ -3,6 +3,7 @@ package provisioner
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -12,19 +13,28 @@ import (
 type deletion struct {
 	done chan struct{}
 	err  error // set before done is closed
+	// told has its end told, once it has taken so long that nobody waits for it.
+	told sync.Once
 }
 
 // Delete stops the control plane and deletes its data, in the background if
 // that takes long.
 func (h *Hosted) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error) {
 	key := vc.Status.ClusterNamespace
-	going := h.beginDelete(key, vc)
+	going := h.beginDelete(key)
 	patience := time.NewTimer(deletePatience)
 	defer patience.Stop()
 	select {
 	case <-going.done:
 		return h.endDelete(key, going)
 	case <-patience.C:
+		of := reference(vc)
+		going.told.Do(func() {
+			h.work.Go(func() {
+				<-going.done
+				h.tell(of)
+			})
+		})
 		return false, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
@@ -32,7 +42,7 @@ func (h *Hosted) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 }
 
 // beginDelete returns the deletion in progress, or starts one.
-func (h *Hosted) beginDelete(key string, vc *tenancyv1alpha1.VirtualCluster) *deletion {
+func (h *Hosted) beginDelete(key string) *deletion {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if going := h.deletions[key]; going != nil {
@@ -40,11 +50,9 @@ func (h *Hosted) beginDelete(key string, vc *tenancyv1alpha1.VirtualCluster) *de
 	}
 	going := &deletion{done: make(chan struct{})}
 	h.deletions[key] = going
-	tell := reference(vc)
 	h.work.Go(func() {
 		going.err = h.host.Delete(h.ctx, key)
 		close(going.done)
-		h.tell(tell)
 	})
 	return going
 }

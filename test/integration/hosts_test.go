@@ -366,8 +366,15 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 	}, SpecTimeout(4*later))
 
 	It("serve it again when the replica that serves it is killed", func(ctx SpecContext) {
-		from, err := servedBy(ctx)()
-		Expect(err).NotTo(HaveOccurred())
+		from := ""
+		Eventually(func() error { // also the replica that has come last
+			was := from
+			var err error
+			if from, err = servedBy(ctx)(); err == nil && from != was {
+				err = errors.New("it is being handed over")
+			}
+			return err
+		}).WithContext(ctx).WithPolling(5 * time.Second).Should(Succeed())
 		listing := startLister(ctx, tenants)
 		DeferCleanup(listing.stop)
 		Eventually(listing.lists).Should(BeNumerically(">", 3))
