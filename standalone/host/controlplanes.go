@@ -240,8 +240,9 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 	if err := r.deleteClients(ctx, plane); err != nil {
 		return reconcile.Result{}, err
 	}
+	before := plane.DeepCopy()
 	controllerutil.RemoveFinalizer(plane, tenancyv1alpha1.HostedControlPlaneFinalizer)
-	err = r.Update(ctx, plane, client.FieldOwner(name))
+	err = r.Patch(ctx, plane, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(name))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
 	}
