@@ -10,6 +10,15 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/share"
 )
 
+// assignment says which control planes are for this replica. It is implemented by
+// [share.Shares].
+type assignment interface {
+	// Keeps reports whether one that this replica runs is still for it.
+	Keeps(key types.NamespacedName) bool
+	// Begins reports whether this replica may begin to run one.
+	Begins(key types.NamespacedName) bool
+}
+
 // division is which control planes this replica runs, as one of several.
 type division struct {
 	// handOver stops what of a control plane may run in one replica at a time.
@@ -18,14 +27,14 @@ type division struct {
 	again func(context.Context) error
 
 	mu     sync.Mutex
-	shares share.Shares
+	shares assignment
 	// mine has the control planes that this replica runs. The channel of one that
 	// is being reconciled is closed at the end of that.
 	mine map[types.NamespacedName]chan struct{}
 }
 
 func newDivision() *division {
-	return &division{mine: map[types.NamespacedName]chan struct{}{}}
+	return &division{shares: share.Shares{}, mine: map[types.NamespacedName]chan struct{}{}}
 }
 
 // enter begins to reconcile a control plane, unless another replica runs it. The
@@ -57,7 +66,7 @@ func (d *division) keeps(key types.NamespacedName) bool {
 
 // serve hands over the control planes that shares do not keep, and begins with
 // those that they add.
-func (d *division) serve(ctx context.Context, shares share.Shares) error {
+func (d *division) serve(ctx context.Context, shares assignment) error {
 	lost := d.take(shares)
 	failed := make(chan error, len(lost))
 	for key, busy := range lost {
@@ -81,7 +90,7 @@ func (d *division) serve(ctx context.Context, shares share.Shares) error {
 }
 
 // take takes up shares and returns the control planes that they do not keep.
-func (d *division) take(shares share.Shares) map[types.NamespacedName]chan struct{} {
+func (d *division) take(shares assignment) map[types.NamespacedName]chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shares = shares

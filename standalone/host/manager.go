@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -168,19 +169,24 @@ func (h *host) end() {
 	h.metrics.Unregister()
 }
 
-// makeReplica makes this process one of several that share the control planes. Its
-// requests fail when its lease has expired.
+// makeReplica makes this process one of several that share the control planes.
 func (h *host) makeReplica(super *rest.Config) error {
 	counted, err := share.NewMetrics(h.options.Registerer, "vc_host")
 	if err != nil {
 		return err
 	}
 	h.replica, err = share.New(rest.CopyConfig(super), h.options.ShareNamespace, name, timing(), counted)
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// guardedClient returns a client whose requests fail when the lease of this
+// replica has ended. The cache goes on: a replica that has handed over its control
+// planes waits until others serve them.
+func (h *host) guardedClient(super *rest.Config, options client.Options) (client.Client, error) {
+	super = rest.CopyConfig(super)
 	h.replica.Guard(super)
-	return nil
+	options.HTTPClient = nil
+	return client.New(super, options)
 }
 
 func (h *host) makeManager(super *rest.Config) error {
@@ -192,6 +198,7 @@ func (h *host) makeManager(super *rest.Config) error {
 	}
 	options := h.options.Manager(name, scheme)
 	options.Cache = cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	options.NewClient = h.guardedClient
 	var err error
 	if h.manager, err = manager.New(super, options); err != nil {
 		return fmt.Errorf("make manager: %w", err)
@@ -218,7 +225,7 @@ func (h *host) addControllers(ctx context.Context) error {
 		requests: make(chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]),
 	}
 	h.division.handOver, h.division.again = planes.handOver, planes.requestAll
-	h.replica.Serve(h.division.serve)
+	h.replica.Serve(func(ctx context.Context, shares share.Shares) error { return h.division.serve(ctx, shares) })
 	return errors.Join(planes.setUp(ctx, h.manager), stores.setUp(h.manager))
 }
 

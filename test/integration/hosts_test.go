@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	gomegatypes "github.com/onsi/gomega/types"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -342,6 +343,25 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		Expect(servedBy(ctx)()).To(Equal("host-a"))
 		store := &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 		Eventually(kit.Read(ctx, super.Client, store)).Should(haveHealth(tenancyv1alpha1.ReasonHealthy))
+	})
+
+	It("have rights on the Secrets of its root namespace, and on no others", func(ctx SpecContext) {
+		account, err := clientcmd.BuildConfigFromFlags("", super.file("host.kubeconfig"))
+		Expect(err).NotTo(HaveOccurred())
+		host, err := local.NewClient(account)
+		Expect(err).NotTo(HaveOccurred())
+		for right, want := range map[authorizationv1.ResourceAttributes]bool{
+			{Verb: "get", Resource: "secrets", Namespace: plane.Namespace, Name: tenancyv1alpha1.HostedControlPlaneKeys}: true,
+			{Verb: "get", Resource: "secrets", Namespace: plane.Namespace, Name: names.AdminKubeconfigSecret}:            false,
+			{Verb: "list", Resource: "secrets", Namespace: plane.Namespace}:                                              false,
+			{Verb: "get", Resource: "secrets", Namespace: plane.Namespace + "-default", Name: "any"}:                     false,
+			{Verb: "create", Resource: "secrets", Namespace: plane.Namespace + "-default"}:                               false,
+			{Verb: "get", Resource: "secrets", Namespace: "kube-system", Name: tenancyv1alpha1.HostedControlPlaneKeys}:   false,
+			{Verb: "create", Resource: "pods", Namespace: rbac.Namespace}:                                                false,
+			{Verb: "patch", Group: "tenancy.x-k8s.io", Resource: "virtualclusters", Namespace: red.Namespace}:            false,
+		} {
+			Expect(local.Allowed(ctx, host, right)).To(Equal(want), "%+v", right)
+		}
 	})
 
 	It("hand it over, while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
