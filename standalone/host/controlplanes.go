@@ -30,7 +30,7 @@ const (
 	workers = 10
 	// timeout of one reconcile, which waits for no control plane.
 	timeout = 30 * time.Second
-	// deletionRetry is when to look again at a deletion, in case the event of its
+	// deletionRetry is when to check a deletion again, in case the event of its
 	// end is lost.
 	deletionRetry = 2 * time.Second
 

@@ -64,7 +64,7 @@ func TestDivision(t *testing.T) {
 	_, ok = d.enter(keyOf("green"))
 	g.Expect(ok).To(BeFalse(), "another replica claims it")
 	leave, ok := d.enter(keyOf("blue"))
-	g.Expect(ok).To(BeTrue(), "it goes on, although it could not begin")
+	g.Expect(ok).To(BeTrue(), "it continues, although it could not begin")
 	leave()
 
 	d.forget(keyOf("blue"))

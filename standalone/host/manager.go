@@ -180,7 +180,7 @@ func (h *host) makeReplica(super *rest.Config) error {
 }
 
 // guardedClient returns a client whose requests fail when the lease of this
-// replica has ended. The cache goes on: a replica that has handed over its control
+// replica has ended. The cache continues: a replica that has handed over its control
 // planes waits until others serve them.
 func (h *host) guardedClient(super *rest.Config, options client.Options) (client.Client, error) {
 	super = rest.CopyConfig(super)

@@ -25,8 +25,8 @@ func isTakingOver(
 }
 
 // report writes where a control plane stands into a status. The generation is
-// that of the VirtualCluster. What is known of a control plane that is not ready
-// stays: its clients use it again.
+// that of the VirtualCluster. The addresses of a control plane that is not
+// ready stay: its clients use them again.
 func report(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, state contract.ControlPlane, err error) {
 	if state.Ready {
 		status.Endpoint, status.PodEndpoint, status.Version = state.Endpoint, state.PodEndpoint, state.Version

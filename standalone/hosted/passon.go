@@ -18,7 +18,7 @@ const passOnTimeout = 3 * time.Second
 type Elsewhere func(ctx context.Context, controlPlane string) (address string, found bool)
 
 // passOn passes a connection on to the host that has the control plane, unread
-// but for its server name. It ends with the connection.
+// except for its server name. It ends with the connection.
 func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
 	defer conn.Close() //nolint:errcheck // nothing depends on it
 	address, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
@@ -27,7 +27,7 @@ func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
 	}
 	dialer := net.Dialer{Timeout: passOnTimeout}
 	other, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil { // the client tries again
+	if err != nil { // the client retries
 		return
 	}
 	defer other.Close() //nolint:errcheck // nothing depends on it

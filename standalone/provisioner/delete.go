@@ -13,7 +13,7 @@ import (
 type deletion struct {
 	done chan struct{}
 	err  error // set before done is closed
-	// told has its end told, once it has taken so long that nobody waits for it.
+	// told has its end told, once no caller waits for it any more.
 	told sync.Once
 }
 

@@ -406,7 +406,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		AddReportEntry("killed: longest gap", listing.gap.String())
 	}, SpecTimeout(2*later))
 
-	It("report a store that does not respond, and go on when it does", func(ctx SpecContext) {
+	It("report a store that does not respond, and continue when it does", func(ctx SpecContext) {
 		super.store.Terminate().Wait(kit.Soon)
 		store := &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 		Eventually(kit.Read(ctx, super.Client, store)).WithTimeout(later).Should(haveHealth(tenancyv1alpha1.ReasonStoreUnreachable))
