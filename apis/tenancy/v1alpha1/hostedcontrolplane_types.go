@@ -16,12 +16,14 @@ const (
 	// the keys of the control plane. It is of no use to others than vc-host, which
 	// writes it.
 	HostedControlPlaneKeys = "control-plane-keys"
-	// AdminKubeconfigKey is the key of the admin's kubeconfig in that Secret,
-	// PlatformKubeconfigKey that of the platform's own clients.
-	AdminKubeconfigKey    = "admin.kubeconfig"
+	// AdminKubeconfigKey is the key of the admin's kubeconfig in
+	// HostedControlPlaneSecret.
+	AdminKubeconfigKey = "admin.kubeconfig"
+	// PlatformKubeconfigKey is that of the kubeconfig of the platform's own
+	// clients.
 	PlatformKubeconfigKey = "platform.kubeconfig"
-	// KubeletClientCAKey is the key, in that Secret, of the authorities of the
-	// certificates by which the apiserver shows who it is, in PEM.
+	// KubeletClientCAKey is that of the authorities of the certificates by which
+	// the apiserver shows who it is, in PEM.
 	KubeletClientCAKey = "kubelet-client-ca.crt"
 )
 
