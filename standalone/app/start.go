@@ -126,7 +126,7 @@ func (s *standalone) startManager(
 	if err != nil {
 		return err
 	}
-	here := provisioner.New(crew.ctx, host, s.opts.TenantOptions.Options(policy, certificate.CA(), counted))
+	here := provisioner.New(crew.ctx, host, s.opts.HostedOptions(policy, certificate.CA(), counted))
 	options := s.opts.ManagerOptions
 	options.DefaultProvisioner = tenancyv1alpha1.ProvisionerHosted
 	if s.opts.Nodes.Real { // pods on other nodes ask nothing, and use nothing

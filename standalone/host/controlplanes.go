@@ -48,7 +48,7 @@ type controlPlanes struct {
 	// connections of others.
 	replica, address string
 	division         *division
-	// requests requests reconciles.
+	// requests has control planes reconciled.
 	requests chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]
 }
 

@@ -79,7 +79,7 @@ func (d *division) serve(ctx context.Context, shares assignment) error {
 			}
 		}()
 	}
-	var errs []error
+	errs := make([]error, 0, len(lost))
 	for range lost {
 		errs = append(errs, <-failed)
 	}

@@ -251,5 +251,5 @@ func (h *host) startStore(ctx context.Context, store string, etcd hosted.RemoteS
 }
 
 func (h *host) newPlanes(ctx context.Context, in *hosted.Host) *provisioner.Hosted {
-	return provisioner.New(ctx, in, h.options.TenantOptions.Options(h.policy, h.agentCA, h.metrics))
+	return provisioner.New(ctx, in, h.options.HostedOptions(h.policy, h.agentCA, h.metrics))
 }

@@ -92,7 +92,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Internal, "internal-cidr", o.Internal,
 		"networks of the super cluster's pods and Services, which --tenant-egress-cidr does not open")
 	o.TenantOptions.AddFlags(flags)
-	o.Options.AddEndpointFlags(flags)
+	o.AddEndpointFlags(flags)
 }
 
 // Validate says which settings make no sense.

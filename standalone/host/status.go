@@ -46,7 +46,8 @@ func report(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, 
 		return
 	}
 	if limits := state.Limits; limits != nil {
-		set(tenancyv1alpha1.ConditionWithinLimits, limits.Reached == "", cmp.Or(limits.Reached, tenancyv1alpha1.ReasonWithinLimits), limits.Message)
+		reason := cmp.Or(limits.Reached, tenancyv1alpha1.ReasonWithinLimits)
+		set(tenancyv1alpha1.ConditionWithinLimits, limits.Reached == "", reason, limits.Message)
 	}
 	if controllers := state.Controllers; controllers != nil {
 		working, reason := controllers.Failing == "", tenancyv1alpha1.ReasonControllersWorking

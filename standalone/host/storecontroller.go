@@ -50,7 +50,7 @@ type storeController struct {
 	live      client.Reader
 	namespace string
 	stores    *stores
-	// reports reports whether this process writes the status of a store, as one of
+	// reports is whether this process writes the status of a store, as one of
 	// several that are connected to it.
 	reports func(types.NamespacedName) bool
 }
@@ -142,7 +142,7 @@ func (s *storeController) report(ctx context.Context, object *tenancyv1alpha1.Co
 	if err := s.List(ctx, placed, client.MatchingFields{storeField: object.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the HostedControlPlanes of store %s: %w", object.Name, err)
 	}
-	object.Status.ControlPlanes = int32(min(len(placed.Items), 1<<30)) //nolint:gosec // it is bounded
+	object.Status.ControlPlanes = int32(min(len(placed.Items), 1<<30))
 	if found.bytes > 0 {
 		object.Status.Bytes = found.bytes
 	}

@@ -42,7 +42,7 @@ func (h *Hosted) Retire(key string) {
 	case isClosed(found.Done()):
 		delete(h.planes, key)
 	default:
-		found.ControlPlane.Retire()
+		found.Retire()
 	}
 }
 

@@ -65,8 +65,8 @@ func (o *TenantOptions) Validate() error {
 	return o.TenantLimits.validate()
 }
 
-// Options returns the settings for control planes with an egress policy.
-func (o *TenantOptions) Options(policy *egress.Policy, kubeletCA []byte, metrics *Metrics) Options {
+// HostedOptions returns the options of a provisioner with an egress policy.
+func (o *TenantOptions) HostedOptions(policy *egress.Policy, kubeletCA []byte, metrics *Metrics) Options {
 	return Options{
 		KubeletCA: kubeletCA, Network: policy.For, Limits: o.TenantLimits.limits(),
 		Isolation: tenancyv1alpha1.Isolation(o.TenantIsolation),
