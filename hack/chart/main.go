@@ -68,9 +68,11 @@ type set struct {
 // Components, and conditions on values.
 const (
 	manager, syncer, agent, dns = "vc-manager", "vc-syncer", "vn-agent", "vc-dns"
+	store                       = "vc-store"
 	pool                        = "service-addresses"
 
 	ifWebhook, ifAgent = ".Values.webhook.enabled", ".Values.vnAgent.enabled"
+	ifStore            = ".Values.vcStore.enabled"
 	ifDNS, ifPool      = ".Values.vcDNS.enabled", ".Values.serviceAddresses.pool"
 )
 
@@ -101,6 +103,7 @@ var sets = []set{
 	{"rbac/vn-agent/service_account.yaml", agent, ifAgent, nil},
 	{"rbac/vc-dns/*role*.yaml", dns, ifDNS, nil},
 	{"rbac/vc-dns/service_account.yaml", dns, ifDNS, nil},
+	{"rbac/vc-store/service_account.yaml", store, ifStore, nil},
 	{"webhook/validating_webhook.yaml", manager, ifWebhook, []string{"\nwebhooks:\n", annotations}},
 	{"webhook/service.yaml", manager, ifWebhook, []string{"targetPort: 9443", "targetPort: webhook"}},
 	{"servicecidr/service_cidr.yaml", pool, ifPool, []string{"- 10.104.0.0/13", "- {{ .Values.serviceAddresses.pool | quote }}"}},

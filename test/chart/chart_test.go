@@ -39,6 +39,7 @@ vcManager: {extraArgs: [--vmodule=a=1], logLevel: 2, priorityClassName: high, no
   podLabels: {c: d}, podAnnotations: {e: f}, affinity: {nodeAffinity: {}}, image: {digest: "sha256:` + digest + `"}}
 vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32]}
 vnAgent: {enabled: true, tlsSecretName: agent, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
+vcStore: {enabled: true, replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
 vcDNS: {enabled: true}
 `
 

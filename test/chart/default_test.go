@@ -16,8 +16,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write config/default/workloads.yaml instead of comparing it")
 
-// workloads are the kinds that config has in no other folder.
-var workloads = []string{"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"}
+// onlyInDefault are the kinds that config has in no other folder.
+var onlyInDefault = []string{"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service", "StatefulSet"}
 
 const header = "# Written by go test . -run TestDefault -rewrite in test/chart, of charts/virtualcluster.\n"
 
@@ -30,7 +30,7 @@ func TestDefault(t *testing.T) {
 		out := bytes.NewBufferString(header)
 		for _, name := range slices.Sorted(maps.Keys(objects)) {
 			obj := objects[name]
-			if !slices.Contains(workloads, obj.GetKind()) || name == "Service vc-manager-webhook" {
+			if !slices.Contains(onlyInDefault, obj.GetKind()) || name == "Service vc-manager-webhook" {
 				continue
 			}
 			data, err := yaml.Marshal(withoutChart(obj).Object)

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -20,6 +21,29 @@ import (
 
 // variants are values that the specs of pods depend on.
 var variants = map[string]string{"defaults": "", "everything": everything, "leader election": elect, "cert-manager": certManager}
+
+// workload is what Deployments and StatefulSets have in common.
+type workload struct {
+	replicas int32
+	selector map[string]string
+	template corev1.PodTemplateSpec
+}
+
+// workloads returns all that run pods, by name.
+func workloads(t *testing.T, objects map[string]*unstructured.Unstructured) map[string]workload {
+	t.Helper()
+	all := map[string]workload{}
+	for name, d := range typed[appsv1.Deployment](t, objects, "Deployment") {
+		all[name] = workload{*d.Spec.Replicas, d.Spec.Selector.MatchLabels, d.Spec.Template}
+	}
+	if objects["StatefulSet vc-store"] == nil {
+		return all
+	}
+	for name, s := range typed[appsv1.StatefulSet](t, objects, "StatefulSet") {
+		all[name] = workload{*s.Spec.Replicas, s.Spec.Selector.MatchLabels, s.Spec.Template}
+	}
+	return all
+}
 
 // TestPodsAreRestricted: Pod Security admits all pods at its level restricted.
 func TestPodsAreRestricted(t *testing.T) {
@@ -29,8 +53,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 	for variant, values := range variants {
-		for name, deployment := range typed[appsv1.Deployment](t, mustRender(t, values), "Deployment") {
-			template := deployment.Spec.Template
+		for name, of := range workloads(t, mustRender(t, values)) {
+			template := of.template
 			result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
 			if !result.Allowed {
 				t.Errorf("%s: %s is rejected: %s", variant, name, result.ForbiddenDetail())
@@ -43,18 +67,18 @@ func TestPodsAreRestricted(t *testing.T) {
 func TestPods(t *testing.T) {
 	objects := mustRender(t, everything)
 	accounts := typed[corev1.ServiceAccount](t, objects, "ServiceAccount")
-	deployments := typed[appsv1.Deployment](t, objects, "Deployment")
-	if len(deployments) != 4 {
-		t.Errorf("%d Deployments, want four", len(deployments))
+	all := workloads(t, objects)
+	if len(all) != 5 {
+		t.Errorf("%d workloads, want five", len(all))
 	}
-	for name, deployment := range deployments {
-		spec := deployment.Spec.Template.Spec
+	for name, of := range all {
+		spec := of.template.Spec
 		container := spec.Containers[0]
 		if accounts[spec.ServiceAccountName] == nil || spec.ServiceAccountName != name {
 			t.Errorf("%s runs as %q", name, spec.ServiceAccountName)
 		}
-		if *deployment.Spec.Replicas < 2 || len(spec.TopologySpreadConstraints) != 2 {
-			t.Errorf("%s has %d replicas, spread by %v", name, *deployment.Spec.Replicas, spec.TopologySpreadConstraints)
+		if of.replicas < 2 || len(spec.TopologySpreadConstraints) != 2 {
+			t.Errorf("%s has %d replicas, spread by %v", name, of.replicas, spec.TopologySpreadConstraints)
 		}
 		if !*container.SecurityContext.ReadOnlyRootFilesystem || container.Resources.Requests.Memory().IsZero() ||
 			container.Resources.Requests.Cpu().IsZero() || container.Resources.Limits.Memory().IsZero() {
@@ -77,11 +101,12 @@ func TestImages(t *testing.T) {
 		everything: {
 			"vc-manager": "registry.example/team/vc-manager@sha256:" + digest, "vc-syncer": "mirror.example/syncer:v1",
 			"vn-agent": "registry.example/team/vn-agent:v1", "vc-dns": "registry.example/team/vc-dns:v1",
+			"vc-store": "registry.example/team/etcd:v1",
 		},
 	} {
 		got := map[string]string{}
-		for name, deployment := range typed[appsv1.Deployment](t, mustRender(t, values), "Deployment") {
-			got[name] = deployment.Spec.Template.Spec.Containers[0].Image
+		for name, of := range workloads(t, mustRender(t, values)) {
+			got[name] = of.template.Spec.Containers[0].Image
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("the images are %v, want %v", got, want)
@@ -93,12 +118,12 @@ func TestImages(t *testing.T) {
 // its own, and each Service has ports of the pods that it selects.
 func TestPodsAreSelected(t *testing.T) {
 	objects := mustRender(t, everything)
-	deployments := typed[appsv1.Deployment](t, objects, "Deployment")
+	all := workloads(t, objects)
 	budgets := typed[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
 	policies := typed[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
-	for name, deployment := range deployments {
-		pods := labels.Set(deployment.Spec.Template.Labels)
-		selectors := map[string]map[string]string{"Deployment": deployment.Spec.Selector.MatchLabels}
+	for name, of := range all {
+		pods := labels.Set(of.template.Labels)
+		selectors := map[string]map[string]string{"workload": of.selector}
 		if budgets[name] == nil || policies[name] == nil {
 			t.Errorf("%s has the budget %v and the policy %v", name, budgets[name], policies[name])
 			continue
@@ -112,7 +137,7 @@ func TestPodsAreSelected(t *testing.T) {
 	}
 	for name, service := range typed[corev1.Service](t, objects, "Service") {
 		for _, port := range service.Spec.Ports {
-			if !selects(deployments, service.Spec.Selector, port) {
+			if !selects(all, service.Spec.Selector, port) {
 				t.Errorf("Service %s has a port %s that no pod has", name, port.TargetPort.String())
 			}
 		}
@@ -120,13 +145,12 @@ func TestPodsAreSelected(t *testing.T) {
 }
 
 // selects reports whether a pod of a selector has a Service's port.
-func selects(deployments map[string]*appsv1.Deployment, selector map[string]string, port corev1.ServicePort) bool {
-	for _, deployment := range deployments {
-		template := deployment.Spec.Template
-		if !labels.SelectorFromSet(selector).Matches(labels.Set(template.Labels)) {
+func selects(all map[string]workload, selector map[string]string, port corev1.ServicePort) bool {
+	for _, of := range all {
+		if !labels.SelectorFromSet(selector).Matches(labels.Set(of.template.Labels)) {
 			continue
 		}
-		for _, p := range template.Spec.Containers[0].Ports {
+		for _, p := range of.template.Spec.Containers[0].Ports {
 			if p.Name == port.TargetPort.StrVal || port.TargetPort.StrVal == "" && p.ContainerPort == port.Port {
 				return true
 			}
@@ -140,13 +164,15 @@ var flagName = regexp.MustCompile(`^--?([a-z][a-z-]*)`)
 // TestFlags: the programs have all flags that the chart passes.
 func TestFlags(t *testing.T) {
 	for variant, values := range variants {
-		for name, deployment := range typed[appsv1.Deployment](t, mustRender(t, values), "Deployment") {
-			help, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", name), "--help").CombinedOutput()
+		for name, of := range workloads(t, mustRender(t, values)) {
+			container := of.template.Spec.Containers[0]
+			program := filepath.Join(root, "bin", container.Name)
+			help, err := exec.CommandContext(t.Context(), program, "--help").CombinedOutput()
 			if err != nil && len(help) == 0 {
 				t.Fatalf("%v: make build builds the programs", err)
 			}
 			known := flags(string(help))
-			for _, arg := range deployment.Spec.Template.Spec.Containers[0].Args {
+			for _, arg := range container.Args {
 				flag := flagName.FindStringSubmatch(arg)
 				if flag != nil && !slices.Contains(known, flag[1]) {
 					t.Errorf("%s: %s has no flag %s", variant, name, flag[0])

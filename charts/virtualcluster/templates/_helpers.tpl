@@ -22,7 +22,7 @@ app.kubernetes.io/name: {{ . }}
 {{ . }}
 {{- else -}}
 {{- with $all.registry -}}{{ . }}/{{- end -}}
-{{ $component }}
+{{ $component | replace "vc-store" "etcd" }}
 {{- end -}}
 {{- if $own.digest -}}
 @{{ $own.digest }}
@@ -99,6 +99,10 @@ securityContext:
   runAsNonRoot: true
   runAsUser: 65532
   runAsGroup: 65532
+  {{- if eq $component "vc-store" }}
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
+  {{- end }}
   seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
@@ -185,7 +189,7 @@ spec:
   endpoints:
   - port: metrics
     interval: {{ $root.Values.metrics.serviceMonitors.interval }}
-    {{- if ne $component "vc-dns" }}
+    {{- if not (has $component (list "vc-dns" "vc-store")) }}
     scheme: https
     bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
     # The programs make a certificate of their own at each start. They authenticate and authorize who asks.
