@@ -68,11 +68,11 @@ type set struct {
 // Components, and conditions on values.
 const (
 	manager, syncer, agent, dns = "vc-manager", "vc-syncer", "vn-agent", "vc-dns"
-	store                       = "vc-store"
+	host, store                 = "vc-host", "vc-store"
 	pool                        = "service-addresses"
 
 	ifWebhook, ifAgent = ".Values.webhook.enabled", ".Values.vnAgent.enabled"
-	ifStore            = ".Values.vcStore.enabled"
+	ifHost, ifStore    = ".Values.vcHost.enabled", "and .Values.vcHost.enabled .Values.vcStore.enabled"
 	ifDNS, ifPool      = ".Values.vcDNS.enabled", ".Values.serviceAddresses.pool"
 )
 
@@ -103,6 +103,9 @@ var sets = []set{
 	{"rbac/vn-agent/service_account.yaml", agent, ifAgent, nil},
 	{"rbac/vc-dns/*role*.yaml", dns, ifDNS, nil},
 	{"rbac/vc-dns/service_account.yaml", dns, ifDNS, nil},
+	{"rbac/vc-host/namespace.yaml", host, ifHost, nil},
+	{"rbac/vc-host/*role*.yaml", host, ifHost, nil},
+	{"rbac/vc-host/service_account.yaml", host, ifHost, nil},
 	{"rbac/vc-store/service_account.yaml", store, ifStore, nil},
 	{"webhook/validating_webhook.yaml", manager, ifWebhook, []string{"\nwebhooks:\n", annotations}},
 	{"webhook/service.yaml", manager, ifWebhook, []string{"targetPort: 9443", "targetPort: webhook"}},

@@ -39,7 +39,9 @@ vcManager: {extraArgs: [--vmodule=a=1], logLevel: 2, priorityClassName: high, no
   podLabels: {c: d}, podAnnotations: {e: f}, affinity: {nodeAffinity: {}}, image: {digest: "sha256:` + digest + `"}}
 vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32]}
 vnAgent: {enabled: true, tlsSecretName: agent, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
-vcStore: {enabled: true, replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
+vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h, agentCASecretName: agent-ca,
+  service: {type: LoadBalancer, port: 6443, annotations: {a: b}}}
+vcStore: {replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
 vcDNS: {enabled: true}
 `
 
@@ -160,7 +162,7 @@ func TestNamespace(t *testing.T) {
 			if strings.Contains(string(data), namespace) {
 				t.Errorf("%s refers to %s:\n%s", name, namespace, data)
 			}
-			if ns := obj.GetNamespace(); ns != "" && ns != other && ns != "vc-syncer-replicas" {
+			if ns := obj.GetNamespace(); ns != "" && ns != other && ns != "vc-syncer-replicas" && ns != "vc-host-replicas" {
 				t.Errorf("%s is in %s", name, ns)
 			}
 		}

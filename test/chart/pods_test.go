@@ -36,9 +36,6 @@ func workloads(t *testing.T, objects map[string]*unstructured.Unstructured) map[
 	for name, d := range typed[appsv1.Deployment](t, objects, "Deployment") {
 		all[name] = workload{*d.Spec.Replicas, d.Spec.Selector.MatchLabels, d.Spec.Template}
 	}
-	if objects["StatefulSet vc-store"] == nil {
-		return all
-	}
 	for name, s := range typed[appsv1.StatefulSet](t, objects, "StatefulSet") {
 		all[name] = workload{*s.Spec.Replicas, s.Spec.Selector.MatchLabels, s.Spec.Template}
 	}
@@ -68,8 +65,8 @@ func TestPods(t *testing.T) {
 	objects := mustRender(t, everything)
 	accounts := typed[corev1.ServiceAccount](t, objects, "ServiceAccount")
 	all := workloads(t, objects)
-	if len(all) != 5 {
-		t.Errorf("%d workloads, want five", len(all))
+	if len(all) != 6 {
+		t.Errorf("%d workloads, want six", len(all))
 	}
 	for name, of := range all {
 		spec := of.template.Spec
@@ -97,11 +94,11 @@ func TestPods(t *testing.T) {
 // of its own.
 func TestImages(t *testing.T) {
 	for values, want := range map[string]map[string]string{
-		"": {"vc-manager": "vc-manager:dev", "vc-syncer": "vc-syncer:dev"},
+		"": {"vc-manager": "vc-manager:dev", "vc-syncer": "vc-syncer:dev", "vc-host": "vc-host:dev", "vc-store": "etcd:dev"},
 		everything: {
 			"vc-manager": "registry.example/team/vc-manager@sha256:" + digest, "vc-syncer": "mirror.example/syncer:v1",
 			"vn-agent": "registry.example/team/vn-agent:v1", "vc-dns": "registry.example/team/vc-dns:v1",
-			"vc-store": "registry.example/team/etcd:v1",
+			"vc-host": "registry.example/team/vc-host:v1", "vc-store": "registry.example/team/etcd:v1",
 		},
 	} {
 		got := map[string]string{}

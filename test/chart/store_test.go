@@ -24,8 +24,8 @@ func argument(t *testing.T, objects map[string]*unstructured.Unstructured, name,
 // TestStore: vc-manager and etcd agree about the members, and a change of their
 // number is one that the apiserver rejects.
 func TestStore(t *testing.T) {
-	one := mustRender(t, "vcStore: {enabled: true}")
-	three := mustRender(t, "vcStore: {enabled: true, replicas: 3, quotaGiB: 2}")
+	one := mustRender(t, "")
+	three := mustRender(t, "vcStore: {replicas: 3, quotaGiB: 2}")
 	const member = "vc-store-0=https://vc-store-0.vc-store.vc-system.svc:2380"
 	if got := argument(t, one, "vc-store", "initial-cluster"); got != member {
 		t.Errorf("the initial cluster is %s", got)

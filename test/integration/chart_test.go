@@ -126,7 +126,7 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 
 	It("is installed with its default values", func(ctx SpecContext) {
 		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
-		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 		tenant = virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
 			vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: "elsewhere"}
@@ -166,12 +166,12 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		Expect(os.WriteFile(file, []byte(everything), 0o600)).To(Succeed())
 		// vc-standalone has applied the same pool, as an admin does who has used kustomize before.
 		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--values", file, "--take-ownership", "--force-conflicts")
-		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vn-agent", "vc-dns"))
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host", "vn-agent", "vc-dns"))
 		Expect(kit.Get(ctx, super.Client, configuration)).To(Succeed())
 		Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(authorities))
 
 		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
-		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 	}, SpecTimeout(kit.Soon*6))
 
 	It("gives vc-manager and vc-syncer what they need to sync an External tenant", func(ctx SpecContext) {
@@ -190,11 +190,21 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		for _, address := range probes {
 			Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
 		}
+		for _, name := range []string{"vc-store-members", "vc-store-client"} {
+			kit.ShouldExist(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}})
+		}
+		kit.ShouldExist(ctx, super.Client, &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 		t := kit.ExternalTenant(ctx, super.SuperCluster, kit.VirtualCluster(), there, secret.Data[names.AdminKubeconfigKey])
 		pod := kit.Pod(metav1.NamespaceDefault, "web")
 		kit.Create(ctx, t.Client, pod)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, pod))
 		Eventually(kit.Read(ctx, t.Client, pod)).Should(HaveField("Status.Phase", corev1.PodRunning))
+	}, SpecTimeout(kit.Soon*6))
+
+	It("refuses another number of members of the store", func(ctx SpecContext) {
+		out, err := super.run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcStore.replicas=3")
+		Expect(err).To(HaveOccurred())
+		Expect(out).To(ContainSubstring("this number cannot be changed"))
 	}, SpecTimeout(kit.Soon*6))
 
 	It("refuses values that it does not have", func(ctx SpecContext) {
@@ -207,12 +217,13 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		super.must(ctx, "uninstall", "virtualcluster")
 		Eventually(super.deployed(ctx)).Should(BeEmpty())
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
+		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.HostReplicasNamespace))
 		was := tenant.DeepCopy()
 		Expect(kit.Get(ctx, super.Client, tenant)).To(Succeed())
 		Expect(tenant.UID).To(Equal(was.UID))
 		Expect(tenant.DeletionTimestamp).To(BeNil())
 
 		super.must(ctx, "install", "virtualcluster", chartDir)
-		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer"))
+		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 	}, SpecTimeout(kit.Soon*6))
 })
