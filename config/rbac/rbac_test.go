@@ -84,7 +84,7 @@ func TestForSyncer(t *testing.T) {
 	of[metav1.PartialObjectMetadata](t, objects, "Namespace", ReplicasNamespace)
 }
 
-// TestForManager: the manager writes the one Secret of its namespace that holds
+// TestForManager: the manager writes the Secrets of its namespace that hold its
 // its certificate, and the one configuration of its webhook. Of RBAC, it binds
 // one role.
 func TestForManager(t *testing.T) {
@@ -155,7 +155,8 @@ func TestForAgent(t *testing.T) {
 }
 
 // TestForHost: vc-host uses the Secrets of control planes in namespaces where
-// vc-manager binds a role of its own, and reads those of its namespace.
+// vc-manager binds a role of its own, and reads one of its namespace: the
+// others there are those of other components, and credentials of stores that admins add.
 func TestForHost(t *testing.T) {
 	objects, err := For(Host)
 	if err != nil {
@@ -179,7 +180,9 @@ func TestForHost(t *testing.T) {
 			{APIGroups: core, Resources: secrets, Verbs: []string{"create"}},
 			{APIGroups: core, Resources: secrets, ResourceNames: []string{clients, keys}, Verbs: []string{"delete", "get", "update"}},
 		}},
-		{"Role", Host, []rbacv1.PolicyRule{{APIGroups: core, Resources: secrets, Verbs: []string{"get"}}}},
+		{"Role", Host, []rbacv1.PolicyRule{
+			{APIGroups: core, Resources: secrets, ResourceNames: []string{"vc-store-client"}, Verbs: []string{"get"}},
+		}},
 	} {
 		if diff := cmp.Diff(want.rules, of[rbacv1.ClusterRole](t, objects, want.kind, want.name).Rules); diff != "" {
 			t.Errorf("%s %s: %s", want.kind, want.name, diff)

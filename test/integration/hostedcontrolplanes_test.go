@@ -394,7 +394,10 @@ var _ = Describe("vc-manager with vc-host", Ordered, func() {
 		}
 		Expect(allowed("get", root, names.AdminKubeconfigSecret)()).To(BeFalse())
 		Expect(allowed("list", root, "")()).To(BeFalse())
-		Expect(allowed("update", rbac.Namespace, "vc-manager-webhook")()).To(BeFalse())
+		Expect(allowed("get", rbac.Namespace, "vc-store-client")()).To(BeTrue())
+		for _, name := range []string{"vc-manager-webhook", "vc-store-authority", "vc-store-members"} {
+			Expect(allowed("get", rbac.Namespace, name)()).To(BeFalse(), name)
+		}
 
 		By("restoring the binding")
 		Expect(h.Client.Delete(ctx, binding)).To(Succeed())

@@ -103,11 +103,11 @@ func (s *site) makeStore(ctx context.Context) {
 		"--client-cert-auth", "--listen-peer-urls=http://" + freeAddress(ctx),
 	}
 	kit.Create(ctx, s.Client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "store-client"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-store-client"},
 		Data:       map[string][]byte{"ca.crt": authority.CertPEM, "tls.crt": user.CertPEM, "tls.key": user.KeyPEM},
 	}, &tenancyv1alpha1.ControlPlaneStore{
 		ObjectMeta: metav1.ObjectMeta{Name: "default"},
-		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "store-client"},
+		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
 	})
 }
 
