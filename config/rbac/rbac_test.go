@@ -85,7 +85,7 @@ func TestForSyncer(t *testing.T) {
 }
 
 // TestForManager: the manager writes the Secrets of its namespace that hold its
-// its certificate, and the one configuration of its webhook. Of RBAC, it binds
+// certificates, and the one configuration of its webhook. Of RBAC, it binds
 // one role.
 func TestForManager(t *testing.T) {
 	objects, err := For(Manager)
