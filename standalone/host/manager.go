@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"time"
@@ -202,6 +203,9 @@ func (h *host) makeManager(super *rest.Config) error {
 	var err error
 	if h.manager, err = manager.New(super, options); err != nil {
 		return fmt.Errorf("make manager: %w", err)
+	}
+	if err := h.manager.AddReadyzCheck("lease", func(*http.Request) error { return h.replica.Ready() }); err != nil {
+		return fmt.Errorf("add the check of the lease: %w", err)
 	}
 	return h.options.AddReadiness(h.manager, name,
 		&tenancyv1alpha1.HostedControlPlane{}, &tenancyv1alpha1.VirtualCluster{}, &tenancyv1alpha1.ControlPlaneStore{})

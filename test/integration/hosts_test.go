@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,19 +126,13 @@ type hostReplica struct {
 // startReplica starts a replica behind the service.
 func (s *site) startReplica(ctx context.Context, name string) *hostReplica {
 	GinkgoHelper()
-	address := freeAddress(ctx)
+	address, probes := freeAddress(ctx), freeAddress(ctx)
 	_, port, err := net.SplitHostPort(address)
 	Expect(err).NotTo(HaveOccurred())
 	r := &hostReplica{name: name, address: address, Session: s.start(name, os.Getenv(hostBinary), "--kubeconfig="+s.file("host.kubeconfig"),
 		"--listen=127.0.0.1", "--port="+port, "--peer-port=0", "--replica="+name, "--advertise-address="+s.service.address,
-		"--health-probe-bind-address=0", "--metrics-bind-address=0")}
-	Eventually(func() error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err
-	}).WithContext(ctx).Should(Succeed())
+		"--health-probe-bind-address="+probes, "--metrics-bind-address=0")}
+	Eventually(probed(ctx, probes, "/readyz")).Should(Equal(http.StatusOK))
 	s.service.add(address)
 	return r
 }
