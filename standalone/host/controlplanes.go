@@ -152,12 +152,15 @@ func isServed(plane *tenancyv1alpha1.HostedControlPlane) bool {
 
 // reconcile reconciles a control plane that is for this replica.
 func (r *controlPlanes) reconcile(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) (reconcile.Result, error) {
-	if !plane.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, plane)
-	}
 	vc, err := r.virtualClusterOf(ctx, plane)
-	if vc == nil || err != nil {
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	// The data of a tenant that lives is not deleted, also if an admin deletes the object.
+	case !plane.DeletionTimestamp.IsZero() && (vc == nil || !vc.DeletionTimestamp.IsZero()):
+		return r.finalize(ctx, plane)
+	case vc == nil || !isPlaced(vc, plane):
+		return reconcile.Result{}, nil
 	}
 	state, ensureErr := r.ensure(ctx, plane, vc)
 	if err := r.writeStatus(ctx, plane, vc.Generation, state, ensureErr); err != nil {
@@ -170,8 +173,7 @@ func (r *controlPlanes) reconcile(ctx context.Context, plane *tenancyv1alpha1.Ho
 }
 
 // virtualClusterOf returns the VirtualCluster of a control plane; nil if it is
-// gone, or if the manager has not written down which namespace and which
-// addresses it has.
+// gone.
 func (r *controlPlanes) virtualClusterOf(
 	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane,
 ) (*tenancyv1alpha1.VirtualCluster, error) {
@@ -180,11 +182,16 @@ func (r *controlPlanes) virtualClusterOf(
 	if err := r.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, vc); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if vc.UID != of.UID || vc.Status.ClusterNamespace != plane.Namespace ||
-		names.ClusterKey(of.Namespace, of.Name, of.UID) != plane.Namespace {
+	if vc.UID != of.UID {
 		return nil, nil
 	}
 	return vc, nil
+}
+
+// isPlaced reports whether the manager has written down that a VirtualCluster has
+// the namespace of the control plane, and with it which addresses it has.
+func isPlaced(vc *tenancyv1alpha1.VirtualCluster, plane *tenancyv1alpha1.HostedControlPlane) bool {
+	return vc.Status.ClusterNamespace == plane.Namespace && names.ClusterKey(vc.Namespace, vc.Name, vc.UID) == plane.Namespace
 }
 
 // ensure runs the control plane and publishes how clients reach it.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -54,6 +55,8 @@ func (k *keyring) Open(ctx context.Context, controlPlane string) (hosted.Keys, e
 	case apierrors.IsNotFound(err):
 		secret.ObjectMeta = metav1.ObjectMeta{
 			Namespace: at.Namespace, Name: at.Name, Annotations: map[string]string{names.Cluster: controlPlane},
+			// Without its keys, the data of the control plane is of no use.
+			Finalizers: []string{tenancyv1alpha1.HostedControlPlaneFinalizer},
 		}
 	case err != nil:
 		return nil, fmt.Errorf("get the keys of control plane %s: %w", controlPlane, withoutData(err))
@@ -66,9 +69,16 @@ func (k *keyring) Open(ctx context.Context, controlPlane string) (hosted.Keys, e
 // Delete implements hosted.Keyring.
 func (k *keyring) Delete(ctx context.Context, controlPlane string) error {
 	k.recent.Remove(controlPlane)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlane, Name: tenancyv1alpha1.HostedControlPlaneKeys}}
-	if err := k.client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the keys of control plane %s: %w", controlPlane, err)
+	secret := &corev1.Secret{}
+	err := k.live.Get(ctx, types.NamespacedName{Namespace: controlPlane, Name: tenancyv1alpha1.HostedControlPlaneKeys}, secret)
+	if err == nil && controllerutil.RemoveFinalizer(secret, tenancyv1alpha1.HostedControlPlaneFinalizer) {
+		err = k.client.Update(ctx, secret, client.FieldOwner(name))
+	}
+	if err == nil {
+		err = k.client.Delete(ctx, secret)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the keys of control plane %s: %w", controlPlane, withoutData(err))
 	}
 	return nil
 }

@@ -54,6 +54,11 @@ func TestKeyring(t *testing.T) {
 	g.Expect(keys.Commit(t.Context())).To(Succeed())
 	g.Expect(openKeys(g, keyring).Read("sa.key")).To(BeEquivalentTo("key"))
 
+	stored := &corev1.Secret{}
+	g.Expect(super.Get(t.Context(), types.NamespacedName{Namespace: "red", Name: "control-plane-keys"}, stored)).To(Succeed())
+	g.Expect(super.Delete(t.Context(), stored)).To(Succeed())
+	keyring.recent.Remove("red")
+	g.Expect(openKeys(g, keyring).Read("sa.key")).To(BeEquivalentTo("key"), "keys that are deleted by hand stay")
 	g.Expect(keyring.Delete(t.Context(), "red")).To(Succeed())
 	g.Expect(keyring.Delete(t.Context(), "red")).To(Succeed(), "a second time")
 	_, err = openKeys(g, keyring).Read("ca.pem")

@@ -413,6 +413,20 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, store)).WithTimeout(later).Should(haveHealth(tenancyv1alpha1.ReasonHealthy))
 	}, SpecTimeout(4*later))
 
+	It("keep a control plane whose object and keys are deleted by hand", func(ctx SpecContext) {
+		keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plane.Namespace, Name: tenancyv1alpha1.HostedControlPlaneKeys}}
+		Expect(super.Client.Delete(ctx, keys)).To(Succeed())
+		Expect(super.Client.Delete(ctx, plane)).To(Succeed())
+		Eventually(kit.Read(ctx, super.Client, plane)).Should(HaveField("DeletionTimestamp", Not(BeNil())))
+		Consistently(func() error {
+			_, err := tenants.CoreV1().ConfigMaps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+			return err
+		}, "3s").Should(Succeed())
+		Expect(kit.Get(ctx, super.Client, keys)).To(Succeed())
+		Expect(kit.Get(ctx, super.Client, red)).To(Succeed())
+		Expect(red).To(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
+	}, SpecTimeout(2*later))
+
 	It("delete all of it", func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, red)).To(Succeed())
 		Eventually(func() error {

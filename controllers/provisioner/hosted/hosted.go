@@ -91,9 +91,7 @@ func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	if plane == nil {
 		return p.create(ctx, vc)
 	}
-	if !plane.DeletionTimestamp.IsZero() {
-		return provisioner.ControlPlane{Message: "The control plane is being deleted; it is made again when it is gone"}, nil
-	}
+	// One that was deleted by hand runs until its VirtualCluster is deleted.
 	state, err := reported(&plane.Status)
 	if err != nil || !state.Ready {
 		return state, err
