@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/secrets"
 )
 
 // ensurePublished brings an object in the root namespace to what is wanted. It
@@ -28,7 +28,7 @@ func (r *Reconciler) ensurePublished(
 	// Applied, not created: the root namespace is ours, so that is an object of
 	// this name that lost its labels.
 	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("write %s: %w", key, withoutData(err))
+		return fmt.Errorf("write %s: %w", key, secrets.WithoutData(err))
 	}
 	return nil
 }
@@ -36,13 +36,4 @@ func (r *Reconciler) ensurePublished(
 // isPublishedFor reports whether an object leads to the VirtualCluster and has its UID.
 func isPublishedFor(obj client.Object, vc *tenancyv1alpha1.VirtualCluster) bool {
 	return holds(obj.GetLabels(), names.OwnerLabels(vc)) && holds(obj.GetAnnotations(), names.OwnerAnnotations(vc))
-}
-
-// withoutData keeps of an error only its reason where the rest may quote the
-// object: it ends in logs and in a status.
-func withoutData(err error) error {
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return fmt.Errorf("the super cluster refuses it: %s", apierrors.ReasonForError(err))
-	}
-	return err
 }

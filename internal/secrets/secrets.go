@@ -43,7 +43,7 @@ func (k Keeper) Ensure(
 	}
 	secret.Data = renewed
 	if err := k.Client.Update(ctx, secret, client.FieldOwner(k.Owner)); err != nil {
-		return nil, fmt.Errorf("update Secret %s: %w", name, err)
+		return nil, fmt.Errorf("update Secret %s: %w", name, WithoutData(err))
 	}
 	return renewed, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,9 +38,9 @@ type sighting struct {
 func (p *peers) list(ctx context.Context) (claims, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.program})
+	list, err := p.leases(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the leases of the replicas: %w", err)
+		return nil, err
 	}
 	now, others, own := time.Now(), claims{}, false
 	for i := range list.Items {
@@ -63,17 +64,21 @@ func (p *peers) list(ctx context.Context) (claims, error) {
 func (p *peers) count(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	list, err := p.leases(ctx)
+	if err != nil {
+		return 0, err
+	}
+	others := slices.DeleteFunc(list.Items, func(l coordinationv1.Lease) bool { return l.Name == p.self })
+	return len(others), nil
+}
+
+// leases reads the leases of all replicas.
+func (p *peers) leases(ctx context.Context) (*coordinationv1.LeaseList, error) {
 	list, err := p.client.List(ctx, metav1.ListOptions{LabelSelector: ofReplicas + "=" + p.program})
 	if err != nil {
-		return 0, fmt.Errorf("list the leases of the replicas: %w", err)
+		return nil, fmt.Errorf("list the leases of the replicas: %w", err)
 	}
-	others := 0
-	for i := range list.Items {
-		if list.Items[i].Name != p.self {
-			others++
-		}
-	}
-	return others, nil
+	return list, nil
 }
 
 // expired reports whether a lease was not changed for its duration.

@@ -12,6 +12,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/secrets"
 )
 
 // clientsOf returns the Secret by which clients reach a control plane.
@@ -38,7 +39,7 @@ func (r *controlPlanes) publishClients(
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), have)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(want), withoutData(err))
+		return fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(want), secrets.WithoutData(err))
 	case err != nil:
 		err = r.Create(ctx, want, client.FieldOwner(name))
 	case equality.Semantic.DeepEqual(have.Data, want.Data) && have.Annotations[names.VCUID] == want.Annotations[names.VCUID]:
@@ -48,7 +49,7 @@ func (r *controlPlanes) publishClients(
 		err = r.Update(ctx, want, client.FieldOwner(name))
 	}
 	if err != nil {
-		return fmt.Errorf("write Secret %s: %w", client.ObjectKeyFromObject(want), withoutData(err))
+		return fmt.Errorf("write Secret %s: %w", client.ObjectKeyFromObject(want), secrets.WithoutData(err))
 	}
 	return nil
 }

@@ -10,10 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -71,11 +69,7 @@ func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
 		WatchesRawSource(source.TypedChannel(r.stores.changed, ofVirtualCluster)).
 		WatchesRawSource(source.TypedChannel(r.requests, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.HostedControlPlane]{})).
 		Watches(&tenancyv1alpha1.ControlPlaneStore{}, handler.EnqueueRequestsFromMapFunc(r.ofStore)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			ReconciliationTimeout:   timeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(controllerOptions(workers, timeout)).
 		Complete(r)
 }
 
@@ -144,7 +138,7 @@ func (r *controlPlanes) Reconcile(ctx context.Context, req reconcile.Request) (r
 	return r.reconcile(ctx, plane)
 }
 
-// isServed reports whether a replica serves a control plane, or has it asleep.
+// isServed reports whether a control plane is ready in a replica, or sleeps in one.
 func isServed(plane *tenancyv1alpha1.HostedControlPlane) bool {
 	return meta.IsStatusConditionTrue(plane.Status.Conditions, tenancyv1alpha1.ConditionReady) ||
 		meta.IsStatusConditionFalse(plane.Status.Conditions, tenancyv1alpha1.ConditionAwake)

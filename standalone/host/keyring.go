@@ -17,6 +17,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/secrets"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -59,7 +60,7 @@ func (k *keyring) Open(ctx context.Context, controlPlane string) (hosted.Keys, e
 			Finalizers: []string{tenancyv1alpha1.HostedControlPlaneFinalizer},
 		}
 	case err != nil:
-		return nil, fmt.Errorf("get the keys of control plane %s: %w", controlPlane, withoutData(err))
+		return nil, fmt.Errorf("get the keys of control plane %s: %w", controlPlane, secrets.WithoutData(err))
 	default:
 		k.recent.Add(controlPlane, secret.DeepCopy(), freshKeys)
 	}
@@ -78,7 +79,7 @@ func (k *keyring) Delete(ctx context.Context, controlPlane string) error {
 		err = k.client.Delete(ctx, secret)
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the keys of control plane %s: %w", controlPlane, withoutData(err))
+		return fmt.Errorf("delete the keys of control plane %s: %w", controlPlane, secrets.WithoutData(err))
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func (k *keys) Commit(ctx context.Context) error {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && k.secret.ResourceVersion != "":
 		return hosted.ErrKeysChanged
 	case err != nil:
-		return fmt.Errorf("write the keys of control plane %s: %w", k.secret.Namespace, withoutData(err))
+		return fmt.Errorf("write the keys of control plane %s: %w", k.secret.Namespace, secrets.WithoutData(err))
 	}
 	k.changed = false
 	return nil
@@ -134,13 +135,4 @@ func (k *keys) Commit(ctx context.Context) error {
 // Locate implements hosted.Keys.
 func (k *keys) Locate(file string) string {
 	return fmt.Sprintf("%s of Secret %s/%s", file, k.secret.Namespace, k.secret.Name)
-}
-
-// withoutData keeps of an error only its reason where the rest may quote a
-// Secret.
-func withoutData(err error) error {
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return fmt.Errorf("the super cluster refuses it: %s", apierrors.ReasonForError(err))
-	}
-	return err
 }

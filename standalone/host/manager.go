@@ -17,10 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/component"
@@ -47,6 +50,10 @@ func NewCommand() *cobra.Command {
 }
 
 const (
+	// firstRetry and lastRetry bound the backoff of controllers after errors.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+
 	// drainTimeout limits how long a replica that leaves serves control planes that
 	// others take over, and drainPoll is the interval of looking at them.
 	drainTimeout = 25 * time.Second
@@ -209,6 +216,16 @@ func (h *host) makeManager(super *rest.Config) error {
 	}
 	return h.options.AddReadiness(h.manager, name,
 		&tenancyv1alpha1.HostedControlPlane{}, &tenancyv1alpha1.VirtualCluster{}, &tenancyv1alpha1.ControlPlaneStore{})
+}
+
+// controllerOptions returns the options of a controller with a number of workers,
+// and a limit for each reconcile.
+func controllerOptions(workers int, timeout time.Duration) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		ReconciliationTimeout:   timeout,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
 }
 
 // addControllers adds the controllers of stores and of control planes.

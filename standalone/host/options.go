@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
@@ -26,11 +27,9 @@ import (
 const name = "vc-host"
 
 const (
-	defaultNamespace = "vc-system"
-	shareNamespace   = "vc-host-replicas"
-	defaultPort      = 6443
-	defaultPeerPort  = 6444
-	maxPort          = 65535
+	defaultPort     = 6443
+	defaultPeerPort = 6444
+	maxPort         = 65535
 )
 
 // Options are the settings of a host.
@@ -67,7 +66,7 @@ type Options struct {
 // DefaultOptions are the settings of which nothing else is known.
 func DefaultOptions() Options {
 	return Options{
-		Namespace: defaultNamespace, Listen: "0.0.0.0", Port: defaultPort, PeerPort: defaultPeerPort, ShareNamespace: shareNamespace,
+		Namespace: rbac.Namespace, Listen: "0.0.0.0", Port: defaultPort, PeerPort: defaultPeerPort, ShareNamespace: rbac.HostReplicasNamespace,
 		Registerer: metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
 	}
 }

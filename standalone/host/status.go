@@ -32,13 +32,7 @@ func report(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, 
 		status.Endpoint, status.PodEndpoint, status.Version = state.Endpoint, state.PodEndpoint, state.Version
 	}
 	set := func(kind string, good bool, reason, message string) {
-		condition := metav1.Condition{
-			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message), ObservedGeneration: generation,
-		}
-		if good {
-			condition.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&status.Conditions, condition)
+		setCondition(&status.Conditions, generation, kind, good, reason, message)
 	}
 	reason, message := readiness(state, err)
 	set(tenancyv1alpha1.ConditionReady, reason == tenancyv1alpha1.ReasonReady, reason, message)
@@ -79,6 +73,17 @@ func readiness(state contract.ControlPlane, err error) (reason, message string) 
 		return tenancyv1alpha1.ReasonAsleep, state.Sleep.Message
 	}
 	return tenancyv1alpha1.ReasonStarting, state.Message
+}
+
+// setCondition sets a condition, which is true if all is good.
+func setCondition(conditions *[]metav1.Condition, generation int64, kind string, good bool, reason, message string) {
+	condition := metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message), ObservedGeneration: generation,
+	}
+	if good {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(conditions, condition)
 }
 
 func truncate(message string) string {

@@ -9,13 +9,9 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -36,11 +32,6 @@ const (
 	// a store.
 	checkInterval = 30 * time.Second
 	checkTimeout  = 5 * time.Second
-	// firstRetry and lastRetry bound the backoff after errors.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 30 * time.Second
-
-	defaultStoreBytes = 8 << 30
 )
 
 // storeController connects to ControlPlaneStores and reports their health.
@@ -60,11 +51,7 @@ func (s *storeController) setUp(mgr manager.Manager) error {
 		Named("controlplanestore").
 		For(&tenancyv1alpha1.ControlPlaneStore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedChannel(s.stores.lost, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.ControlPlaneStore]{})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: storeWorkers,
-			ReconciliationTimeout:   storeTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(controllerOptions(storeWorkers, storeTimeout)).
 		Complete(s)
 }
 
@@ -125,9 +112,10 @@ func healthOf(state hosted.StoreState) health {
 	return health{tenancyv1alpha1.ReasonHealthy, "etcd responds", state.Bytes}
 }
 
+// bytesOf returns the quota of the etcd; 0 for the default of hosts.
 func bytesOf(object *tenancyv1alpha1.ControlPlaneStore) int64 {
 	if object.Spec.Capacity.Storage == nil {
-		return defaultStoreBytes
+		return 0
 	}
 	return object.Spec.Capacity.Storage.Value()
 }
@@ -146,14 +134,8 @@ func (s *storeController) report(ctx context.Context, object *tenancyv1alpha1.Co
 	if found.bytes > 0 {
 		object.Status.Bytes = found.bytes
 	}
-	condition := metav1.Condition{
-		Type: tenancyv1alpha1.ConditionStoreHealthy, Status: metav1.ConditionFalse, Reason: found.reason,
-		Message: truncate(found.message), ObservedGeneration: object.Generation,
-	}
-	if found.reason == tenancyv1alpha1.ReasonHealthy {
-		condition.Status = metav1.ConditionTrue
-	}
-	meta.SetStatusCondition(&object.Status.Conditions, condition)
+	setCondition(&object.Status.Conditions, object.Generation, tenancyv1alpha1.ConditionStoreHealthy,
+		found.reason == tenancyv1alpha1.ReasonHealthy, found.reason, found.message)
 	if equality.Semantic.DeepEqual(before.Status, object.Status) {
 		return nil
 	}

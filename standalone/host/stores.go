@@ -29,7 +29,6 @@ type store struct {
 	// host runs the control planes, and planes decides which of them.
 	host   *hosted.Host
 	planes *provisioner.Hosted
-	cancel context.CancelFunc
 }
 
 // uses reports whether a store is one with this configuration.
@@ -110,19 +109,21 @@ func (s *stores) connect(name string, endpoints []string, bytesOfStore int64, cr
 	}
 	opened := &store{
 		endpoints: endpoints, bytes: bytesOfStore, credentials: credentials,
-		host: host, planes: s.newPlanes(ctx, host), cancel: cancel,
+		host: host, planes: s.newPlanes(ctx, host),
 	}
 	s.mu.Lock()
 	s.open[name] = opened
 	s.mu.Unlock()
-	s.work.Go(func() { s.follow(ctx, name, opened) })
+	s.work.Go(func() {
+		s.follow(ctx, name, opened)
+		cancel()
+		opened.planes.Wait()
+	})
 	return opened, nil
 }
 
 // follow passes on what concerns the control planes of a store until it ends.
 func (s *stores) follow(ctx context.Context, name string, of *store) {
-	defer of.planes.Wait()
-	defer of.cancel()
 	for {
 		select {
 		case changed := <-of.planes.Events():

@@ -88,11 +88,12 @@ func TestHandOver(t *testing.T) {
 	var listing sync.WaitGroup
 	for _, client := range []kubernetes.Interface{first.through(t, config), second.through(t, config)} {
 		listing.Go(func() {
-			for ctx.Err() == nil {
+			pace := time.NewTicker(time.Millisecond)
+			defer pace.Stop()
+			for ; ctx.Err() == nil; <-pace.C {
 				if _, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{}); err != nil && ctx.Err() == nil {
 					t.Errorf("a list failed: %v", err)
 				}
-				time.Sleep(time.Millisecond)
 			}
 		})
 	}
