@@ -108,15 +108,24 @@ func (o *deleteOptions) confirm(vc *tenancyv1alpha1.VirtualCluster) error {
 	if o.yes {
 		return nil
 	}
-	printf(o.ErrOut, "This deletes all pods, objects and data of tenant %s/%s. It cannot be undone.\n"+
-		"Type the name of the tenant to delete it: ",
-		vc.Namespace, vc.Name)
-	answer, err := bufio.NewReader(o.In).ReadString('\n')
-	if strings.TrimSpace(answer) == vc.Name {
-		return nil
+	tenant := vc.Namespace + "/" + vc.Name
+	same, err := o.retyped(vc.Name, "This deletes all pods, objects and data of tenant "+tenant+". It cannot be undone.\n"+
+		"Type the name of the tenant to delete it: ")
+	if err == nil && !same {
+		err = fmt.Errorf("delete VirtualCluster %s: the names differ; nothing was deleted", tenant)
+	}
+	return err
+}
+
+// retyped asks the user to type a name, and reports whether it is the same.
+func (p *platform) retyped(name, question string) (bool, error) {
+	printf(p.ErrOut, "%s", question)
+	answer, err := bufio.NewReader(p.In).ReadString('\n')
+	if strings.TrimSpace(answer) == name {
+		return true, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the confirmation: %w", err)
+		return false, fmt.Errorf("read the confirmation: %w", err)
 	}
-	return fmt.Errorf("delete VirtualCluster %s/%s: the names differ; nothing was deleted", vc.Namespace, vc.Name)
+	return false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -61,6 +63,27 @@ func (p *platform) client() (client.WithWatch, error) {
 			"Check the connection: kubectl version")
 	}
 	return c, nil
+}
+
+// everything connects to the super cluster without a limit of requests, for verbs
+// that read or delete objects of many kinds, definitions of custom resources
+// included.
+func (p *platform) everything() (*rest.Config, client.Client, error) {
+	config, err := p.flags.ToRESTConfig()
+	if err != nil {
+		return nil, nil, exit.With(fmt.Errorf("read the kubeconfig of the super cluster: %w", err),
+			"Select one with --kubeconfig and --context")
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	kinds := scheme()
+	utilruntime.Must(apiextensionsv1.AddToScheme(kinds))
+	c, err := client.New(config, client.Options{Scheme: kinds})
+	if err != nil {
+		return nil, nil, exit.With(fmt.Errorf("connect to the super cluster: %w", err),
+			"Check the connection: kubectl version")
+	}
+	return config, c, nil
 }
 
 // namespace returns the namespace of the VirtualClusters that are named.

@@ -28,6 +28,8 @@ const (
 	Unreachable = 6
 	// NotSynced: the object, or any of the tenant, is not synced.
 	NotSynced = 7
+	// Unhealthy: a check of doctor failed.
+	Unhealthy = 8
 )
 
 // Meaning is an exit code with its description.
@@ -47,6 +49,7 @@ func Meanings() []Meaning {
 		{TimedOut, "the tenant did not reach the requested state in time; what was requested continues"},
 		{Unreachable, "the control plane of the tenant cannot be reached"},
 		{NotSynced, "`sync`: an object is not synced"},
+		{Unhealthy, "`doctor`: a check failed"},
 	}
 }
 

@@ -57,7 +57,7 @@ func TestEveryCodeHasAMeaning(t *testing.T) {
 			t.Errorf("line %d is about code %d: %q", i, m.Code, m.Meaning)
 		}
 	}
-	if len(Meanings()) != NotSynced+1 {
+	if len(Meanings()) != Unhealthy+1 {
 		t.Errorf("%d meanings", len(Meanings()))
 	}
 }

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -39,6 +38,25 @@ const (
 
 // helmed is a super cluster into which Helm installs the chart.
 type helmed struct{ *local.SuperCluster }
+
+// newHelmed starts a super cluster for a container of specs, in which nothing of
+// VirtualCluster is installed.
+func newHelmed(ctx context.Context) helmed {
+	GinkgoHelper()
+	if os.Getenv(helmBinary) == "" {
+		Skip("set " + helmBinary + " to the path of Helm; make test-integration does")
+	}
+	started, err := local.Start(ctx, kit.TempDir(), "--manager=false", "--syncer=false", "--agent=false", "--nodes=1")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
+	// vc-standalone brings the CRDs itself, which the chart is to install.
+	for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
+		Expect(client.IgnoreNotFound(started.Client.Delete(ctx, crd))).To(Succeed())
+		kit.ShouldVanish(ctx, started.Client, crd)
+	}
+	return helmed{started}
+}
 
 // run runs Helm, and returns what it prints.
 func (h helmed) run(ctx context.Context, args ...string) (string, error) {
@@ -105,23 +123,7 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		if os.Getenv(helmBinary) == "" {
-			Skip("set " + helmBinary + " to the path of Helm; make test-integration does")
-		}
-		started, err := local.Start(ctx, kit.TempDir(), "--manager=false", "--syncer=false", "--agent=false", "--nodes=1")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
-		super = helmed{started}
-		// vc-standalone brings the CRDs itself, which the chart is to install.
-		scheme := runtime.NewScheme()
-		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-		extensions, err := client.New(super.Config, client.Options{Scheme: scheme})
-		Expect(err).NotTo(HaveOccurred())
-		for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
-			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
-			Expect(client.IgnoreNotFound(extensions.Delete(ctx, crd))).To(Succeed())
-			kit.ShouldVanish(ctx, extensions, crd)
-		}
+		super = newHelmed(ctx)
 	})
 
 	It("is installed with its default values", func(ctx SpecContext) {

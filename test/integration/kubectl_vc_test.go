@@ -41,10 +41,15 @@ type printed struct {
 // kubectlVC runs a command line of kubectl vc on the super cluster.
 func kubectlVC(ctx context.Context, args ...string) printed {
 	GinkgoHelper()
+	return kubectlVCWith(ctx, filepath.Join(super.Dir, "super.kubeconfig"), args...)
+}
+
+// kubectlVCWith runs a command line of kubectl vc with a kubeconfig.
+func kubectlVCWith(ctx context.Context, file string, args ...string) printed {
+	GinkgoHelper()
 	out, errOut := &bytes.Buffer{}, &bytes.Buffer{}
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}
-	kubeconfig := "--kubeconfig=" + filepath.Join(super.Dir, "super.kubeconfig")
-	code := command.Main(ctx, streams, append([]string{args[0], kubeconfig}, args[1:]...))
+	code := command.Main(ctx, streams, append([]string{args[0], "--kubeconfig=" + file}, args[1:]...))
 	return printed{code, out.String(), errOut.String()}
 }
 

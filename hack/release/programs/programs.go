@@ -36,7 +36,7 @@ const (
 // All returns the programs of a release. A new one is a new line.
 func All() []Program {
 	return []Program{
-		{Name: "kubectl-vc", Module: ".", Desktop: true, Description: "The kubectl plugin for VirtualClusters"},
+		{Name: "kubectl-vc", Module: ".", Image: true, Desktop: true, Description: "The kubectl plugin for VirtualClusters"},
 		{Name: "vc-manager", Module: ".", Image: true, Description: "Reconciles VirtualClusters into control planes of tenants"},
 		{Name: "vc-syncer", Module: ".", Image: true, Description: "Syncs objects between tenants and the super cluster"},
 		{Name: "vn-agent", Module: ".", Image: true, Description: "Serves the kubelet API to apiservers of tenants"},

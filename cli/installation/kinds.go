@@ -1,0 +1,58 @@
+package installation
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// Kind is a kind of objects of which an installation consists.
+type Kind struct {
+	schema.GroupVersionKind
+
+	// Resource is the plural in the API.
+	Resource string
+}
+
+// Kinds returns the kinds of the objects of the chart, in the order in which
+// they are deleted: the webhook first, since nothing answers it once the
+// workloads are gone. OptionalKinds has those of other projects.
+func Kinds() []Kind {
+	var kinds []Kind
+	for _, group := range []struct {
+		name, version string
+		resources     [][2]string
+	}{
+		{"admissionregistration.k8s.io", "v1", [][2]string{
+			{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations"},
+		}},
+		{"apps", "v1", [][2]string{{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}}},
+		{"policy", "v1", [][2]string{{"PodDisruptionBudget", "poddisruptionbudgets"}}},
+		{"networking.k8s.io", "v1", [][2]string{{"NetworkPolicy", "networkpolicies"}, {"ServiceCIDR", "servicecidrs"}}},
+		{"admissionregistration.k8s.io", "v1", [][2]string{
+			{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"},
+			{"ValidatingAdmissionPolicy", "validatingadmissionpolicies"},
+		}},
+		{"", "v1", [][2]string{{"Service", "services"}, {"ConfigMap", "configmaps"}}},
+		{"rbac.authorization.k8s.io", "v1", [][2]string{
+			{"RoleBinding", "rolebindings"}, {"Role", "roles"},
+			{"ClusterRoleBinding", "clusterrolebindings"}, {"ClusterRole", "clusterroles"},
+		}},
+		{"", "v1", [][2]string{{"ServiceAccount", "serviceaccounts"}}},
+		{"apiextensions.k8s.io", "v1", [][2]string{{"CustomResourceDefinition", "customresourcedefinitions"}}},
+		{"", "v1", [][2]string{{"Namespace", "namespaces"}}},
+	} {
+		for _, r := range group.resources {
+			kinds = append(kinds, Kind{
+				GroupVersionKind: schema.GroupVersionKind{Group: group.name, Version: group.version, Kind: r[0]}, Resource: r[1],
+			})
+		}
+	}
+	return kinds
+}
+
+// OptionalKinds returns the kinds of other projects of which the chart has
+// objects on request.
+func OptionalKinds() []Kind {
+	return []Kind{
+		{schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, "servicemonitors"},
+		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, "certificates"},
+		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"}, "issuers"},
+	}
+}
