@@ -79,7 +79,7 @@ node: node-can-build build ## Build what `vc-standalone up --nodes real` needs: 
 		github.com/containerd/containerd/v2/cmd/ctr
 	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/programs/ k8s.io/kubernetes/test/images/agnhost
 	cd test/node && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ ./cmd/coredns ./cmd/pause
-	cp $(BIN)/vc-dns $(BIN)/node/programs/
+	cp $(BIN)/vc-dns $(BIN)/kubectl-vc $(BIN)/node/programs/
 	cd test/node/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
 	cd test/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
 

@@ -67,6 +67,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newCreate(p), newList(p), newGet(p), newDescribe(p), newKubeconfig(p), newConnect(p), newSync(p),
 		newSleep(p), newWake(p), newDelete(p), newDoctor(p), newProbe(p), newUninstall(p), newVersion(p),
 	)
+	p.completeFlags(root)
 	return root
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/cli/exit"
@@ -47,6 +49,11 @@ func TestUsage(t *testing.T) {
 		"SyncObject":       {[]string{"sync", "red", "web"}, `"web" is not KIND/NAME`},
 		"SyncNamespace":    {[]string{"sync", "red", "pod/shop/web"}, "is not KIND/NAME"},
 		"DeleteBlindly":    {[]string{"delete", "red"}, "the deletion cannot be confirmed"},
+		"DoctorTimeout":    {[]string{"doctor", "--timeout=0s"}, "--timeout and --probe-timeout have to be more than 0"},
+		"DoctorFormat":     {[]string{"doctor", "-o", "wide"}, "--output: unable to match a printer"},
+		"UninstallTenants": {[]string{"uninstall", "--yes"}, "--purge is missing"},
+		"UninstallBlindly": {[]string{"uninstall", "--purge"}, "the deletion cannot be confirmed"},
+		"UninstallTimeout": {[]string{"uninstall", "--purge", "--yes", "--timeout=0s"}, "--timeout: 0s is not more than 0"},
 		"VersionArguments": {[]string{"version", "red"}, `unknown command "red"`},
 	}
 	for name, tc := range cases {
@@ -75,6 +82,28 @@ func TestWithoutCluster(t *testing.T) {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 		if code := Main(t.Context(), streams, args); code != exit.Done || out.Len() == 0 {
 			t.Errorf("%v: exit code %d, %s", args, code, errOut)
+		}
+	}
+}
+
+// TestCompletion: the shell completes flags of all verbs without a cluster.
+func TestCompletion(t *testing.T) {
+	file := t.TempDir() + "/config"
+	config := clientcmdapi.NewConfig()
+	config.Contexts["here"], config.Contexts["there"] = clientcmdapi.NewContext(), clientcmdapi.NewContext()
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file)
+	for want, args := range map[string][]string{
+		"here\nthere\n":          {"list", "--context", ""},
+		"json\nyaml\n":           {"doctor", "-o", ""},
+		"none\nclient\nserver\n": {"create", "--dry-run", ""},
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		code := Main(t.Context(), streams, append([]string{"__complete"}, args...))
+		if code != exit.Done || !strings.HasPrefix(out.String(), want) || strings.Contains(errOut.String(), "error") {
+			t.Errorf("%v: exit code %d, printed %q, %s", args, code, out, errOut)
 		}
 	}
 }

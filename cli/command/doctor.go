@@ -49,6 +49,8 @@ func newDoctor(p *platform) *cobra.Command {
 		RunE:              run(o),
 	}
 	o.print.AddFlags(c)
+	c.Flags().Lookup("output").Usage = "Output format: table, which is the default, or one of json, yaml, name, jsonpath, jsonpath-file, " +
+		"jsonpath-as-json, go-template, go-template-file, template, templatefile."
 	c.Flags().DurationVar(&o.timeout, "timeout", 15*time.Second, "How long a check may take")
 	c.Flags().StringVar(&o.domain, "endpoint-domain", "", "The domain below which tenants have names, to check whether these resolve")
 	c.Flags().BoolVar(&o.probe.Enabled, "probe", false, "Create pods to check whether NetworkPolicies are enforced")

@@ -90,7 +90,7 @@ func (p Probe) pod(namespace, name string, args ...string) *corev1.Pod {
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				Name: "probe", Image: p.Image, Args: append([]string{"probe"}, args...),
+				Name: "probe", Image: p.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: append([]string{"probe"}, args...),
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: new(false),
 					ReadOnlyRootFilesystem:   new(true),

@@ -76,6 +76,37 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 		golden("doctor-denied", p.Out+p.Err)
 	})
 
+	DescribeTable("concludes from connections of pods whether NetworkPolicies are enforced", func(ctx SpecContext, name string, codes map[string]int32) {
+		ended := make(chan printed, 1)
+		go func() {
+			defer GinkgoRecover()
+			ended <- doctor(ctx, append(message("network-policies"), "--probe", "--probe-image=kubectl-vc:dev", "--probe-timeout=30s")...)
+		}()
+		// Simulated nodes start pods, which never end.
+		pods := &corev1.PodList{}
+		for pod, code := range codes {
+			Eventually(func(g Gomega) {
+				g.Expect(super.Client.List(ctx, pods, client.MatchingFields{"metadata.name": pod})).To(Succeed())
+				g.Expect(pods.Items).To(ConsistOf(HaveField("Status.Phase", corev1.PodRunning)))
+			}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
+			kit.SetPodStatus(ctx, super.Client, &pods.Items[0], func(s *corev1.PodStatus) {
+				s.Phase = corev1.PodSucceeded
+				s.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+			})
+		}
+		golden(name, (<-ended).Out)
+		Eventually(func(g Gomega) {
+			namespaces := &corev1.NamespaceList{}
+			g.Expect(super.Client.List(ctx, namespaces)).To(Succeed())
+			g.Expect(namespaces.Items).NotTo(ContainElement(HaveField("Name", HavePrefix("vc-doctor-"))))
+		}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
+	},
+		Entry("all as expected", "doctor-probe-enforced", map[string]int32{"allowed": 0, "ingress-denied": 0, "egress-denied": 0}),
+		Entry("a connection that a policy denies", "doctor-probe-not-enforced", map[string]int32{"allowed": 0, "ingress-denied": 20, "egress-denied": 20}),
+		Entry("a pod that does not end", "doctor-probe-undecided", map[string]int32{"allowed": 0, "ingress-denied": 0}),
+		NodeTimeout(6*kit.Soon),
+	)
+
 	It("finds an installation that works", func(ctx SpecContext) {
 		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace", "--set", "vcHost.enabled=false", "--wait")
 		super.startComponents(ctx)

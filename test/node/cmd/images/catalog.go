@@ -44,6 +44,10 @@ func catalog(ctx context.Context, programs string) ([]image, error) {
 			config: v1.Config{Entrypoint: []string{"/vc-dns"}, User: "65532:65532"},
 		},
 		{
+			reference: "docker.io/library/kubectl-vc:latest", layers: [][]archive.Entry{accounts(), built(programs, "kubectl-vc")},
+			config: v1.Config{Entrypoint: []string{"/kubectl-vc"}, User: "65532:65532"},
+		},
+		{
 			reference: "registry.k8s.io/metrics-server/metrics-server:v0.9.0", layers: [][]archive.Entry{accounts(), built(programs, "metrics-server")},
 			config: v1.Config{Entrypoint: []string{"/metrics-server"}, User: "65534:65534"},
 		},
