@@ -33,6 +33,17 @@ const reachTimeout = 15 * time.Second
 // Admin returns the client configuration of a tenant's admin, whose credentials
 // are permanent. A kubeconfig that would run programs or read files is rejected.
 func Admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
+	return admin(ctx, super, vc, names.AdminKubeconfigKey)
+}
+
+// Internal returns the same for clients inside the super cluster, if these have
+// an address of their own.
+func Internal(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
+	return admin(ctx, super, vc, names.InternalKubeconfigKey)
+}
+
+// admin reads the kubeconfig of a tenant's admin at a key, or the usual one.
+func admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster, preferred string) (*rest.Config, error) {
 	describe := fmt.Sprintf("kubectl vc describe %s -n %s", vc.Name, vc.Namespace)
 	if vc.Spec.Paused {
 		return nil, &exit.Error{
@@ -52,7 +63,11 @@ func Admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.Virtual
 		return nil, exit.With(fmt.Errorf("get Secret %s with the kubeconfig of tenant %s/%s: %w", key, vc.Namespace, vc.Name, err),
 			"See whether its control plane is ready: %s", describe)
 	}
-	config, err := kubeconfig.RESTConfig(secret.Data[names.AdminKubeconfigKey])
+	data := secret.Data[preferred]
+	if len(data) == 0 {
+		data = secret.Data[names.AdminKubeconfigKey]
+	}
+	config, err := kubeconfig.RESTConfig(data)
 	if err != nil {
 		return nil, exit.With(fmt.Errorf("read the kubeconfig in Secret %s: %w", key, err), "Correct the kubeconfig of the tenant: %s", describe)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +61,11 @@ func Open(
 func forwarded(
 	ctx context.Context, super client.Reader, superConfig *rest.Config, vc *tenancyv1alpha1.VirtualCluster, admin *rest.Config,
 ) (*Route, error) {
-	to, err := findBackend(ctx, super, admin.Host, vc.Status.PodEndpoint)
+	internal, err := Internal(ctx, super, vc)
+	if err != nil {
+		return nil, err
+	}
+	to, err := findBackend(ctx, super, admin.Host, internal.Host, vc.Status.PodEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +86,8 @@ func forwarded(
 // findBackend finds the pod behind the first of the servers that leads to one.
 func findBackend(ctx context.Context, super client.Reader, servers ...string) (Backend, error) {
 	var failed []error
-	for _, server := range servers {
-		if server == "" {
+	for i, server := range servers {
+		if server == "" || slices.Contains(servers[:i], server) {
 			continue
 		}
 		address, err := Address(server)

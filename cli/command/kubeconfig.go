@@ -33,6 +33,7 @@ type kubeconfigOptions struct {
 	name      string
 	lifetime  time.Duration
 	permanent bool
+	internal  bool
 	merge     bool
 	file      string
 }
@@ -56,6 +57,7 @@ func newKubeconfig(p *platform) *cobra.Command {
 	o.print.AddFlags(c)
 	c.Flags().DurationVar(&o.lifetime, "duration", defaultLifetime, "How long the credentials are valid, at least 10m")
 	c.Flags().BoolVar(&o.permanent, "permanent", false, "Print the permanent credentials of the tenant's admin")
+	c.Flags().BoolVar(&o.internal, "internal", false, "Print the address for clients inside the super cluster, such as CI jobs that run in it")
 	c.Flags().BoolVar(&o.merge, "merge", false, "Add the tenant as a context to your kubeconfig; the current context stays as it is")
 	c.Flags().StringVar(&o.file, "file", "", "Write the kubeconfig to a file that only you can read")
 	return c
@@ -116,11 +118,17 @@ func (o *kubeconfigOptions) config(ctx context.Context) (*clientcmdapi.Config, t
 		return nil, target{}, exit.With(err, "If the tenant issues no tokens, use the permanent credentials: --permanent")
 	}
 	sayf(o.ErrOut, "The credentials expire at %s", token.Expires.Local().Format(time.RFC3339))
-	if t.route.Via != "" {
+	server := t.admin
+	switch {
+	case o.internal:
+		if server, err = access.Internal(ctx, t.client, t.vc); err != nil {
+			return nil, target{}, err
+		}
+	case t.route.Via != "":
 		sayf(o.ErrOut, "%s cannot be reached from here; use the tenant by: kubectl vc connect %s -n %s",
 			t.admin.Host, t.key.Name, t.key.Namespace)
 	}
-	return access.Kubeconfig(t.key, t.admin, &clientcmdapi.AuthInfo{Token: token.Token}), t.target, nil
+	return access.Kubeconfig(t.key, server, &clientcmdapi.AuthInfo{Token: token.Token}), t.target, nil
 }
 
 // permanentConfig returns the kubeconfig of the tenant's admin. No request is
@@ -130,7 +138,11 @@ func (o *kubeconfigOptions) permanentConfig(ctx context.Context) (*clientcmdapi.
 	if err != nil {
 		return nil, t, err
 	}
-	admin, err := access.Admin(ctx, t.client, vc)
+	read := access.Admin
+	if o.internal {
+		read = access.Internal
+	}
+	admin, err := read(ctx, t.client, vc)
 	if err != nil {
 		return nil, t, err
 	}

@@ -72,6 +72,9 @@ type ControlPlane struct {
 	Version string
 	// Kubeconfig is an admin's kubeconfig with all credentials embedded.
 	Kubeconfig []byte
+	// InternalKubeconfig is the same for clients inside the super cluster; empty
+	// if these have no address of their own.
+	InternalKubeconfig []byte
 	// PlatformKubeconfig is the same for the platform's own clients, whose
 	// requests are not use; empty if they use Kubeconfig.
 	PlatformKubeconfig []byte

@@ -18,8 +18,13 @@ func (r *Reconciler) ensureKubeconfig(
 	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane provisioner.ControlPlane,
 ) error {
 	data := map[string][]byte{names.AdminKubeconfigKey: controlPlane.Kubeconfig}
-	if len(controlPlane.PlatformKubeconfig) > 0 {
-		data[names.PlatformKubeconfigKey] = controlPlane.PlatformKubeconfig
+	for key, optional := range map[string][]byte{
+		names.InternalKubeconfigKey: controlPlane.InternalKubeconfig,
+		names.PlatformKubeconfigKey: controlPlane.PlatformKubeconfig,
+	} {
+		if len(optional) > 0 {
+			data[key] = optional
+		}
 	}
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = vc.Status.ClusterNamespace, names.AdminKubeconfigSecret

@@ -151,6 +151,10 @@ const (
 	// same Secret. A control plane that may sleep has one: requests of the
 	// platform do not count as use.
 	PlatformKubeconfigKey = "platform-kubeconfig"
+	// InternalKubeconfigKey is the key of the admin's kubeconfig for clients inside
+	// the super cluster, in the same Secret. Hosted control planes have one, with
+	// the same credentials.
+	InternalKubeconfigKey = "internal-kubeconfig"
 )
 
 // The ConfigMap in the root namespace that holds the certificate authority by

@@ -24,6 +24,7 @@ func clientsOf(plane *tenancyv1alpha1.HostedControlPlane, state contract.Control
 		},
 		Data: map[string][]byte{
 			tenancyv1alpha1.AdminKubeconfigKey:    state.Kubeconfig,
+			tenancyv1alpha1.InternalKubeconfigKey: state.InternalKubeconfig,
 			tenancyv1alpha1.PlatformKubeconfigKey: state.PlatformKubeconfig,
 			tenancyv1alpha1.KubeletClientCAKey:    state.KubeletClientCA,
 		},

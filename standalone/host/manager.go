@@ -155,6 +155,7 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 	}
 	h.router, err = hosted.Listen(ctx, hosted.RouterOptions{
 		IP: net.ParseIP(options.Listen), Port: options.Port, PeerPort: options.PeerPort, Keys: h.keyring, Elsewhere: h.elsewhere,
+		Names: h.named,
 	})
 	if err != nil {
 		return nil, err
@@ -258,13 +259,19 @@ func (h *host) peerAddress() string {
 
 // startStore connects to an etcd.
 func (h *host) startStore(ctx context.Context, store string, etcd hosted.RemoteStore) (*hosted.Host, error) {
-	address, port, err := h.options.advertised()
+	address, port, err := splitAddress("advertise-address", h.options.Advertise)
+	if err != nil {
+		return nil, err
+	}
+	podPorts, err := hosted.ParsePortRange(h.options.PodPorts)
 	if err != nil {
 		return nil, err
 	}
 	return hosted.Start(ctx, hosted.Options{
 		Keys: h.keyring, Store: &etcd, Router: h.router,
-		Advertise: address, AdvertisePort: port, PodAddress: net.ParseIP(h.options.PodAddress),
+		Advertise: address, AdvertisePort: port, Internal: h.options.InternalAddress,
+		Domain: h.options.Domain, DomainPort: h.options.DomainPort,
+		PodAddress: net.ParseIP(h.options.PodAddress), PodPorts: podPorts,
 		PrepareShared: h.options.TenantIsolation == string(tenancyv1alpha1.IsolationShared),
 		Metrics:       prometheus.WrapRegistererWith(prometheus.Labels{"store": store}, h.options.Registerer),
 		Log:           h.options.Logger.WithName("host").WithValues("store", store),

@@ -12,14 +12,18 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 
+	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
 )
 
@@ -27,9 +31,13 @@ import (
 const name = "vc-host"
 
 const (
-	defaultPort     = 6443
-	defaultPeerPort = 6444
-	maxPort         = 65535
+	defaultPort       = 6443
+	defaultPeerPort   = 6444
+	defaultDomainPort = 443
+	maxPort           = 65535
+
+	// maxDomain leaves room for the name of a control plane.
+	maxDomain = validation.DNS1123SubdomainMaxLength - validation.DNS1123LabelMaxLength - 1
 )
 
 // Options are the settings of a host.
@@ -41,9 +49,16 @@ type Options struct {
 	Port   int
 	// Advertise is the host and port at which clients reach it.
 	Advertise string
+	// InternalAddress is the host and port at which clients inside the super
+	// cluster reach it; Advertise if empty.
+	InternalAddress string
+	// Domain is a DNS domain below which each control plane has a name for
+	// clients, at DomainPort; empty for none.
+	Domain     string
+	DomainPort int
 	// PodAddress is the IP address of this process that tenants' pods reach;
-	// empty if they do not.
-	PodAddress string
+	// empty if they do not. PodPorts is the range of the ports there; empty for any.
+	PodAddress, PodPorts string
 	// AgentAddress is the host and port at which tenants' apiservers reach
 	// vn-agent; empty if they do not. AgentCAFile has the authorities of its
 	// serving certificate.
@@ -66,7 +81,7 @@ type Options struct {
 // DefaultOptions are the settings of which nothing else is known.
 func DefaultOptions() Options {
 	return Options{
-		Namespace: rbac.Namespace, Listen: "0.0.0.0", Port: defaultPort, PeerPort: defaultPeerPort, ShareNamespace: rbac.HostReplicasNamespace,
+		Namespace: rbac.Namespace, Listen: "0.0.0.0", Port: defaultPort, DomainPort: defaultDomainPort, PeerPort: defaultPeerPort, ShareNamespace: rbac.HostReplicasNamespace,
 		Registerer: metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
 	}
 }
@@ -78,8 +93,15 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Port, "port", o.Port, "port to serve the apiservers on; 0 picks a free one")
 	flags.StringVar(&o.Advertise, "advertise-address", o.Advertise,
 		"host and port at which clients reach the apiservers, such as that of a Service")
+	flags.StringVar(&o.InternalAddress, "internal-address", o.InternalAddress,
+		"host and port at which clients inside the super cluster reach the apiservers (default: --advertise-address)")
+	flags.StringVar(&o.Domain, "endpoint-domain", o.Domain,
+		"DNS domain below which each control plane has a name, so that its URL is https://NAME.DOMAIN; empty for --advertise-address")
+	flags.IntVar(&o.DomainPort, "endpoint-port", o.DomainPort, "port of the URLs below --endpoint-domain")
 	flags.StringVar(&o.PodAddress, "pod-address", o.PodAddress,
 		"IP address of this process at which the pods of tenants reach their apiservers; empty if they do not")
+	flags.StringVar(&o.PodPorts, "pod-ports", o.PodPorts,
+		"range of the ports at --pod-address, of which each control plane takes one, such as 20000-29999; empty for any free port")
 	flags.StringVar(&o.Replica, "replica", o.Replica, "name of this replica, which no other one has (default: the host name)")
 	flags.IntVar(&o.PeerPort, "peer-port", o.PeerPort,
 		"port for connections that other replicas pass on to this one; 0 picks a free one")
@@ -113,10 +135,41 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("--internal-cidr has %q: it must be a network in CIDR notation, such as 10.0.0.0/8", network)
 		}
 	}
-	if _, _, err := o.advertised(); err != nil {
+	if err := o.validateAddresses(); err != nil {
 		return err
 	}
 	return o.TenantOptions.Validate()
+}
+
+// validateAddresses checks how clients reach the control planes.
+func (o *Options) validateAddresses() error {
+	if _, _, err := splitAddress("advertise-address", o.Advertise); err != nil {
+		return err
+	}
+	if o.InternalAddress != "" {
+		if _, _, err := splitAddress("internal-address", o.InternalAddress); err != nil {
+			return err
+		}
+	}
+	if _, err := hosted.ParsePortRange(o.PodPorts); err != nil {
+		return fmt.Errorf("--pod-ports: %w", err)
+	}
+	switch {
+	case o.DomainPort < 1 || o.DomainPort > maxPort:
+		return fmt.Errorf("--endpoint-port is %d: it must be 1 to %d", o.DomainPort, maxPort)
+	case o.Domain == "":
+		return nil
+	case len(o.Domain) > maxDomain:
+		return fmt.Errorf("--endpoint-domain has %d characters: it must have %d at most, since names of control planes precede it",
+			len(o.Domain), maxDomain)
+	case len(validation.IsDNS1123Subdomain(o.Domain)) > 0 || !strings.Contains(o.Domain, "."):
+		return fmt.Errorf("--endpoint-domain is %q: it must be a DNS domain in lower case, such as tenants.example.com", o.Domain)
+	case net.ParseIP(o.Domain) != nil:
+		return fmt.Errorf("--endpoint-domain is %q: it must be a DNS domain, not an IP address", o.Domain)
+	case names.IsReservedHost(o.Domain):
+		return fmt.Errorf("--endpoint-domain is %q: its names are those of Services or of the platform; choose a domain of its own", o.Domain)
+	}
+	return nil
 }
 
 // isReachable reports whether a Service can have the address as an endpoint.
@@ -125,14 +178,14 @@ func isReachable(address string) bool {
 	return ip != nil && ip.IsGlobalUnicast()
 }
 
-// advertised returns the host and the port for clients.
-func (o *Options) advertised() (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(o.Advertise)
+// splitAddress splits the value of a flag into a host and a port.
+func splitAddress(flag, address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
 	if err == nil {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || host == "" || port < 1 || port > maxPort {
-		return "", 0, fmt.Errorf("--advertise-address is %q: it must be a host and a port, such as vc-host.vc-system.svc:443", o.Advertise)
+		return "", 0, fmt.Errorf("--%s is %q: it must be a host and a port, such as vc-host.vc-system.svc:443", flag, address)
 	}
 	return host, port, nil
 }

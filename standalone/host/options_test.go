@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -26,7 +27,21 @@ func TestOptions(t *testing.T) {
 		"a name for pods":             {[]string{address, "--pod-address=pod"}, "--pod-address"},
 		"an agent without a CA":       {[]string{address, "--vn-agent-address=a:1"}, "need each other"},
 		"a network that is none":      {[]string{address, "--internal-cidr=10.0.0.0"}, "--internal-cidr"},
-		"an unknown isolation":        {[]string{address, "--tenant-isolation=None"}, "--tenant-isolation"},
+		"a domain": {[]string{
+			address, "--endpoint-domain=tenants.example.com", "--endpoint-port=8443", "--internal-address=a:443", "--pod-ports=20000-29999",
+		}, ""},
+		"an internal address without a port": {[]string{address, "--internal-address=vc-host"}, "--internal-address"},
+		"a domain that is a wildcard":        {[]string{address, "--endpoint-domain=*.example.com"}, "--endpoint-domain"},
+		"a domain in capitals":               {[]string{address, "--endpoint-domain=Example.com"}, "--endpoint-domain"},
+		"a domain of one label":              {[]string{address, "--endpoint-domain=example"}, "--endpoint-domain"},
+		"a domain that is an address":        {[]string{address, "--endpoint-domain=10.0.0.1"}, "not an IP address"},
+		"a domain with a port":               {[]string{address, "--endpoint-domain=example.com:443"}, "--endpoint-domain"},
+		"the domain of server names":         {[]string{address, "--endpoint-domain=vc.internal"}, "a domain of its own"},
+		"the domain of Services":             {[]string{address, "--endpoint-domain=svc.cluster.local"}, "a domain of its own"},
+		"a domain without room for names":    {[]string{address, "--endpoint-domain=" + strings.Repeat("a.", 95) + "a"}, "189 at most"},
+		"an impossible port of the domain":   {[]string{address, "--endpoint-port=0"}, "--endpoint-port is 0"},
+		"a range of ports that is none":      {[]string{address, "--pod-ports=9-1"}, "--pod-ports"},
+		"an unknown isolation":               {[]string{address, "--tenant-isolation=None"}, "--tenant-isolation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -35,7 +35,7 @@ type sleepingPlane struct {
 func startSleeping(t *testing.T, handler http.Handler) *sleepingPlane {
 	t.Helper()
 	g := NewWithT(t)
-	in, err := newInlet(nil)
+	in, err := newInlet(nil, PortRange{})
 	g.Expect(err).NotTo(HaveOccurred())
 	in.serves.Store(&handler)
 	p := &sleepingPlane{routed: startRouter(t, ""), woken: make(chan struct{}, 100), inlet: in}

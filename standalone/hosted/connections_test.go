@@ -57,7 +57,7 @@ func TestTheOldestNewcomerGivesWay(t *testing.T) {
 // limit of their own, which the platform's do not count for.
 func TestConnectionsOfAControlPlane(t *testing.T) {
 	g := NewWithT(t)
-	in, err := newInlet(nil)
+	in, err := newInlet(nil, PortRange{})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer in.shut()
 	accept := func(conn net.Conn) *inletConn {

@@ -31,9 +31,9 @@ const startTimeout = 2 * time.Minute
 
 // ControlPlane is a running control plane of a Host.
 type ControlPlane struct {
-	spec    Spec
-	address string
-	etcd    string
+	spec            Spec
+	outside, inside endpoint
+	etcd            string
 	// creds are loaded from the keyring before the control plane serves.
 	creds   *credentials
 	keyring Keyring
@@ -104,9 +104,9 @@ func (c *ControlPlane) Err() error {
 	}
 }
 
-// Endpoint returns the URL for clients, the same for all control planes of the
-// host.
-func (c *ControlPlane) Endpoint() string { return "https://" + c.address }
+// Endpoint returns the URL for clients. It is the same for all control planes of
+// the host, unless the host has a domain.
+func (c *ControlPlane) Endpoint() string { return c.outside.url() }
 
 // ServerName returns the TLS server name of this control plane.
 func (c *ControlPlane) ServerName() string { return serverName(c.spec.Name) }
@@ -153,19 +153,25 @@ func (c *ControlPlane) ClientCAs() []byte {
 }
 
 // AdminKubeconfig returns a self-contained kubeconfig of a cluster admin.
-func (c *ControlPlane) AdminKubeconfig() []byte { return c.kubeconfig("admin", c.creds.adminPair()) }
-
-// PlatformKubeconfig returns a self-contained kubeconfig of the platform: a
-// cluster admin whose requests do not count as use of the control plane.
-func (c *ControlPlane) PlatformKubeconfig() []byte {
-	return c.kubeconfig(platformUser, c.creds.platformPair())
+func (c *ControlPlane) AdminKubeconfig() []byte {
+	return c.kubeconfig(c.outside, adminUser, c.creds.adminPair())
 }
 
-func (c *ControlPlane) kubeconfig(user string, pair pki.KeyPair) []byte {
+// InternalKubeconfig returns the same for clients inside the super cluster.
+func (c *ControlPlane) InternalKubeconfig() []byte {
+	return c.kubeconfig(c.inside, adminUser, c.creds.adminPair())
+}
+
+// PlatformKubeconfig returns a self-contained kubeconfig of the platform, which
+// is inside the super cluster: a cluster admin whose requests do not count as use
+// of the control plane.
+func (c *ControlPlane) PlatformKubeconfig() []byte {
+	return c.kubeconfig(c.inside, platformUser, c.creds.platformPair())
+}
+
+func (c *ControlPlane) kubeconfig(at endpoint, user string, pair pki.KeyPair) []byte {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[c.spec.Name] = &clientcmdapi.Cluster{
-		Server: c.Endpoint(), TLSServerName: c.ServerName(), CertificateAuthorityData: c.CA(),
-	}
+	config.Clusters[c.spec.Name] = at.cluster(c.CA())
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: pair.CertPEM, ClientKeyData: pair.KeyPEM,
 	}
@@ -180,9 +186,9 @@ func (c *ControlPlane) kubeconfig(user string, pair pki.KeyPair) []byte {
 func (c *ControlPlane) RESTConfig() *rest.Config {
 	admin := c.creds.adminPair()
 	return &rest.Config{
-		Host: c.Endpoint(),
+		Host: c.inside.url(),
 		TLSClientConfig: rest.TLSClientConfig{
-			ServerName: c.ServerName(), CAData: c.CA(), CertData: admin.CertPEM, KeyData: admin.KeyPEM,
+			ServerName: c.inside.serverName, CAData: c.CA(), CertData: admin.CertPEM, KeyData: admin.KeyPEM,
 		},
 		QPS: -1,
 	}

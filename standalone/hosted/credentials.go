@@ -35,6 +35,8 @@ const (
 	looksInALife = 12
 
 	mastersGroup = "system:masters"
+	// adminUser is the user of an admin of the control plane.
+	adminUser = "admin"
 	// platformUser is the user of the platform's own clients.
 	platformUser = "vc-platform"
 )
@@ -222,7 +224,7 @@ func (c *credentials) renewIn(keys Keys, now time.Time) error {
 		pair *pki.KeyPair
 		leaf
 	}{
-		{&c.admin, leaf{file: adminFile, signer: c.authority, create: client("admin")}},
+		{&c.admin, leaf{file: adminFile, signer: c.authority, create: client(adminUser)}},
 		{&c.platform, leaf{file: platformFile, signer: c.authority, create: client(platformUser)}},
 		// Older versions did not separate the authority for kubelets.
 		{&c.kubelet, leaf{file: kubeletClientFile, signer: c.kubeletClients, create: client("kube-apiserver-kubelet-client")}},

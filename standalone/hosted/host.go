@@ -45,11 +45,21 @@ type Options struct {
 	// is the endpoint of its kubernetes Service: clients in pods send no server
 	// name. Without a PodAddress, no pod can reach its apiserver.
 	PodAddress net.IP
+	// PodPorts are the ports there; any by default.
+	PodPorts PortRange
 	// Port is the number of the TLS port. Zero picks a free one, which
 	// invalidates every kubeconfig at the next start.
 	Port int
 	// AdvertisePort is the number of the port for clients; Port by default.
 	AdvertisePort int
+	// Domain is a DNS domain below which each control plane has a name of its own
+	// for clients, at DomainPort (443 by default); empty for none. It needs a
+	// Router that knows these names.
+	Domain     string
+	DomainPort int
+	// Internal is the host and port at which clients inside the super cluster
+	// reach all control planes; those of Advertise if empty.
+	Internal string
 	// Router is a port that this host shares with others, instead of one of its
 	// own at Listen and Port. It needs an Advertise.
 	Router *Router
@@ -241,6 +251,8 @@ func (o *Options) complete() (net.IP, error) {
 		return nil, fmt.Errorf("cannot listen on %q: it is not an IP address", o.Listen)
 	case remote && o.Super != "":
 		return nil, errors.New("a host with a super cluster has etcds and keys of its own: it cannot use a remote store, nor another keyring")
+	case o.Router == nil && o.Domain != "":
+		return nil, errors.New("a host needs a router that knows the names below a domain")
 	case o.Router != nil && o.Advertise == "":
 		return nil, errors.New("a host whose port others use, too, needs an address for clients")
 	case o.StoreBytes < leastStoreBytes:
@@ -307,14 +319,14 @@ func (h *Host) admit(name string) error {
 }
 
 func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
-	dnsNames, ips, err := spec.servingNames(h.opts.Advertise)
+	dnsNames, ips, err := spec.servingNames(h.clientHosts(spec.Name)...)
 	if err != nil {
 		return nil, err
 	}
 	if h.opts.PodAddress != nil {
 		ips = append(ips, h.opts.PodAddress)
 	}
-	in, err := newInlet(h.opts.PodAddress)
+	in, err := newInlet(h.opts.PodAddress, h.opts.PodPorts)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +334,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	c := &ControlPlane{
 		spec: spec, keyring: h.opts.Keys, serving: servingNames{dnsNames, ips}, inlet: in, podAddress: h.opts.PodAddress,
-		address: h.Address(), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(own.client, spec.Name),
+		outside: h.outside(spec.Name), inside: h.inside(spec.Name), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(own.client, spec.Name),
 		ledger: own.ledger, discovery: h.opts.Discovery,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {

@@ -31,13 +31,13 @@ type inlet struct {
 	users int
 }
 
-// newInlet opens the port at the address for pods; with nil, only the loopback
-// client can connect.
-func newInlet(pods net.IP) (*inlet, error) {
+// newInlet opens one of the ports at the address for pods; with nil, only the
+// loopback client can connect.
+func newInlet(pods net.IP, ports PortRange) (*inlet, error) {
 	if pods == nil {
-		pods = net.IPv4(127, 0, 0, 1)
+		pods, ports = net.IPv4(127, 0, 0, 1), PortRange{}
 	}
-	direct, err := net.ListenTCP("tcp", &net.TCPAddr{IP: pods})
+	direct, err := ports.listen(pods)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients without a server name: %w", err)
 	}

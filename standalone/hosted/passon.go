@@ -10,8 +10,17 @@ import (
 	"time"
 )
 
-// passOnTimeout limits a connection to another host.
-const passOnTimeout = 3 * time.Second
+const (
+	// passOnTimeout limits a connection to another host.
+	passOnTimeout = 3 * time.Second
+	// passedPerPlane bounds the connections to a control plane that are passed on at
+	// a time. The other host has its own limits, and closes those in excess; the
+	// bound is for one that does not respond.
+	passedPerPlane = newcomersPerPlane + usersPerPlane + platformPerPlane
+	// platformPerPlane is how many of them are for the platform, to which the other
+	// host applies no limit.
+	platformPerPlane = 256
+)
 
 // Elsewhere returns the address at which another host accepts connections for a
 // control plane.
@@ -21,6 +30,11 @@ type Elsewhere func(ctx context.Context, controlPlane string) (address string, f
 // except for its server name. It ends with the connection.
 func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
 	defer conn.Close() //nolint:errcheck // nothing depends on it
+	end, ok := r.passed.begin(serverName)
+	if !ok {
+		return
+	}
+	defer end()
 	address, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
 	if !found {
 		return
@@ -45,4 +59,32 @@ func pour(to, from net.Conn) {
 		return
 	}
 	_ = errors.Join(to.Close(), from.Close())
+}
+
+// passed counts the connections that are passed on, by server name.
+type passed struct {
+	mu     sync.Mutex
+	number map[string]int
+}
+
+func newPassed() *passed { return &passed{number: map[string]int{}} }
+
+// begin counts a connection until end is called. It reports false if there are
+// too many.
+func (p *passed) begin(serverName string) (end func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.number[serverName] >= passedPerPlane {
+		return nil, false
+	}
+	p.number[serverName]++
+	return func() { p.end(serverName) }, true
+}
+
+func (p *passed) end(serverName string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.number[serverName]--; p.number[serverName] == 0 {
+		delete(p.number, serverName)
+	}
 }

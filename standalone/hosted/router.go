@@ -9,12 +9,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 const (
-	// serverNameSuffix is the suffix of server names. These names are never
-	// resolved; ".internal" is reserved for private use.
-	serverNameSuffix = ".vc.internal"
+	// serverNameSuffix is the suffix of server names.
+	serverNameSuffix = "." + names.ServerNameDomain
 	helloTimeout     = 10 * time.Second
 	// acceptRetry prevents a busy loop when Accept fails.
 	acceptRetry = 50 * time.Millisecond
@@ -31,6 +32,10 @@ type router struct {
 	// again; nil if there are none. Elsewhere finds these hosts.
 	peers     net.Listener
 	elsewhere Elsewhere
+	// passed are the connections that are passed on to these hosts.
+	passed *passed
+	// names finds control planes by names for clients; nil if they have none.
+	names Names
 
 	// hellos are the connections that have not named a control plane.
 	hellos *newcomers
@@ -61,7 +66,14 @@ type RouterOptions struct {
 	// Elsewhere finds the hosts of other control planes. If nil, there are none,
 	// and there is no PeerPort.
 	Elsewhere Elsewhere
+	// Names finds control planes by further names; nil if they have none.
+	Names Names
 }
+
+// Names returns the control plane that clients reach by a server name in lower
+// case, which is not one that the host itself gives to it. It reports false for a
+// name of none.
+type Names func(ctx context.Context, serverName string) (controlPlane string, found bool)
 
 // Listen opens a port of several hosts, and serves it until Stop.
 func Listen(ctx context.Context, opts RouterOptions) (*Router, error) {
@@ -69,6 +81,7 @@ func Listen(ctx context.Context, opts RouterOptions) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.names = opts.Names
 	if opts.Elsewhere != nil {
 		r.elsewhere = opts.Elsewhere
 		if r.peers, err = listen(opts.IP, opts.PeerPort); err != nil {
@@ -114,7 +127,7 @@ func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*route
 	}
 	r := &router{
 		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
-		routes: map[string]*inlet{},
+		routes: map[string]*inlet{}, passed: newPassed(),
 	}
 	r.activator = newActivator(r, identities{keyring}.of)
 	return r, nil
@@ -163,6 +176,7 @@ func (r *router) accept(ctx context.Context, listener net.Listener, passOn bool)
 func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
 	leave := r.hellos.add(conn)
 	name, conn, err := readServerName(ctx, conn)
+	name = r.canonical(ctx, name)
 	if err == nil && r.sleepers.sleeps(name) {
 		r.activator.admit(ctx, name, conn, leave)
 		return
@@ -177,6 +191,18 @@ func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
 	default:
 		_ = conn.Close()
 	}
+}
+
+// canonical returns the server name that the host gives to a control plane, by any
+// of its names. A name of no control plane stays as it is.
+func (r *router) canonical(ctx context.Context, name string) string {
+	if r.names == nil || name == "" || strings.HasSuffix(name, serverNameSuffix) {
+		return name
+	}
+	if controlPlane, found := r.names(ctx, name); found {
+		return serverName(controlPlane)
+	}
+	return name
 }
 
 // readServerName returns the server name that a client sends within a while, in

@@ -31,7 +31,7 @@ func startRouter(t *testing.T, fallback string, planes ...string) *routed {
 	g.Expect(err).NotTo(HaveOccurred())
 	all := &routed{router: r, dir: dir, inlets: map[string]*inlet{}}
 	for _, name := range planes {
-		all.inlets[name], err = newInlet(nil)
+		all.inlets[name], err = newInlet(nil, PortRange{})
 		g.Expect(err).NotTo(HaveOccurred())
 		r.add(name, all.inlets[name])
 	}
@@ -89,6 +89,28 @@ func (r *routed) arrivesAt(t *testing.T, conn net.Conn) string {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the connection neither arrives nor ends")
 		return ""
+	}
+}
+
+// TestRoutesByFurtherNames: a name of a control plane leads to it, awake or not,
+// and a name of none does not.
+func TestRoutesByFurtherNames(t *testing.T) {
+	t.Parallel()
+	known := map[string]string{"red.example.com": "red", "shop.example.org": "red", "blue.example.com": "blue", "blue.vc.internal": "red"}
+	for name, want := range map[string]string{
+		"red.vc.internal": "red", "red.example.com": "red", "RED.example.COM": "red", "shop.example.org": "red",
+		"blue.example.com": "", "blue.vc.internal": "", "green.example.com": "", "a.red.example.com": "", "example.com": "", "": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startRouter(t, "", "super", "red")
+			r.names = func(_ context.Context, name string) (string, bool) {
+				plane, found := known[name]
+				return plane, found
+			}
+			conn := r.dial(t, helloFor(name))
+			NewWithT(t).Expect(r.arrivesAt(t, conn)).To(Equal(want))
+		})
 	}
 }
 
@@ -156,7 +178,7 @@ func TestARestartKeepsItsRoute(t *testing.T) {
 	g := NewWithT(t)
 	r := startRouter(t, "", "red")
 	last := r.inlets["red"]
-	next, err := newInlet(nil)
+	next, err := newInlet(nil, PortRange{})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer next.shut()
 	r.add("red", next)
@@ -202,10 +224,10 @@ func TestPortThatCannotBeUsed(t *testing.T) {
 
 func TestInlet(t *testing.T) {
 	g := NewWithT(t)
-	_, err := newInlet(net.IPv4(192, 0, 2, 1))
+	_, err := newInlet(net.IPv4(192, 0, 2, 1), PortRange{})
 	g.Expect(err).To(MatchError(ContainSubstring("listen for clients without a server name")))
 
-	in, err := newInlet(nil)
+	in, err := newInlet(nil, PortRange{})
 	g.Expect(err).NotTo(HaveOccurred())
 	offer := func() (client net.Conn) {
 		client, server := net.Pipe()

@@ -3,6 +3,7 @@ package hosted
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +137,9 @@ func (s Spec) serviceIP(index int) (net.IP, error) {
 // issuer returns the issuer of the control plane's service account tokens.
 func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
 
-// servingNames returns the names and addresses for the serving certificate.
-func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, err error) {
+// servingNames returns the names and addresses for the serving certificate. The
+// hosts are those in the URLs of clients.
+func (s Spec) servingNames(hosts ...string) (dnsNames []string, ips []net.IP, err error) {
 	serviceIP, err := s.serviceIP(addresses.Apiserver)
 	if err != nil {
 		return nil, nil, err
@@ -149,7 +151,7 @@ func (s Spec) servingNames(advertise string) (dnsNames []string, ips []net.IP, e
 		"localhost",
 	}
 	ips = []net.IP{serviceIP, net.IPv4(127, 0, 0, 1)}
-	for _, san := range append([]string{advertise}, s.ExtraSANs...) {
+	for _, san := range slices.Concat(hosts, s.ExtraSANs) {
 		if ip := net.ParseIP(san); ip != nil {
 			ips = append(ips, ip)
 		} else {

@@ -5,6 +5,7 @@ package provisioner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,6 +31,8 @@ const (
 	lastBackoff  = 5 * time.Minute
 	// recheck is the interval of checking a running control plane.
 	recheck = time.Hour
+	// portRetry is when to start a control plane again for which no port was free.
+	portRetry = 15 * time.Second
 
 	day = 24 * time.Hour
 	// defaultPKIDays is the default of spec.pkiExpireDays.
@@ -175,6 +178,8 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		PodEndpoint: found.PodEndpoint(),
 		Version:     found.Version().GitVersion,
 		Kubeconfig:  found.AdminKubeconfig(),
+
+		InternalKubeconfig: found.InternalKubeconfig(),
 		// The platform's own requests are not use.
 		PlatformKubeconfig: found.PlatformKubeconfig(),
 		// The kubeconfig's certificate is renewed without an event.
@@ -215,7 +220,11 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		KubeletCA:               h.options.KubeletCA,
 		Network:                 h.options.Network(key),
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, hosted.ErrNoPodPort):
+		return provisioner.ControlPlane{RecheckAfter: portRetry}, provisioner.Failf(tenancyv1alpha1.ReasonNoPodPort,
+			"%s: run more replicas of vc-host, or give it a larger range with --pod-ports", err)
+	case err != nil:
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
 	}
 	h.planes[key] = &plane{

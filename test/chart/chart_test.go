@@ -40,7 +40,10 @@ vcManager: {extraArgs: [--vmodule=a=1], logLevel: 2, priorityClassName: high, no
 vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32]}
 vnAgent: {enabled: true, tlsSecretName: agent, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
 vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h, agentCASecretName: agent-ca,
-  service: {type: LoadBalancer, port: 6443, annotations: {a: b}}}
+  endpointDomain: tenants.example.com, endpointPort: 8443, podPorts: 10000-10999, clientsFrom: [{ipBlock: {cidr: 192.0.2.0/24}}],
+  service: {type: LoadBalancer, port: 6443, nodePort: 30643, annotations: {a: b}},
+  ingress: {enabled: true, className: haproxy, annotations: {haproxy-ingress.github.io/ssl-passthrough: "true"}, hosts: [shop.example.org]},
+  gateway: {enabled: true, parentRefs: [{name: tenants, namespace: gateways, sectionName: tls}], hostnames: [shop.example.org]}}
 vcStore: {replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
 vcDNS: {enabled: true}
 `

@@ -60,6 +60,9 @@ const (
 	ReasonServiceCIDRTaken = "ServiceCIDRTaken"
 	// ReasonNoStore: no ControlPlaneStore takes the data of the control plane.
 	ReasonNoStore = "NoStore"
+	// ReasonNoPodPort: the replica of vc-host has no port left at which the
+	// tenant's pods could reach the control plane.
+	ReasonNoPodPort = "NoPodPort"
 	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does
 	// not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"

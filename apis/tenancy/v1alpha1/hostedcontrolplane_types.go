@@ -19,6 +19,9 @@ const (
 	// AdminKubeconfigKey is the key of the admin's kubeconfig in
 	// HostedControlPlaneSecret.
 	AdminKubeconfigKey = "admin.kubeconfig"
+	// InternalKubeconfigKey is that of the same for clients inside the super
+	// cluster.
+	InternalKubeconfigKey = "internal.kubeconfig"
 	// PlatformKubeconfigKey is that of the kubeconfig of the platform's own
 	// clients.
 	PlatformKubeconfigKey = "platform.kubeconfig"

@@ -43,6 +43,7 @@ func (p *Provisioner) addClients(
 		return provisioner.ControlPlane{}, err
 	}
 	state.Kubeconfig = secret.Data[tenancyv1alpha1.AdminKubeconfigKey]
+	state.InternalKubeconfig = secret.Data[tenancyv1alpha1.InternalKubeconfigKey]
 	state.PlatformKubeconfig = secret.Data[tenancyv1alpha1.PlatformKubeconfigKey]
 	state.KubeletClientCA = secret.Data[tenancyv1alpha1.KubeletClientCAKey]
 	state.RecheckAfter = recheck

@@ -1,0 +1,58 @@
+package hosted
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// TestConnectionsThatArePassedOnAreBounded: a host that does not respond holds so
+// many connections to a control plane, and those to others are passed on still.
+func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
+	g := NewWithT(t)
+	silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer silent.Close() //nolint:errcheck // nothing depends on it
+	r := startRouter(t, "")
+	r.elsewhere = func(context.Context, string) (string, bool) { return silent.Addr().String(), true }
+	pass := func(name string) (client net.Conn, done <-chan struct{}) {
+		near, far := net.Pipe()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.passOn(t.Context(), serverName(name), far)
+		}()
+		return near, ended
+	}
+
+	r.passed.number[serverName("red")] = passedPerPlane - 1
+	first, done := pass("red")
+	g.Eventually(func() int { return r.passed.of("red") }).Should(Equal(passedPerPlane))
+	refused, ended := pass("red")
+	g.Eventually(ended).Should(BeClosed())
+	_, err = refused.Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF))
+	other, otherDone := pass("blue")
+	g.Eventually(func() int { return r.passed.of("blue") }).Should(Equal(1))
+
+	g.Expect(first.Close()).To(Succeed())
+	g.Expect(other.Close()).To(Succeed())
+	for range 2 {
+		conn, err := silent.Accept()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(conn.Close()).To(Succeed())
+	}
+	g.Eventually(done).Should(BeClosed())
+	g.Eventually(otherDone).Should(BeClosed())
+	g.Expect(r.passed.of("red")).To(Equal(passedPerPlane - 1))
+	g.Expect(r.passed.number).NotTo(HaveKey(serverName("blue")))
+}
+
+func (p *passed) of(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.number[serverName(name)]
+}
