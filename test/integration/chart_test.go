@@ -183,14 +183,14 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
 		Expect(kit.Get(ctx, host.Client, secret)).To(Succeed())
 
-		probes := map[string]string{"vc-manager": freeAddress(ctx), "vc-syncer": freeAddress(ctx)}
-		webhookPort := strconv.Itoa(int(netip.MustParseAddrPort(freeAddress(ctx)).Port()))
+		probes := map[string]string{"vc-manager": kit.FreeAddress(ctx), "vc-syncer": kit.FreeAddress(ctx)}
+		webhookPort := strconv.Itoa(int(netip.MustParseAddrPort(kit.FreeAddress(ctx)).Port()))
 		super.start(ctx, "vc-manager", os.Getenv(managerBinary), "--metrics-bind-address=127.0.0.1:0",
 			"--health-probe-bind-address="+probes["vc-manager"], "--webhook-port="+webhookPort)
 		super.start(ctx, "vc-syncer", os.Getenv(local.SyncerBinary), "--metrics-bind-address=127.0.0.1:0",
 			"--health-probe-bind-address="+probes["vc-syncer"])
 		for _, address := range probes {
-			Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+			Eventually(kit.Probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
 		}
 		for _, name := range []string{"vc-store-members", "vc-store-client"} {
 			kit.ShouldExist(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name}})

@@ -15,7 +15,7 @@ import (
 var _ = Describe("An object that waits for the deletion of its previous copy", func() {
 	It("is explained to the tenant and to admins until it is synced", func(ctx SpecContext) {
 		const ns, hold = "waiting", "example.com/hold"
-		address := freeAddress(ctx)
+		address := kit.FreeAddress(ctx)
 		useSyncer(account, func(o *app.Options) { o.MetricsBindAddress = address })
 		reader, config := newAccount(ctx, "pending-reader")
 		grant(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/pending"}, Verbs: []string{"get"}})

@@ -26,21 +26,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// probed returns a function that reads the status code of a health endpoint.
-func probed(ctx context.Context, address, path string) func() (int, error) {
-	return func() (int, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
-		if err != nil {
-			return 0, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return 0, err
-		}
-		return resp.StatusCode, resp.Body.Close()
-	}
-}
-
 // gated is a transport that delays requests for Pods until it is opened.
 type gated struct {
 	http.RoundTripper
@@ -63,13 +48,13 @@ func (g gated) RoundTrip(req *http.Request) (*http.Response, error) {
 // returns the address.
 func probing(ctx context.Context, config *rest.Config, change func(*app.Options)) string {
 	GinkgoHelper()
-	address := freeAddress(ctx)
+	address := kit.FreeAddress(ctx)
 	started := local.StartSyncer(config, logger, func(o *app.Options) {
 		o.HealthProbeBindAddress = address
 		change(o)
 	})
 	DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
-	Eventually(probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
+	Eventually(kit.Probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
 	return address
 }
 
@@ -80,9 +65,9 @@ var _ = Describe("Readiness", func() {
 		slow := rest.CopyConfig(account)
 		slow.Wrap(func(next http.RoundTripper) http.RoundTripper { return gated{next, open} })
 		address := probing(ctx, slow, func(*app.Options) {})
-		Consistently(probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
+		Consistently(kit.Probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
 		close(open)
-		Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+		Eventually(kit.Probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
 	})
 
 	It("of a syncer requires that it or another replica holds the Lease", func(ctx SpecContext) {
@@ -93,17 +78,17 @@ var _ = Describe("Readiness", func() {
 			}
 		}
 		for range 2 {
-			Eventually(probed(ctx, probing(ctx, account, elect(rbac.Namespace)), "/readyz")).Should(Equal(http.StatusOK))
+			Eventually(kit.Probed(ctx, probing(ctx, account, elect(rbac.Namespace)), "/readyz")).Should(Equal(http.StatusOK))
 		}
 		refused := probing(ctx, account, elect(metav1.NamespaceSystem))
-		Consistently(probed(ctx, refused, "/readyz")).Should(Equal(http.StatusInternalServerError), "it may not read the Lease")
+		Consistently(kit.Probed(ctx, refused, "/readyz")).Should(Equal(http.StatusInternalServerError), "it may not read the Lease")
 	})
 
 	It("of a syncer that shares the tenants requires a Lease of its own", func(ctx SpecContext) {
 		takeSyncerAway()
 		shared := probing(ctx, account, func(o *app.Options) { o.ShareTenants = true })
-		Eventually(probed(ctx, shared, "/readyz")).Should(Equal(http.StatusOK))
-		Expect(probed(ctx, shared, "/readyz/lease")()).To(Equal(http.StatusOK))
+		Eventually(kit.Probed(ctx, shared, "/readyz")).Should(Equal(http.StatusOK))
+		Expect(kit.Probed(ctx, shared, "/readyz/lease")()).To(Equal(http.StatusOK))
 	})
 
 	It("of a manager that is not the leader requires another one that is", func(ctx SpecContext) {
@@ -116,7 +101,7 @@ var _ = Describe("Readiness", func() {
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed()) })
 		_, without := newAccount(ctx, "stranger")
 		for config, want := range map[*rest.Config]int{super.Config: http.StatusOK, without: http.StatusInternalServerError} {
-			ready := probed(ctx, standby(ctx, config, ns), "/readyz")
+			ready := kit.Probed(ctx, standby(ctx, config, ns), "/readyz")
 			Eventually(ready).Should(Equal(want))
 			Consistently(ready).Should(Equal(want))
 		}
@@ -142,7 +127,7 @@ func runSyncer(ctx context.Context, super *rest.Config, options component.Option
 var _ = Describe("A program that is started before the CRDs are installed", func() {
 	waiting := func(ctx SpecContext, run program) (there *local.Tenant, address string, stop func()) {
 		GinkgoHelper()
-		there, address = tenant(ctx), freeAddress(ctx)
+		there, address = tenant(ctx), kit.FreeAddress(ctx)
 		log, ended := gbytes.NewBuffer(), make(chan error, 1)
 		options := component.Options{
 			Logger: textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))), HealthProbeBindAddress: address,
@@ -155,8 +140,8 @@ var _ = Describe("A program that is started before the CRDs are installed", func
 		})
 		DeferCleanup(stop)
 		Eventually(log).Should(gbytes.Say("Waiting for the CRDs"))
-		Eventually(probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
-		Consistently(probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
+		Eventually(kit.Probed(ctx, address, "/healthz")).Should(Equal(http.StatusOK))
+		Consistently(kit.Probed(ctx, address, "/readyz")).Should(Equal(http.StatusInternalServerError))
 		return there, address, stop
 	}
 
@@ -167,7 +152,7 @@ var _ = Describe("A program that is started before the CRDs are installed", func
 		for _, definition := range crds {
 			kit.Create(ctx, there.Client, definition)
 		}
-		Eventually(probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
+		Eventually(kit.Probed(ctx, address, "/readyz")).Should(Equal(http.StatusOK))
 	},
 		Entry("as vc-manager", program(runManager)),
 		Entry("as vc-syncer", program(runSyncer)),
@@ -184,7 +169,7 @@ var _ = Describe("A program that is started before the CRDs are installed", func
 func standby(ctx context.Context, config *rest.Config, namespace string) string {
 	GinkgoHelper()
 	options := controllers.Options{Options: component.Options{
-		Logger: logger, LeaderElect: true, LeaderElectNamespace: namespace, HealthProbeBindAddress: freeAddress(ctx),
+		Logger: logger, LeaderElect: true, LeaderElectNamespace: namespace, HealthProbeBindAddress: kit.FreeAddress(ctx),
 	}}
 	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }
 	mgr, err := controllers.New(config, options, none)

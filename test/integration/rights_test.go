@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -52,7 +51,7 @@ var _ = Describe("The syncer's permissions in the super cluster", func() {
 	)
 
 	It("suffice for leader election, and for the authorization of metrics", func(ctx SpecContext) {
-		address := freeAddress(ctx)
+		address := kit.FreeAddress(ctx)
 		useSyncer(account, func(o *app.Options) {
 			o.LeaderElect, o.LeaderElectNamespace = true, rbac.Namespace
 			o.MetricsBindAddress = address
@@ -72,15 +71,6 @@ var _ = Describe("The syncer's permissions in the super cluster", func() {
 		Eventually(fetch).WithContext(ctx).WithArguments(address, "/metrics", config.BearerToken).WithTimeout(3 * kit.Soon).Should(HavePrefix("200"))
 	})
 })
-
-// freeAddress returns an address with a free port.
-func freeAddress(ctx context.Context) string {
-	GinkgoHelper()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // newAccount creates a service account of the super cluster, without
 // permissions.

@@ -38,13 +38,13 @@ type member struct{ address, dir string }
 // startMember starts an etcd, and stops it at the end of the container of specs.
 func startMember(ctx context.Context) member {
 	GinkgoHelper()
-	m := member{address: freeAddress(ctx), dir: kit.TempDir()}
+	m := member{address: kit.FreeAddress(ctx), dir: kit.TempDir()}
 	m.mount(ctx)
 	file := func(name string) string { return filepath.Join(m.dir, name) }
 	program, err := gexec.Start(exec.Command(os.Getenv(etcdBinary), "--data-dir="+file("data"), "--logger=zap",
 		"--listen-client-urls=https://"+m.address, "--advertise-client-urls=https://"+m.address,
 		"--cert-file="+file("tls.crt"), "--key-file="+file("tls.key"), "--trusted-ca-file="+file("ca.crt"), "--client-cert-auth",
-		"--listen-peer-urls=http://"+freeAddress(ctx), "--enable-grpc-gateway=false"), GinkgoWriter, GinkgoWriter)
+		"--listen-peer-urls=http://"+kit.FreeAddress(ctx), "--enable-grpc-gateway=false"), GinkgoWriter, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { program.Terminate().Wait(kit.Soon) })
 	return m

@@ -45,7 +45,7 @@ func startWebhook(ctx context.Context) webhookReplica {
 	GinkgoHelper()
 	account, err := super.ManagerConfig(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	replica := webhookReplica{address: freeAddress(ctx), probes: freeAddress(ctx)}
+	replica := webhookReplica{address: kit.FreeAddress(ctx), probes: kit.FreeAddress(ctx)}
 	address := netip.MustParseAddrPort(replica.address)
 	certificate := &servingcert.Keeper{
 		Secret: webhookSecret,
@@ -75,7 +75,7 @@ func startWebhook(ctx context.Context) webhookReplica {
 
 // ready returns a function that reads the status code of the readiness check.
 func (r webhookReplica) ready(ctx context.Context) func() (int, error) {
-	return probed(ctx, r.probes, "/readyz/webhook")
+	return kit.Probed(ctx, r.probes, "/readyz/webhook")
 }
 
 // served returns a function that reads the serving certificate, in PEM.
