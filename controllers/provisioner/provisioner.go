@@ -89,6 +89,9 @@ type ControlPlane struct {
 	// Controllers reports whether the controllers of the control plane work; nil
 	// if its provisioner does not know.
 	Controllers *Controllers
+	// ExtraSANs reports whether the control plane has all of
+	// spec.controlPlane.extraSANs; nil if there are none.
+	ExtraSANs *ExtraSANs
 	// Message says what is being waited for while Ready is false.
 	Message string
 	// RecheckAfter is when to reconcile again without an event; zero leaves
@@ -114,6 +117,15 @@ type Limits struct {
 type Controllers struct {
 	// Failing describes those that do not; empty for none.
 	Failing string
+}
+
+// ExtraSANs reports whether a control plane has all extra names.
+type ExtraSANs struct {
+	// Rejected is the reason of the condition ExtraSANsValid if it does not have
+	// all, and empty otherwise.
+	Rejected string
+	// Message describes those that are rejected.
+	Message string
 }
 
 // Sleep is whether a control plane sleeps.

@@ -37,7 +37,9 @@ func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	if c := turned(before, after, tenancyv1alpha1.ConditionControlPlaneReady); c != nil && !changedSleep(before, after) {
 		all = append(all, controlPlaneNews(after, c))
 	}
-	for _, kind := range []string{tenancyv1alpha1.ConditionWithinLimits, tenancyv1alpha1.ConditionControllersWorking} {
+	for _, kind := range []string{
+		tenancyv1alpha1.ConditionWithinLimits, tenancyv1alpha1.ConditionControllersWorking, tenancyv1alpha1.ConditionExtraSANsValid,
+	} {
 		if c := turned(before, after, kind); c != nil {
 			all = append(all, healthNews(before, c)...)
 		}
@@ -87,9 +89,8 @@ func controlPlaneNews(status tenancyv1alpha1.VirtualClusterStatus, c *metav1.Con
 	}
 }
 
-// healthNews are the events of the conditions WithinLimits and
-// ControllersWorking. That they are true of a new control plane is not worth
-// one.
+// healthNews are the events of the conditions WithinLimits, ControllersWorking and
+// ExtraSANsValid. That they are true of a new control plane is not worth one.
 func healthNews(before tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) []news {
 	switch {
 	case c.Status == metav1.ConditionFalse:

@@ -72,6 +72,7 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 	if controllers := o.controlPlane.Controllers; controllers != nil {
 		controllersWork(controllers).set(&status.Conditions, tenancyv1alpha1.ConditionControllersWorking, vc.Generation)
 	}
+	setExtraSANs(&status.Conditions, vc, o.controlPlane.ExtraSANs)
 	status.ObservedGeneration = vc.Generation
 	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
 	if sleep := o.controlPlane.Sleep; sleep != nil && o.err == nil {
@@ -182,6 +183,21 @@ func controllersWork(controllers *provisioner.Controllers) verdict {
 		return verdict{"", metav1.ConditionFalse, tenancyv1alpha1.ReasonControllersFailing, clip(controllers.Failing)}
 	}
 	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonControllersWorking, "The controllers of the control plane work"}
+}
+
+// setExtraSANs writes whether the control plane has all extra names. There is no
+// condition without any.
+func setExtraSANs(conditions *[]metav1.Condition, vc *tenancyv1alpha1.VirtualCluster, sans *provisioner.ExtraSANs) {
+	const kind = tenancyv1alpha1.ConditionExtraSANsValid
+	switch {
+	case vc.Spec.ControlPlane == nil, len(vc.Spec.ControlPlane.ExtraSANs) == 0:
+		meta.RemoveStatusCondition(conditions, kind)
+	case sans == nil: // not known
+	case sans.Rejected != "":
+		verdict{"", metav1.ConditionFalse, sans.Rejected, clip(sans.Message)}.set(conditions, kind, vc.Generation)
+	default:
+		verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonValid, "The control plane has all extra names"}.set(conditions, kind, vc.Generation)
+	}
 }
 
 // clip makes one line of a message, of bounded length.

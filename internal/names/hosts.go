@@ -32,6 +32,14 @@ func IsInDomain(host, domain string) bool {
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }
 
+var hostName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.])+[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// IsCompleteHost reports whether a text is a DNS name of several labels in lower
+// case, and no IP address.
+func IsCompleteHost(host string) bool {
+	return len(host) <= validation.DNS1123SubdomainMaxLength && hostName.MatchString(host)
+}
+
 var clusterKey = regexp.MustCompile(`^[a-z0-9].*-[0-9a-f]{6}-.*[a-z0-9]$`)
 
 // MayBeClusterKey reports whether a label has the form of a cluster key: no other

@@ -46,6 +46,8 @@ type controlPlanes struct {
 	// connections of others.
 	replica, address string
 	division         *division
+	// platform has the names that no control plane has.
+	platform platformNames
 	// requests has control planes reconciled.
 	requests chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]
 }
@@ -58,6 +60,9 @@ func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &tenancyv1alpha1.HostedControlPlane{}, storeField, byStore); err != nil {
 		return fmt.Errorf("index HostedControlPlanes by store: %w", err)
 	}
+	if err := r.indexNames(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	ofVirtualCluster := handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) []reconcile.Request {
 			return []reconcile.Request{requestFor(names.ClusterKey(vc.Namespace, vc.Name, vc.UID))}
@@ -68,6 +73,7 @@ func (r *controlPlanes) setUp(ctx context.Context, mgr manager.Manager) error {
 		WatchesRawSource(source.Kind(mgr.GetCache(), &tenancyv1alpha1.VirtualCluster{}, ofVirtualCluster)).
 		WatchesRawSource(source.TypedChannel(r.stores.changed, ofVirtualCluster)).
 		WatchesRawSource(source.TypedChannel(r.requests, &handler.TypedEnqueueRequestForObject[*tenancyv1alpha1.HostedControlPlane]{})).
+		Watches(&tenancyv1alpha1.HostedControlPlane{}, handler.EnqueueRequestsFromMapFunc(r.rivals)).
 		Watches(&tenancyv1alpha1.ControlPlaneStore{}, handler.EnqueueRequestsFromMapFunc(r.ofStore)).
 		WithOptions(controllerOptions(workers, timeout)).
 		Complete(r)
@@ -156,8 +162,12 @@ func (r *controlPlanes) reconcile(ctx context.Context, plane *tenancyv1alpha1.Ho
 	case vc == nil || !isPlaced(vc, plane):
 		return reconcile.Result{}, nil
 	}
-	state, ensureErr := r.ensure(ctx, plane, vc)
-	if err := r.writeStatus(ctx, plane, vc.Generation, state, ensureErr); err != nil {
+	extra, err := r.sansOf(ctx, plane, vc)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	state, ensureErr := r.ensure(ctx, plane, vc, extra)
+	if err := r.writeStatus(ctx, plane, vc.Generation, state, ensureErr, extra); err != nil {
 		return reconcile.Result{}, err
 	}
 	if ensureErr != nil && contract.AsFailure(ensureErr) == nil {
@@ -190,14 +200,14 @@ func isPlaced(vc *tenancyv1alpha1.VirtualCluster, plane *tenancyv1alpha1.HostedC
 
 // ensure runs the control plane and publishes how clients reach it.
 func (r *controlPlanes) ensure(
-	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, vc *tenancyv1alpha1.VirtualCluster,
+	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, vc *tenancyv1alpha1.VirtualCluster, extra sans,
 ) (contract.ControlPlane, error) {
 	in, ok := r.stores.get(plane.Spec.Store)
 	if !ok {
 		return contract.ControlPlane{}, contract.Failf(tenancyv1alpha1.ReasonStoreUnreachable,
 			"the replica is not connected to ControlPlaneStore %s: see its conditions", plane.Spec.Store)
 	}
-	state, err := in.planes.Ensure(ctx, vc)
+	state, err := in.planes.Ensure(ctx, withSANs(vc, extra.all))
 	if err != nil || !state.Ready {
 		return state, err
 	}
@@ -205,7 +215,7 @@ func (r *controlPlanes) ensure(
 }
 
 func (r *controlPlanes) writeStatus(
-	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, generation int64, state contract.ControlPlane, failed error,
+	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, generation int64, state contract.ControlPlane, failed error, extra sans,
 ) error {
 	if isTakingOver(plane.Status, r.replica, state, failed) {
 		return nil
@@ -213,6 +223,8 @@ func (r *controlPlanes) writeStatus(
 	before := plane.DeepCopy()
 	plane.Status.Host, plane.Status.HostAddress = r.replica, r.address
 	report(&plane.Status, generation, state, failed)
+	plane.Status.ExtraSANs = extra.dnsNames
+	reportSANs(&plane.Status, generation, extra.report)
 	if equality.Semantic.DeepEqual(before.Status, plane.Status) {
 		return nil
 	}
@@ -232,7 +244,7 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 	if !ok {
 		return reconcile.Result{}, r.writeStatus(ctx, plane, 0, contract.ControlPlane{}, contract.Failf(tenancyv1alpha1.ReasonStoreUnreachable,
 			"the data cannot be deleted, since the replica is not connected to ControlPlaneStore %s: see its conditions; if the store "+
-				"is lost, remove the finalizer of this object", plane.Spec.Store))
+				"is lost, remove the finalizer of this object", plane.Spec.Store), sans{})
 	}
 	gone, err := in.planes.Delete(ctx, stubOf(plane))
 	if err != nil || !gone {

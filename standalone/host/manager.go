@@ -215,6 +215,12 @@ func (h *host) makeManager(super *rest.Config) error {
 	if err := h.manager.AddReadyzCheck("lease", func(*http.Request) error { return h.replica.Ready() }); err != nil {
 		return fmt.Errorf("add the check of the lease: %w", err)
 	}
+	if domain := h.options.Domain; domain != "" {
+		watch := domainWatch{domain: domain, lookup: net.DefaultResolver.LookupHost, log: h.options.Logger.WithName("domain")}
+		if err := h.manager.Add(watch); err != nil {
+			return fmt.Errorf("add the check of the domain: %w", err)
+		}
+	}
 	return h.options.AddReadiness(h.manager, name,
 		&tenancyv1alpha1.HostedControlPlane{}, &tenancyv1alpha1.VirtualCluster{}, &tenancyv1alpha1.ControlPlaneStore{})
 }
@@ -243,7 +249,7 @@ func (h *host) addControllers(ctx context.Context) error {
 	}
 	planes := &controlPlanes{
 		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), stores: h.stores, division: h.division,
-		replica: h.options.Replica, address: h.peerAddress(),
+		replica: h.options.Replica, address: h.peerAddress(), platform: h.options.platformNames(h.manager.GetConfig().Host),
 		requests: make(chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]),
 	}
 	h.division.handOver, h.division.again = planes.handOver, planes.requestAll
@@ -279,5 +285,7 @@ func (h *host) startStore(ctx context.Context, store string, etcd hosted.RemoteS
 }
 
 func (h *host) newPlanes(ctx context.Context, in *hosted.Host) *provisioner.Hosted {
-	return provisioner.New(ctx, in, h.options.HostedOptions(h.policy, h.agentCA, h.metrics))
+	options := h.options.HostedOptions(h.policy, h.agentCA, h.metrics)
+	options.ExtraSANs = true
+	return provisioner.New(ctx, in, options)
 }

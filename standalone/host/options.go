@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -162,10 +161,8 @@ func (o *Options) validateAddresses() error {
 	case len(o.Domain) > maxDomain:
 		return fmt.Errorf("--endpoint-domain has %d characters: it must have %d at most, since names of control planes precede it",
 			len(o.Domain), maxDomain)
-	case len(validation.IsDNS1123Subdomain(o.Domain)) > 0 || !strings.Contains(o.Domain, "."):
+	case !names.IsCompleteHost(o.Domain):
 		return fmt.Errorf("--endpoint-domain is %q: it must be a DNS domain in lower case, such as tenants.example.com", o.Domain)
-	case net.ParseIP(o.Domain) != nil:
-		return fmt.Errorf("--endpoint-domain is %q: it must be a DNS domain, not an IP address", o.Domain)
 	case names.IsReservedHost(o.Domain):
 		return fmt.Errorf("--endpoint-domain is %q: its names are those of Services or of the platform; choose a domain of its own", o.Domain)
 	}

@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 		"a domain that is a wildcard":        {[]string{address, "--endpoint-domain=*.example.com"}, "--endpoint-domain"},
 		"a domain in capitals":               {[]string{address, "--endpoint-domain=Example.com"}, "--endpoint-domain"},
 		"a domain of one label":              {[]string{address, "--endpoint-domain=example"}, "--endpoint-domain"},
-		"a domain that is an address":        {[]string{address, "--endpoint-domain=10.0.0.1"}, "not an IP address"},
+		"a domain that is an address":        {[]string{address, "--endpoint-domain=10.0.0.1"}, "it must be a DNS domain"},
 		"a domain with a port":               {[]string{address, "--endpoint-domain=example.com:443"}, "--endpoint-domain"},
 		"the domain of server names":         {[]string{address, "--endpoint-domain=vc.internal"}, "a domain of its own"},
 		"the domain of Services":             {[]string{address, "--endpoint-domain=svc.cluster.local"}, "a domain of its own"},

@@ -59,6 +59,18 @@ func report(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, 
 	}
 }
 
+// reportSANs writes whether a control plane has all extra names; nil removes the
+// condition.
+func reportSANs(status *tenancyv1alpha1.HostedControlPlaneStatus, generation int64, report *contract.ExtraSANs) {
+	if report == nil {
+		meta.RemoveStatusCondition(&status.Conditions, tenancyv1alpha1.ConditionExtraSANsValid)
+		return
+	}
+	reason := cmp.Or(report.Rejected, tenancyv1alpha1.ReasonValid)
+	message := cmp.Or(report.Message, "The control plane has all extra names")
+	setCondition(&status.Conditions, generation, tenancyv1alpha1.ConditionExtraSANsValid, report.Rejected == "", reason, message)
+}
+
 // readiness returns the reason and the message of the condition Ready.
 func readiness(state contract.ControlPlane, err error) (reason, message string) {
 	failure := contract.AsFailure(err)

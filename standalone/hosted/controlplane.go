@@ -37,7 +37,12 @@ type ControlPlane struct {
 	// creds are loaded from the keyring before the control plane serves.
 	creds   *credentials
 	keyring Keyring
-	serving servingNames
+	// hosts are those in the URLs of clients.
+	hosts []string
+	// serving has the names of the serving certificate. A change of them is
+	// reported by renamed.
+	serving atomic.Pointer[servingNames]
+	renamed chan struct{}
 	inlet   *inlet
 	// podAddress is the address of the inlet for pods; nil if they cannot reach
 	// it.
@@ -244,7 +249,7 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 
-	if c.creds, err = loadCredentials(starting, c.keyring, c.spec, c.serving); err != nil {
+	if c.creds, err = loadCredentials(starting, c.keyring, c.spec, *c.serving.Load()); err != nil {
 		return err
 	}
 	server, err := c.startServer(ctx)
@@ -288,7 +293,7 @@ func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
 // watch waits for the end, and renews certificates meanwhile. It retries failed
 // renewals: they are not urgent.
 func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running manager) error {
-	renewal := time.NewTicker(c.creds.renewalInterval())
+	renewal := newRenewal(c.creds.renewalInterval())
 	defer renewal.Stop()
 	failed, parting := running.Failed(), c.parting
 	for {
@@ -303,10 +308,37 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running man
 			failed, parting = nil, nil
 			running.Stop()
 			close(c.alone)
-		case now := <-renewal.C:
-			if err := c.creds.renew(ctx, now); err != nil {
-				klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")
-			}
+		case <-renewal.C:
+			renewal.schedule(c.renew(ctx))
+		case <-c.renamed:
+			c.creds.setServing(*c.serving.Load())
+			renewal.schedule(c.renew(ctx))
 		}
 	}
+}
+
+// renew renews certificates that are about to expire or have other names.
+func (c *ControlPlane) renew(ctx context.Context) error {
+	err := c.creds.renew(ctx, time.Now())
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")
+	}
+	return err
+}
+
+// SetExtraSANs replaces the extra names and addresses in the serving certificate.
+// It does not wait for the certificate.
+func (c *ControlPlane) SetExtraSANs(sans []string) error {
+	spec := c.spec
+	spec.ExtraSANs = sans
+	dnsNames, ips, err := spec.servingNames(c.hosts...)
+	if err != nil {
+		return err
+	}
+	c.serving.Store(&servingNames{dnsNames, ips})
+	select {
+	case c.renamed <- struct{}{}:
+	default: // the change before was not seen yet
+	}
+	return nil
 }

@@ -205,6 +205,14 @@ func verifyingKeyPEM(signingKey []byte) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), err
 }
 
+// setServing has the serving certificate replaced by one with these names, at the
+// next renewal.
+func (c *credentials) setServing(names servingNames) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving = names
+}
+
 // renew renews certificates that are about to expire.
 func (c *credentials) renew(ctx context.Context, now time.Time) error {
 	return c.change(ctx, func(keys Keys) error { return c.renewIn(keys, now) })

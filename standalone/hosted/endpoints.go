@@ -52,6 +52,9 @@ func (h *Host) hostName(name string) string { return name + "." + h.opts.Domain 
 // clientHosts returns the hosts in the URLs of a control plane.
 func (h *Host) clientHosts(name string) []string {
 	hosts := []string{h.opts.Advertise}
+	if h.opts.PodAddress != nil {
+		hosts = append(hosts, h.opts.PodAddress.String())
+	}
 	if host, _, err := net.SplitHostPort(h.opts.Internal); err == nil && host != h.opts.Advertise {
 		hosts = append(hosts, host)
 	}

@@ -319,12 +319,10 @@ func (h *Host) admit(name string) error {
 }
 
 func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
-	dnsNames, ips, err := spec.servingNames(h.clientHosts(spec.Name)...)
+	hosts := h.clientHosts(spec.Name)
+	dnsNames, ips, err := spec.servingNames(hosts...)
 	if err != nil {
 		return nil, err
-	}
-	if h.opts.PodAddress != nil {
-		ips = append(ips, h.opts.PodAddress)
 	}
 	in, err := newInlet(h.opts.PodAddress, h.opts.PodPorts)
 	if err != nil {
@@ -333,9 +331,10 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	own := h.stores.of(spec.Name)
 	own.ledger.SetLimits(spec.Name, spec.Limits)
 	c := &ControlPlane{
-		spec: spec, keyring: h.opts.Keys, serving: servingNames{dnsNames, ips}, inlet: in, podAddress: h.opts.PodAddress,
-		outside: h.outside(spec.Name), inside: h.inside(spec.Name), etcd: own.endpoints(), chains: h.chains, turns: h.turns, attempts: attemptsIn(own.client, spec.Name),
-		ledger: own.ledger, discovery: h.opts.Discovery,
+		spec: spec, keyring: h.opts.Keys, hosts: hosts, renamed: make(chan struct{}, 1), inlet: in, podAddress: h.opts.PodAddress,
+		outside: h.outside(spec.Name), inside: h.inside(spec.Name), etcd: own.endpoints(), chains: h.chains, turns: h.turns,
+		attempts: attemptsIn(own.client, spec.Name),
+		ledger:   own.ledger, discovery: h.opts.Discovery,
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
@@ -343,6 +342,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 		}),
 		ready: make(chan struct{}), done: make(chan struct{}), parting: make(chan struct{}), alone: make(chan struct{}),
 	}
+	c.serving.Store(&servingNames{dnsNames, ips})
 	c.activity = &activity{isPlatform: c.isPlatform}
 	c.changes = stream.Endpoint{Feed: own.feed, Tenant: spec.Name, IsPlatform: c.isPlatform, Failed: func(err error) {
 		h.opts.Log.Error(err, "The platform's watch of a control plane failed", "controlPlane", spec.Name)

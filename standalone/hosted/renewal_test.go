@@ -63,3 +63,27 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestNewNamesAreInTheCertificate: a certificate is replaced when the names change,
+// and only then.
+func TestNewNamesAreInTheCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		c := &ControlPlane{creds: load(t, filepath.Join(t.TempDir(), "pki"), "a"), spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1)}
+		go func() { _ = c.watch(t.Context(), &apiServer{}, &controllers.Manager{}) }()
+		served := func() []byte {
+			synctest.Wait()
+			cert, _ := c.creds.CurrentCertKeyContent()
+			return cert
+		}
+		g.Expect(c.SetExtraSANs([]string{"shop.example.com", "192.0.2.1"})).To(Succeed())
+		first := served()
+		g.Expect(parseCertificate(first).VerifyHostname("shop.example.com")).To(Succeed())
+		g.Expect(parseCertificate(first).VerifyHostname("192.0.2.1")).To(Succeed())
+		g.Expect(c.SetExtraSANs([]string{"shop.example.com", "192.0.2.1"})).To(Succeed())
+		g.Expect(served()).To(Equal(first))
+		g.Expect(c.SetExtraSANs(nil)).To(Succeed())
+		g.Expect(parseCertificate(served()).VerifyHostname("shop.example.com")).NotTo(Succeed())
+		g.Expect(parseCertificate(served()).VerifyHostname("a.vc.internal")).To(Succeed())
+	})
+}

@@ -152,10 +152,11 @@ func (s Spec) servingNames(hosts ...string) (dnsNames []string, ips []net.IP, er
 	}
 	ips = []net.IP{serviceIP, net.IPv4(127, 0, 0, 1)}
 	for _, san := range slices.Concat(hosts, s.ExtraSANs) {
-		if ip := net.ParseIP(san); ip != nil {
-			ips = append(ips, ip)
-		} else {
+		switch ip := net.ParseIP(san); {
+		case ip == nil && !slices.Contains(dnsNames, san):
 			dnsNames = append(dnsNames, san)
+		case ip != nil && !slices.ContainsFunc(ips, ip.Equal):
+			ips = append(ips, ip)
 		}
 	}
 	return dnsNames, ips, nil

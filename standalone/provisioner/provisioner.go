@@ -53,6 +53,8 @@ type Options struct {
 	Isolation tenancyv1alpha1.Isolation
 	// Sleep is when control planes sleep that have no other times.
 	Sleep SleepOptions
+	// ExtraSANs: control planes have the extra names in the spec, which were checked.
+	ExtraSANs bool
 }
 
 // Hosted runs control planes on a Host. Each is known by the name of its
@@ -79,8 +81,9 @@ type plane struct {
 	restartedAt string
 	// isolation is that with which it was started.
 	isolation tenancyv1alpha1.Isolation
-	// limits are those that it has now.
-	limits hosted.Limits
+	// limits and extraSANs are those that it has now.
+	limits    hosted.Limits
+	extraSANs []string
 	// of leads to its VirtualCluster, and reached tells which limits it has
 	// reached.
 	of      *tenancyv1alpha1.VirtualCluster
@@ -146,12 +149,16 @@ func (h *Hosted) Ensure(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (
 	found := h.planes[key]
 	if found != nil {
 		found.apply(limitsOf(vc.Spec.ControlPlane, h.options.Limits))
+		if err := found.rename(h.extraSANsOf(vc)); err != nil {
+			return provisioner.ControlPlane{}, err
+		}
 	}
 	decision := h.decide(vc, found)
 	if decision.Asleep {
 		return h.ensureAsleep(vc, found, decision), nil
 	}
 	state, err := h.ensureAwake(vc, found)
+	state.ExtraSANs = h.unsupportedSANs(vc)
 	return h.wakeUp(vc, state, decision), err
 }
 
@@ -219,6 +226,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		Requests:                limits.Requests,
 		KubeletCA:               h.options.KubeletCA,
 		Network:                 h.options.Network(key),
+		ExtraSANs:               h.extraSANsOf(vc),
 	})
 	switch {
 	case errors.Is(err, hosted.ErrNoPodPort):
@@ -229,7 +237,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 	}
 	h.planes[key] = &plane{
 		ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
-		limits: limits, of: reference(vc), reached: &reachedLimits{last: started.Consumption()},
+		limits: limits, extraSANs: h.extraSANsOf(vc), of: reference(vc), reached: &reachedLimits{last: started.Consumption()},
 	}
 	h.work.Go(func() { h.follow(started, reference(vc)) })
 	return waiting("The control plane is starting"), nil

@@ -60,3 +60,21 @@ func TestUnsupportedVersionNamesTheOneThereIs(t *testing.T) {
 		t.Errorf("%q does not name v1.36.3", err)
 	}
 }
+
+// TestExtraSANs: a host without checks of names gives no extra ones, and says so.
+func TestExtraSANs(t *testing.T) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	checked, unchecked := &Hosted{options: Options{ExtraSANs: true}}, &Hosted{}
+	for _, h := range []*Hosted{checked, unchecked} {
+		if h.extraSANsOf(vc) != nil || h.unsupportedSANs(vc) != nil {
+			t.Error("there are extra names that were not asked for")
+		}
+	}
+	vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ExtraSANs: []string{"a.example.com"}}
+	if len(checked.extraSANsOf(vc)) != 1 || checked.unsupportedSANs(vc) != nil {
+		t.Error("an extra name is missing")
+	}
+	if report := unchecked.unsupportedSANs(vc); unchecked.extraSANsOf(vc) != nil || report.Rejected != tenancyv1alpha1.ReasonExtraSANsUnsupported {
+		t.Errorf("got %v, reported %v", unchecked.extraSANsOf(vc), report)
+	}
+}

@@ -26,6 +26,10 @@ const (
 	// control plane work; false while one of them fails and is started again.
 	// Written by the manager.
 	ConditionControllersWorking = "ControllersWorking"
+	// ConditionExtraSANsValid reports whether a hosted control plane has all of
+	// spec.controlPlane.extraSANs; there is none where there are none. Written by the
+	// manager.
+	ConditionExtraSANsValid = "ExtraSANsValid"
 	// ConditionAwake reports whether a Hosted control plane runs. It is false
 	// while the control plane sleeps or is paused, and the time of its last
 	// transition is since when. Written by the manager.
@@ -63,6 +67,15 @@ const (
 	// ReasonNoPodPort: the replica of vc-host has no port left at which the
 	// tenant's pods could reach the control plane.
 	ReasonNoPodPort = "NoPodPort"
+	// ReasonNameReserved: a name in spec.controlPlane.extraSANs is one of the
+	// platform, or an address of the super cluster.
+	ReasonNameReserved = "NameReserved"
+	// ReasonNameTaken: another control plane has a name in
+	// spec.controlPlane.extraSANs.
+	ReasonNameTaken = "NameTaken"
+	// ReasonExtraSANsUnsupported: the provisioner gives control planes no extra
+	// names.
+	ReasonExtraSANsUnsupported = "ExtraSANsUnsupported"
 	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does
 	// not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"

@@ -26,6 +26,21 @@ type ControlPlaneSpec struct {
 	// wakes when it is needed. Default: by the host's --sleep-after-idle.
 	// +optional
 	Sleep *SleepSpec `json:"sleep,omitempty"`
+
+	// extraSANs are further DNS names and IP addresses in the certificate of the
+	// apiserver. Clients reach the control plane by these DNS names at the address
+	// of all control planes: records of them have to lead there. They can be changed
+	// while it runs. Names of the platform, and those that another control plane
+	// has, are rejected, which the condition ExtraSANsValid reports.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self) || self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.])+[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="extraSANs must be IP addresses or complete DNS names in lower case, such as shop.example.com; wildcards are not possible"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip.isCanonical(self) && ip(self).isGlobalUnicast()",message="an IP address in extraSANs must be a unicast address of a network, in its canonical form"
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self) || !(self.split('.').exists(label, label == 'svc') || self.endsWith('.localhost') || self.endsWith('.cluster.local') || self.endsWith('.vc.internal') || self in ['cluster.local', 'vc.internal', 'kubernetes.default'])",message="extraSANs cannot be names of Services, of the machine, or of vc-host"
+	ExtraSANs []string `json:"extraSANs,omitempty"`
 }
 
 // Isolation names what the apiserver of a hosted control plane shares with

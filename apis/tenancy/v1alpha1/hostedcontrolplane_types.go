@@ -86,7 +86,14 @@ type HostedControlPlaneStatus struct {
 	// wakeTime is when a control plane that sleeps wakes by itself.
 	// +optional
 	WakeTime *metav1.Time `json:"wakeTime,omitempty"`
-	// conditions are Ready, WithinLimits, ControllersWorking and Awake.
+	// extraSANs are the extra DNS names by which clients reach the control plane. No
+	// other control plane has them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	ExtraSANs []string `json:"extraSANs,omitempty"`
+	// conditions are Ready, WithinLimits, ControllersWorking, ExtraSANsValid and
+	// Awake.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -20,6 +20,7 @@ func reported(status *tenancyv1alpha1.HostedControlPlaneStatus) (provisioner.Con
 	state := provisioner.ControlPlane{
 		Limits:      limits(status.Conditions),
 		Controllers: controllers(status.Conditions),
+		ExtraSANs:   extraSANs(status.Conditions),
 		Sleep:       sleep(status),
 	}
 	ready := meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionReady)
@@ -75,6 +76,19 @@ func controllers(conditions []metav1.Condition) *provisioner.Controllers {
 		return &provisioner.Controllers{Failing: cmp.Or(working.Message, working.Reason)}
 	default:
 		return &provisioner.Controllers{}
+	}
+}
+
+// extraSANs returns what the condition ExtraSANsValid says; nil without one.
+func extraSANs(conditions []metav1.Condition) *provisioner.ExtraSANs {
+	valid := meta.FindStatusCondition(conditions, tenancyv1alpha1.ConditionExtraSANsValid)
+	switch {
+	case valid == nil:
+		return nil
+	case valid.Status == metav1.ConditionFalse:
+		return &provisioner.ExtraSANs{Rejected: valid.Reason, Message: valid.Message}
+	default:
+		return &provisioner.ExtraSANs{}
 	}
 }
 

@@ -70,11 +70,12 @@ func TestReported(t *testing.T) {
 				ready(yes, "Ready", ""), awake(yes, "Connection", "Woken"),
 				condition(tenancyv1alpha1.ConditionWithinLimits, yes, "WithinLimits", "Within"),
 				condition(tenancyv1alpha1.ConditionControllersWorking, yes, "ControllersWorking", "Working"),
+				condition(tenancyv1alpha1.ConditionExtraSANsValid, yes, "Valid", "All"),
 			}, nil,
 			func() provisioner.ControlPlane {
 				state := served
 				state.Sleep = &provisioner.Sleep{Reason: "Connection", Message: "Woken"}
-				state.Limits, state.Controllers = &provisioner.Limits{}, &provisioner.Controllers{}
+				state.Limits, state.Controllers, state.ExtraSANs = &provisioner.Limits{}, &provisioner.Controllers{}, &provisioner.ExtraSANs{}
 				return state
 			}(), nil,
 		},
@@ -83,11 +84,13 @@ func TestReported(t *testing.T) {
 				ready(yes, "Ready", ""),
 				condition(tenancyv1alpha1.ConditionWithinLimits, no, "StorageLimitReached", "Full"),
 				condition(tenancyv1alpha1.ConditionControllersWorking, no, "ControllersFailing", "namespace: panic"),
+				condition(tenancyv1alpha1.ConditionExtraSANsValid, no, "NameTaken", "a.example is taken"),
 			}, nil,
 			func() provisioner.ControlPlane {
 				state := served
 				state.Limits = &provisioner.Limits{Reached: "StorageLimitReached", Message: "Full"}
 				state.Controllers = &provisioner.Controllers{Failing: "namespace: panic"}
+				state.ExtraSANs = &provisioner.ExtraSANs{Rejected: "NameTaken", Message: "a.example is taken"}
 				return state
 			}(), nil,
 		},
