@@ -31,7 +31,7 @@ import (
 // startComponents starts vc-manager and vc-syncer until the end of the spec.
 func (h helmed) startComponents(ctx context.Context) {
 	GinkgoHelper()
-	port := strconv.Itoa(int(netip.MustParseAddrPort(freeAddress(ctx)).Port()))
+	port := strconv.Itoa(int(netip.MustParseAddrPort(kit.FreeAddress(ctx)).Port()))
 	none := []string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	h.start(ctx, "vc-manager", os.Getenv(managerBinary), append(none, "--webhook-port="+port)...)
 	h.start(ctx, "vc-syncer", os.Getenv(local.SyncerBinary), none...)
