@@ -25,6 +25,7 @@ type uninstallOptions struct {
 	print     *genericclioptions.PrintFlags
 	namespace string
 	purge     bool
+	abandon   bool
 	dryRun    bool
 	yes       bool
 	timeout   time.Duration
@@ -41,12 +42,15 @@ func newUninstall(p *platform) *cobra.Command {
 			"`helm uninstall` keeps the tenants instead.\n\n" +
 			"Objects that the chart or config/default has not installed are kept, and with them the namespace that they are in. " +
 			"A command that was interrupted continues when it is run again.\n\n" +
-			"vc-manager has to run, and vc-host for hosted tenants, because they delete what the tenants have.",
+			"vc-manager has to run, and vc-host for hosted tenants, because they delete what the tenants have. " +
+			"If they cannot run any more, --abandon-tenants removes their finalizers.",
 		Example: "  # what would be deleted\n  kubectl vc uninstall --purge --dry-run\n\n  kubectl vc uninstall --purge",
 		Args:    arguments(cobra.NoArgs), ValidArgsFunction: cobra.NoFileCompletions, RunE: run(o),
 	}
 	o.print.AddFlags(c)
 	c.Flags().BoolVar(&o.purge, "purge", false, "Confirm that tenants are deleted, too; required")
+	c.Flags().BoolVar(&o.abandon, "abandon-tenants", false,
+		"Remove the finalizers of vc-manager and vc-host, if they cannot run any more; data in an etcd that is not of the installation is left")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be deleted, and delete nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "Delete without asking for the namespace")
 	c.Flags().StringVar(&o.namespace, "installation-namespace", "",
@@ -117,7 +121,7 @@ func (o *uninstallOptions) removal(ctx context.Context) (*removal.Removal, error
 		return nil, err
 	}
 	return &removal.Removal{
-		Client: c, Resources: resources, Namespace: cmp.Or(o.namespace, found, rbac.Namespace), DryRun: o.dryRun,
+		Client: c, Resources: resources, Namespace: cmp.Or(o.namespace, found, rbac.Namespace), DryRun: o.dryRun, Abandon: o.abandon,
 		Deleted:  func(object *unstructured.Unstructured) error { return printer.PrintObj(object, o.Out) },
 		Progress: func(format string, args ...any) { sayf(o.ErrOut, format, args...) },
 	}, nil

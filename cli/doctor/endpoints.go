@@ -33,17 +33,23 @@ func endpoints(ctx context.Context, s *Super) Result {
 	}
 	var tried []reached
 	for _, vc := range sample(list.Items, sampled) {
-		config, err := access.Admin(ctx, s.Client, &vc)
-		if err != nil {
-			return unread(err)
-		}
-		address, err := access.Address(config.Host)
-		if err == nil {
-			err = access.Reach(ctx, config)
-		}
+		address, err := s.reach(ctx, &vc)
 		tried = append(tried, reached{vc.Namespace + "/" + vc.Name, address, err})
 	}
 	return endpointsVerdict(tried)
+}
+
+// reach connects to the apiserver of a tenant, and returns its address.
+func (s *Super) reach(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (string, error) {
+	config, err := access.Admin(ctx, s.Client, vc)
+	if err != nil {
+		return vc.Status.Endpoint, err
+	}
+	address, err := access.Address(config.Host)
+	if err != nil {
+		return vc.Status.Endpoint, err
+	}
+	return address, access.Reach(ctx, config)
 }
 
 // sample returns tenants whose control planes are ready and awake, one for each

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -82,8 +81,7 @@ func (s *Super) missing(ctx context.Context, rights []right) ([]right, error) {
 		})
 	}
 	err := group.Wait()
-	missing := slices.Clone(rights)
-	missing = missing[:0]
+	var missing []right
 	for i, r := range rights {
 		if denied[i] {
 			missing = append(missing, r)

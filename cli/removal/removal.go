@@ -39,6 +39,9 @@ type Removal struct {
 	Progress func(format string, args ...any)
 	// DryRun deletes nothing.
 	DryRun bool
+	// Abandon removes the finalizers of components that do not run any more. Data
+	// outside of the super cluster is left.
+	Abandon bool
 
 	// release is the name of the release of Helm; empty if there is none.
 	release string

@@ -37,8 +37,10 @@ func (r *Removal) virtualClusters(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list VirtualClusters: %w", err)
 	}
-	if err := r.finalizable(ctx, list.Items); err != nil {
-		return err
+	if !r.Abandon {
+		if err := r.finalizable(ctx, len(list.Items)); err != nil {
+			return err
+		}
 	}
 	for i := range list.Items {
 		if err := r.deleteOne(ctx, identityOf(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"), &list.Items[i])); err != nil {
@@ -48,17 +50,25 @@ func (r *Removal) virtualClusters(ctx context.Context) error {
 	if r.DryRun {
 		return nil
 	}
+	if r.Abandon {
+		if err := r.abandon(ctx); err != nil {
+			return err
+		}
+	}
 	return r.awaitVirtualClusters(ctx)
 }
 
 // finalizable reports why the deletion of VirtualClusters would never end: their
 // finalizers are those of vc-manager, and vc-host deletes the data of hosted
 // ones.
-func (r *Removal) finalizable(ctx context.Context, all []tenancyv1alpha1.VirtualCluster) error {
+func (r *Removal) finalizable(ctx context.Context, tenants int) error {
 	needed := []string{installation.Manager}
-	if slices.ContainsFunc(all, func(vc tenancyv1alpha1.VirtualCluster) bool {
-		return vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerHosted
-	}) {
+	hosted := &tenancyv1alpha1.HostedControlPlaneList{}
+	err := r.Client.List(ctx, hosted, client.Limit(1))
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("list HostedControlPlanes: %w", err)
+	}
+	if len(hosted.Items) > 0 {
 		needed = append(needed, installation.Host)
 	}
 	for _, name := range needed {
@@ -70,9 +80,10 @@ func (r *Removal) finalizable(ctx context.Context, all []tenancyv1alpha1.Virtual
 			return &exit.Error{
 				Code: exit.Failed,
 				Err: fmt.Errorf("delete %d VirtualClusters: %s, which deletes what the tenants have, does not run in namespace %s",
-					len(all), name, r.Namespace),
+					tenants, name, r.Namespace),
 				Next: fmt.Sprintf("Start it, and run the command again. kubectl vc doctor prints why it does not run; "+
-					"after helm uninstall, install the chart again with --namespace %s --take-ownership", r.Namespace),
+					"after helm uninstall, install the chart again with --namespace %s --take-ownership. "+
+					"If it cannot run any more: --abandon-tenants", r.Namespace),
 			}
 		}
 	}
@@ -150,6 +161,11 @@ func (r *Removal) orphans(ctx context.Context) error {
 	list := &tenancyv1alpha1.VirtualClusterList{}
 	if err := r.Client.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("list VirtualClusters: %w", err)
+	}
+	if r.Abandon {
+		if err := r.abandon(ctx); err != nil { // of an earlier command, too
+			return err
+		}
 	}
 	alive := map[string]bool{"": true} // without the annotation, a namespace is not a tenant's
 	for i := range list.Items {

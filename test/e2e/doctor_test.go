@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -23,10 +24,15 @@ var _ = Describe("kubectl vc doctor --probe", func() {
 		})
 		Expect(out.String()).To(Equal("OK: enforced, for ingress and egress"), errOut.String())
 
-		Eventually(func(g Gomega) {
+		Eventually(func() (left []string, err error) {
 			namespaces := &corev1.NamespaceList{}
-			g.Expect(super.Client.List(ctx, namespaces)).To(Succeed())
-			g.Expect(namespaces.Items).NotTo(ContainElement(HaveField("Name", HavePrefix("vc-doctor-"))))
-		}).WithContext(ctx).Should(Succeed())
-	}, NodeTimeout(4*soon))
+			err = super.Client.List(ctx, namespaces)
+			for _, ns := range namespaces.Items {
+				if strings.HasPrefix(ns.Name, "vc-doctor-") {
+					left = append(left, fmt.Sprintf("%s: %+v", ns.Name, ns.Status))
+				}
+			}
+			return left, err
+		}).WithContext(ctx).WithTimeout(2 * soon).Should(BeEmpty())
+	}, NodeTimeout(5*soon))
 })

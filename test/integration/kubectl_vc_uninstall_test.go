@@ -121,6 +121,33 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 	}, NodeTimeout(4*kit.Soon))
 })
 
+var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart"), func() {
+	It("deletes the installation and its tenants when vc-manager and vc-host do not run any more", func(ctx SpecContext) {
+		super := newHelmed(ctx)
+		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
+		tenant := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Finalizers = []string{names.Domain + "/virtualcluster"} })
+		Eventually(super.Client.Create).WithContext(ctx).WithArguments(tenant).Should(Succeed())
+		root := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: "root", Labels: names.OwnerLabels(tenant), Annotations: names.OwnerAnnotations(tenant),
+		}}
+		held := metav1.ObjectMeta{Namespace: root.Name, Finalizers: []string{tenancyv1alpha1.HostedControlPlaneFinalizer}}
+		plane := &tenancyv1alpha1.HostedControlPlane{ObjectMeta: held, Spec: tenancyv1alpha1.HostedControlPlaneSpec{
+			Store:          "default",
+			VirtualCluster: tenancyv1alpha1.VirtualClusterReference{Namespace: tenant.Namespace, Name: tenant.Name, UID: tenant.UID},
+		}}
+		keys := &corev1.Secret{ObjectMeta: held}
+		plane.Name, keys.Name = tenancyv1alpha1.HostedControlPlaneName, tenancyv1alpha1.HostedControlPlaneKeys
+		kit.Create(ctx, super.Client, root, plane, keys)
+		kubeconfig := filepath.Join(super.Dir, "super.kubeconfig")
+		Expect(kubectlVCWith(ctx, kubeconfig, "uninstall", "--purge", "--yes").Code).To(Equal(exit.Failed))
+
+		Expect(kubectlVCWith(ctx, kubeconfig, "uninstall", "--purge", "--yes", "--abandon-tenants", "--timeout=2m")).To(succeed())
+		Expect(super.leftovers(ctx)).To(BeEmpty())
+		kit.ShouldVanish(ctx, super.Client, root)
+		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.Namespace))
+	}, NodeTimeout(10*kit.Soon))
+})
+
 // leftovers returns the names of objects of an installation that are left.
 func (h helmed) leftovers(ctx context.Context) []string {
 	GinkgoHelper()
