@@ -133,6 +133,16 @@ func TestDomainVerdict(t *testing.T) {
 	is(t, domainVerdict("tenants.example.com", []string{"192.0.2.1"}, nil), OK, "*.tenants.example.com resolves to 192.0.2.1")
 }
 
+func TestDomainOf(t *testing.T) {
+	pod := &corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--port=6443", "--endpoint-domain=tenants.example.com"}}}}
+	if got := domainOf(pod); got != "tenants.example.com" {
+		t.Errorf("got %q", got)
+	}
+	if got := domainOf(&corev1.PodSpec{}); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestPoliciesVerdict(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seen observed

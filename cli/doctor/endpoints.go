@@ -10,10 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/cli/access"
+	"github.com/virtualcluster/virtualcluster/cli/installation"
 )
 
 // sampled is how many tenants' addresses are tried.
@@ -105,9 +109,16 @@ func isInside(address string) bool {
 	return err == nil && slices.Contains(strings.Split(host, "."), "svc")
 }
 
-// endpointDomain checks whether the names of tenants below a domain resolve.
+// endpointDomain checks whether the names of tenants below a domain resolve; by
+// default, below that of the installation.
 func endpointDomain(domain string) func(context.Context, *Super) Result {
-	return func(ctx context.Context, _ *Super) Result {
+	return func(ctx context.Context, s *Super) Result {
+		if domain == "" {
+			var err error
+			if domain, err = s.domain(ctx); err != nil {
+				return unread(err)
+			}
+		}
 		if domain == "" {
 			return skipped("not checked: --endpoint-domain names the domain, if tenants are to have names below one")
 		}
@@ -116,6 +127,32 @@ func endpointDomain(domain string) func(context.Context, *Super) Result {
 		addresses, err := net.DefaultResolver.LookupHost(ctx, name)
 		return domainVerdict(domain, addresses, err)
 	}
+}
+
+// domain returns the domain that vc-host is installed with; empty if there is
+// none.
+func (s *Super) domain(ctx context.Context) (string, error) {
+	if s.Installation == "" {
+		return "", nil
+	}
+	host := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: s.Installation, Name: installation.Host}
+	if err := s.Client.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("get Deployment %s: %w", key, err)
+	}
+	return domainOf(&host.Spec.Template.Spec), nil
+}
+
+// domainOf returns the domain in the arguments of vc-host.
+func domainOf(pod *corev1.PodSpec) string {
+	for _, c := range pod.Containers {
+		for _, arg := range c.Args {
+			if domain, found := strings.CutPrefix(arg, "--endpoint-domain="); found {
+				return domain
+			}
+		}
+	}
+	return ""
 }
 
 // domainVerdict judges by the lookup of any name below a domain.

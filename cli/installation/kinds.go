@@ -47,10 +47,11 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// OptionalKinds returns the kinds of other projects of which the chart has
-// objects on request.
+// OptionalKinds returns the kinds of which the chart has objects on request, those
+// of other projects included.
 func OptionalKinds() []Kind {
 	return []Kind{
+		{schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, "ingresses"},
 		{schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, "servicemonitors"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, "certificates"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"}, "issuers"},

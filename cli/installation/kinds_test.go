@@ -33,9 +33,9 @@ func TestKindsAreThoseOfTheChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k := range known {
-		if !found[k] {
-			t.Errorf("the chart has no %s", k)
+	for _, k := range Kinds() {
+		if !found[k.GroupVersion().String()+" "+k.Kind] {
+			t.Errorf("the chart has no %s", k.Kind)
 		}
 	}
 }
