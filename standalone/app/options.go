@@ -42,6 +42,9 @@ type Options struct {
 	// one at the first start and keeps it.
 	Listen string
 	Port   int
+	// Bare runs an ordinary cluster, with no part of VirtualCluster in it. Only the
+	// command up has the flag.
+	Bare bool
 	// Manager, Syncer and Agent enable vc-manager, vc-syncer and vn-agent in
 	// this process.
 	Manager, Syncer, Agent bool
@@ -145,7 +148,7 @@ func (o *Options) validateTenantDNS() error {
 // sharedDNS reports whether tenants share a DNS. With simulated nodes, it is one
 // that runs elsewhere.
 func (o *Options) sharedDNS() bool {
-	return o.TenantDNS == names.Shared || o.TenantDNS == "" && o.Nodes.Real
+	return !o.Bare && (o.TenantDNS == names.Shared || o.TenantDNS == "" && o.Nodes.Real)
 }
 
 // choosePort is the port to ask for, when remembered is that of the last time, or zero.

@@ -85,17 +85,19 @@ func TestTenantDNS(t *testing.T) {
 	for _, tt := range []struct {
 		real   bool
 		choice string
+		bare   bool
 		want   bool
 	}{
-		{true, "", true},
-		{true, "shared", true},
-		{true, "dedicated", false},
-		{false, "", false},
-		{false, "shared", true},
+		{true, "", false, true},
+		{true, "", true, false},
+		{true, "shared", false, true},
+		{true, "dedicated", false, false},
+		{false, "", false, false},
+		{false, "shared", false, true},
 	} {
-		o := Options{Nodes: Nodes{Real: tt.real}, TenantDNS: tt.choice}
+		o := Options{Nodes: Nodes{Real: tt.real}, TenantDNS: tt.choice, Bare: tt.bare}
 		if got := o.sharedDNS(); got != tt.want {
-			t.Errorf("with a real node (%t) and %q, the DNS is shared: %t", tt.real, tt.choice, got)
+			t.Errorf("with a real node (%t), %q, and a bare cluster (%t), the DNS is shared: %t", tt.real, tt.choice, tt.bare, got)
 		}
 	}
 }

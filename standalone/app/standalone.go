@@ -111,7 +111,7 @@ func (s *standalone) hostOptions() hosted.Options {
 		Port:          s.opts.choosePort(s.dir.Port()),
 		Default:       superName,
 		Super:         superName,
-		PrepareShared: s.opts.TenantIsolation == string(tenancyv1alpha1.IsolationShared),
+		PrepareShared: !s.opts.Bare && s.opts.TenantIsolation == string(tenancyv1alpha1.IsolationShared),
 		Metrics:       metrics.Registry,
 		UnsafeNoFsync: s.opts.UnsafeNoFsync,
 		Observer:      s.opts.Observer,

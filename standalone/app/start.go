@@ -25,7 +25,7 @@ import (
 )
 
 // start brings up one part after the other.
-func (s *standalone) start(crew *crew, host *hosted.Host) (_ *Instance, err error) {
+func (s *standalone) start(crew *crew, host *hosted.Host) (*Instance, error) {
 	ctx, cancel := context.WithTimeoutCause(crew.ctx, startTimeout, fmt.Errorf("not started after %s", startTimeout))
 	defer cancel()
 	controlPlane, err := s.startSuper(ctx, crew, host)
@@ -36,13 +36,25 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (_ *Instance, err erro
 		return nil, err
 	}
 	super := controlPlane.RESTConfig()
+	if !s.opts.Bare {
+		if err := s.startParts(ctx, crew, host, super); err != nil {
+			return nil, err
+		}
+	}
+	instance := &Instance{Super: super, Kubeconfig: s.dir.File(kubeconfigFile), Dir: s.dir}
+	s.progress.ready(instance.Kubeconfig)
+	return instance, nil
+}
+
+// startParts brings up what makes an ordinary cluster a super cluster.
+func (s *standalone) startParts(ctx context.Context, crew *crew, host *hosted.Host, super *rest.Config) (err error) {
 	certificate, err := s.agentCertificate()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	listener, agent, err := s.listenForAgent()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if err != nil && listener != nil {
@@ -51,23 +63,19 @@ func (s *standalone) start(crew *crew, host *hosted.Host) (_ *Instance, err erro
 	}()
 	policy, err := s.egressPolicy(crew.ctx, super, agent)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.startManager(ctx, crew, host, super, policy, certificate); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.startAgent(ctx, crew, super, listener, certificate); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.startSyncer(ctx, crew, super, agent); err != nil {
-		return nil, err
-	}
-	instance := &Instance{Super: super, Kubeconfig: s.dir.File(kubeconfigFile), Dir: s.dir}
-	s.progress.ready(instance.Kubeconfig)
-	return instance, nil
+	return s.startSyncer(ctx, crew, super, agent)
 }
 
-// startSuper brings up the super cluster with the tenancy API in it.
+// startSuper brings up the super cluster, with the tenancy API in it unless it
+// is bare.
 func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Host) (*hosted.ControlPlane, error) {
 	super, err := host.Run(s.superSpec())
 	if err != nil {
@@ -93,6 +101,9 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 		return nil, err
 	}
 	s.progress.step("super cluster", "Kubernetes "+super.Version().GitVersion+" at "+super.Endpoint())
+	if s.opts.Bare {
+		return super, nil
+	}
 	if err := installCRDs(ctx, super.RESTConfig()); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ func newUpCommand() *cobra.Command {
 		},
 	}
 	opts.AddFlags(command.Flags())
+	command.Flags().BoolVar(&opts.Bare, "bare", opts.Bare, "run an ordinary cluster, in which VirtualCluster can be installed")
 	return command
 }
 
