@@ -82,7 +82,7 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager, owner string) error {
 	if err != nil {
 		return fmt.Errorf("make the cache of the serving certificate: %w", err)
 	}
-	if err := mgr.Add(objects); err != nil {
+	if err := mgr.Add(everyReplica{objects}); err != nil {
 		return fmt.Errorf("add the cache of the serving certificate: %w", err)
 	}
 	same := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
@@ -99,6 +99,13 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager, owner string) error {
 	}
 	return nil
 }
+
+// everyReplica is a cache that replicas have which do not hold the Lease, too.
+type everyReplica struct{ cache.Cache }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable. A cache that is
+// made of several ones does not, so that only the leader would start it.
+func (everyReplica) NeedLeaderElection() bool { return false }
 
 // first enqueues the request of a program that starts without a Secret.
 func (k *Keeper) first(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
