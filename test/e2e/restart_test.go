@@ -3,6 +3,8 @@ package e2e
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
 // Specs that take the node from under others run alone.
@@ -13,7 +15,7 @@ var _ = Describe("A tenant's pods", Serial, func() {
 			old := server(ns, "old")
 			create(ctx, red, old)
 			before := shouldBeReady(ctx, red, old)
-			kill(program(name))
+			kit.Kill(func() (int, error) { return super.NodeProgramPID(name) })
 			p := server(ns, "new")
 			create(ctx, red, p)
 			ready := shouldBeReady(ctx, red, p)
@@ -29,7 +31,7 @@ var _ = Describe("A tenant's pods", Serial, func() {
 		p := server(ns, "server")
 		create(ctx, red, p)
 		before := shouldBeReady(ctx, red, p)
-		kill(node)
+		kit.Kill(super.NodePID)
 		Eventually(restarts(red, p)).WithContext(ctx).WithTimeout(2 * soon).Should(BeNumerically(">=", 1))
 		after := shouldBeReady(ctx, red, p)
 		Expect(after.UID).To(Equal(before.UID))

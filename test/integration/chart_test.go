@@ -16,7 +16,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,49 +29,28 @@ import (
 )
 
 const (
-	// helmBinary and managerBinary are the environment variables with the paths
-	// of Helm and of vc-manager.
-	helmBinary, managerBinary = "VC_HELM", "VC_MANAGER"
-	chartDir                  = "../../charts/virtualcluster"
+	// managerBinary is the environment variable with the path of vc-manager.
+	managerBinary = "VC_MANAGER"
+	chartDir      = "../../charts/virtualcluster"
 )
 
 // helmed is a super cluster into which Helm installs the chart.
-type helmed struct{ *local.SuperCluster }
+type helmed struct {
+	*local.SuperCluster
+	kit.Helm
+}
 
 // newHelmed starts a super cluster for a container of specs, in which nothing of
 // VirtualCluster is installed.
 func newHelmed(ctx context.Context) helmed {
 	GinkgoHelper()
-	if os.Getenv(helmBinary) == "" {
-		Skip("set " + helmBinary + " to the path of Helm; make test-integration does")
+	if os.Getenv(kit.HelmBinary) == "" {
+		Skip("set " + kit.HelmBinary + " to the path of Helm; make test-integration does")
 	}
-	started, err := local.Start(ctx, kit.TempDir(), "--manager=false", "--syncer=false", "--agent=false", "--nodes=1")
+	started, err := local.Start(ctx, kit.TempDir(), "--bare", "--nodes=1")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
-	// vc-standalone brings the CRDs itself, which the chart is to install.
-	for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
-		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
-		Expect(client.IgnoreNotFound(started.Client.Delete(ctx, crd))).To(Succeed())
-		kit.ShouldVanish(ctx, started.Client, crd)
-	}
-	return helmed{started}
-}
-
-// run runs Helm, and returns what it prints.
-func (h helmed) run(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, os.Getenv(helmBinary), append(args, "--namespace", rbac.Namespace)...)
-	home := filepath.Join(h.Dir, "helm")
-	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "super.kubeconfig"),
-		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	out, err := command.CombinedOutput()
-	return string(out), err
-}
-
-// must runs Helm, which has to succeed.
-func (h helmed) must(ctx context.Context, args ...string) {
-	GinkgoHelper()
-	out, err := h.run(ctx, args...)
-	Expect(err).NotTo(HaveOccurred(), out)
+	return helmed{started, kit.NewHelm(started, rbac.Namespace)}
 }
 
 // deployed returns the names of the Deployments of the release.
@@ -127,7 +105,7 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 	})
 
 	It("is installed with its default values", func(ctx SpecContext) {
-		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
+		super.Must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 		tenant = virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerExternal
@@ -166,13 +144,12 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 
 		file := filepath.Join(super.Dir, "values.yaml")
 		Expect(os.WriteFile(file, []byte(everything), 0o600)).To(Succeed())
-		// vc-standalone has applied the same pool, as an admin does who has used kustomize before.
-		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--values", file, "--take-ownership", "--force-conflicts")
+		super.Must(ctx, "upgrade", "virtualcluster", chartDir, "--values", file)
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host", "vn-agent", "vc-dns"))
 		Expect(kit.Get(ctx, super.Client, configuration)).To(Succeed())
 		Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(authorities))
 
-		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
+		super.Must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 	}, SpecTimeout(kit.Soon*6))
 
@@ -183,10 +160,13 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: there.Key(), Name: names.AdminKubeconfigSecret}}
 		Expect(kit.Get(ctx, host.Client, secret)).To(Succeed())
 
-		probes := map[string]string{"vc-manager": kit.FreeAddress(ctx), "vc-syncer": kit.FreeAddress(ctx)}
-		webhookPort := strconv.Itoa(int(netip.MustParseAddrPort(kit.FreeAddress(ctx)).Port()))
-		super.start(ctx, "vc-manager", os.Getenv(managerBinary), "--metrics-bind-address=127.0.0.1:0",
-			"--health-probe-bind-address="+probes["vc-manager"], "--webhook-port="+webhookPort)
+		probes := map[string]string{"vc-syncer": kit.FreeAddress(ctx)}
+		for _, replica := range []string{"the leader", "the one that stands by"} {
+			probes[replica] = kit.FreeAddress(ctx)
+			webhookPort := strconv.Itoa(int(netip.MustParseAddrPort(kit.FreeAddress(ctx)).Port()))
+			super.start(ctx, "vc-manager", os.Getenv(managerBinary), "--metrics-bind-address=127.0.0.1:0",
+				"--health-probe-bind-address="+probes[replica], "--webhook-port="+webhookPort)
+		}
 		super.start(ctx, "vc-syncer", os.Getenv(local.SyncerBinary), "--metrics-bind-address=127.0.0.1:0",
 			"--health-probe-bind-address="+probes["vc-syncer"])
 		for _, address := range probes {
@@ -204,19 +184,19 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 	}, SpecTimeout(kit.Soon*6))
 
 	It("refuses another number of members of the store", func(ctx SpecContext) {
-		out, err := super.run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcStore.replicas=3")
+		out, err := super.Run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcStore.replicas=3")
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(ContainSubstring("this number cannot be changed"))
 	}, SpecTimeout(kit.Soon*6))
 
 	It("refuses values that it does not have", func(ctx SpecContext) {
-		out, err := super.run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcManger.replicas=3")
+		out, err := super.Run(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcManger.replicas=3")
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(ContainSubstring("vcManger"))
 	})
 
 	It("is uninstalled without the CRDs and the tenants, and installed again", func(ctx SpecContext) {
-		super.must(ctx, "uninstall", "virtualcluster")
+		super.Must(ctx, "uninstall", "virtualcluster")
 		Eventually(super.deployed(ctx)).Should(BeEmpty())
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.HostReplicasNamespace))
@@ -225,7 +205,7 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		Expect(tenant.UID).To(Equal(was.UID))
 		Expect(tenant.DeletionTimestamp).To(BeNil())
 
-		super.must(ctx, "install", "virtualcluster", chartDir)
+		super.Must(ctx, "install", "virtualcluster", chartDir)
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 	}, SpecTimeout(kit.Soon*6))
 })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,62 +23,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
-
-// lister lists at an interval until stop, and counts failures. Gap is the longest
-// time between successes.
-type lister struct {
-	stop func()
-
-	mu        sync.Mutex
-	succeeded int
-	failures  []error
-	last      time.Time
-	gap       time.Duration
-}
-
-func startLister(ctx context.Context, c kubernetes.Interface) *lister {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &lister{last: time.Now()}
-	var work sync.WaitGroup
-	work.Go(func() {
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				_, err := c.CoreV1().ConfigMaps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-				if ctx.Err() == nil {
-					l.record(err)
-				}
-			}
-		}
-	})
-	l.stop = sync.OnceFunc(func() {
-		cancel()
-		work.Wait()
-	})
-	return l
-}
-
-func (l *lister) record(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.failures = append(l.failures, err)
-		return
-	}
-	l.succeeded++
-	l.gap, l.last = max(l.gap, time.Since(l.last)), time.Now()
-}
-
-// lists returns how many lists have succeeded.
-func (l *lister) lists() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.succeeded
-}
 
 // haveHealth succeeds for a store whose health has a reason.
 func haveHealth(reason string) gomegatypes.GomegaMatcher {
@@ -167,8 +110,8 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 	})
 
 	It("hand it over, while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
-		listing := startLister(ctx, tenants)
-		DeferCleanup(listing.stop)
+		listing := kit.StartLister(ctx, tenants)
+		DeferCleanup(listing.Stop)
 		start(ctx, "host-b")
 		start(ctx, "host-c")
 		for range 3 {
@@ -178,13 +121,13 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 			leaving.Terminate()
 			Eventually(leaving).WithTimeout(later).Should(gexec.Exit(0))
 			Eventually(servedBy(ctx)).Should(Not(Equal(from)))
-			before := listing.lists()
-			Eventually(listing.lists).Should(BeNumerically(">", before+5))
+			before := listing.Lists()
+			Eventually(listing.Lists).Should(BeNumerically(">", before+5))
 			start(ctx, from+"-again")
 		}
-		listing.stop()
-		AddReportEntry("hand-over: lists, longest gap", []any{listing.succeeded, listing.gap.String()})
-		Expect(listing.failures).To(BeEmpty())
+		listing.Stop()
+		AddReportEntry("hand-over: lists, longest gap", []any{listing.Lists(), listing.Gap().String()})
+		Expect(listing.Failures()).To(BeEmpty())
 	}, SpecTimeout(4*later))
 
 	It("serve it again when the replica that serves it is killed", func(ctx SpecContext) {
@@ -197,15 +140,15 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 			}
 			return err
 		}).WithContext(ctx).WithPolling(5 * time.Second).Should(Succeed())
-		listing := startLister(ctx, tenants)
-		DeferCleanup(listing.stop)
-		Eventually(listing.lists).Should(BeNumerically(">", 3))
+		listing := kit.StartLister(ctx, tenants)
+		DeferCleanup(listing.Stop)
+		Eventually(listing.Lists).Should(BeNumerically(">", 3))
 		leave(from).Kill().Wait(kit.Soon)
-		before := listing.lists()
-		Eventually(listing.lists).WithTimeout(later).Should(BeNumerically(">", before+5))
+		before := listing.Lists()
+		Eventually(listing.Lists).WithTimeout(later).Should(BeNumerically(">", before+5))
 		Expect(servedBy(ctx)()).NotTo(Equal(from))
-		listing.stop()
-		AddReportEntry("killed: longest gap", listing.gap.String())
+		listing.Stop()
+		AddReportEntry("killed: longest gap", listing.Gap().String())
 	}, SpecTimeout(2*later))
 
 	It("report a store that does not respond, and continue when it does", func(ctx SpecContext) {

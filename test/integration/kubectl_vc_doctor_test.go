@@ -108,7 +108,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 	)
 
 	It("finds an installation that works", func(ctx SpecContext) {
-		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace", "--set", "vcHost.enabled=false", "--wait")
+		super.Must(ctx, "install", "virtualcluster", chartDir, "--create-namespace", "--set", "vcHost.enabled=false", "--wait")
 		super.startComponents(ctx)
 		Eventually(doctor).WithContext(ctx).WithArguments(verdict("leases")).WithTimeout(3 * kit.Soon).WithPolling(time.Second).
 			Should(HaveField("Out", "OK"))
@@ -151,7 +151,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 	}, NodeTimeout(4*kit.Soon))
 
 	It("reports stores that are down, and credentials that have expired", func(ctx SpecContext) {
-		super.must(ctx, "upgrade", "virtualcluster", chartDir, "--force-conflicts",
+		super.Must(ctx, "upgrade", "virtualcluster", chartDir, "--force-conflicts",
 			"--set", "vcStore.enabled=false", "--set", "vcHost.enabled=true")
 		golden("doctor-no-store", doctor(ctx, message("stores")...).Out)
 
