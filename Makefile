@@ -209,15 +209,21 @@ test-long: build ## Run at length what is short in the suite: outages, kills, a 
 	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
 	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
 
-E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone go tool ginkgo --no-color --timeout 60m
+E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed \
+	go tool ginkgo --no-color --timeout 60m
+
+# The tags are those of the two versions between which the specs of an installation upgrade.
+.PHONY: installed-images
+installed-images: build $(TOOLS)/helm ## Build images of the programs in bin/ for a real node into bin/installed, to install the chart there
+	cd hack/release && for v in v0.0.1 v0.0.2; do go run -buildvcs=false ./cmd/images --version $$v --built $(BIN) --out $(BIN)/installed; done
 
 .PHONY: e2e
-e2e: node-can-run node ## Run the tests with containers, on a real node of this machine: root on Linux
-	$(E2E) --v ./test/e2e
+e2e: node-can-run node installed-images ## Run the tests with containers, on a real node of this machine: root on Linux
+	$(E2E) --v ./test/e2e/...
 
 .PHONY: e2e-smoke
-e2e-smoke: node-can-run node ## Run the quick ones of them
-	$(E2E) --v --label-filter smoke ./test/e2e
+e2e-smoke: node-can-run node installed-images ## Run the quick ones of them
+	$(E2E) --v --label-filter smoke ./test/e2e/...
 
 CONFORMANCE = go run -buildvcs=false ./test/conformance $(CONFORMANCE_FLAGS)
 
