@@ -109,13 +109,14 @@ func TestHosts(t *testing.T) {
 	}
 	for host, want := range map[string]bool{
 		"vc-store-0.vc-store.vc-system.svc": true, "vc-store-2.vc-store.vc-system.svc": true,
+		"vc-store-0.vc-system.svc": true, "vc-store-2.vc-system.svc": true, "vc-store-3.vc-system.svc": false,
 		"vc-store-3.vc-store.vc-system.svc": false, "vc-store.vc-system.svc": false, "localhost": false, "127.0.0.1": false,
 	} {
 		if err := certificate.VerifyHostname(host); (err == nil) != want {
 			t.Errorf("it is for %s: %v, want %t", host, err, want)
 		}
 	}
-	if urls := named(2).endpoints(); urls[1] != "https://vc-store-1.vc-store.vc-system.svc:2379" || len(urls) != 2 {
+	if urls := named(2).endpoints(); urls[1] != "https://vc-store-1.vc-system.svc:2379" || len(urls) != 2 {
 		t.Errorf("the endpoints are %v", urls)
 	}
 }

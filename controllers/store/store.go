@@ -5,6 +5,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -23,7 +24,7 @@ const clientPort = "2379"
 // Store is the etcd of an installation: a StatefulSet.
 type Store struct {
 	// Service is the headless Service of the members, with the name of the
-	// StatefulSet.
+	// StatefulSet. The Service of a member for clients has the name of its pod.
 	Service types.NamespacedName
 	// Members is how many replicas it has.
 	Members int
@@ -47,22 +48,29 @@ func (s Store) Validate() error {
 	return nil
 }
 
-// hosts returns the names of the members.
+// hosts returns the names of the members: those of their pods, by which they
+// find each other, and those for clients.
 func (s Store) hosts() []string {
-	hosts := make([]string, s.Members)
-	for i := range hosts {
-		hosts[i] = s.Service.Name + "-" + strconv.Itoa(i) + "." + s.Service.Name + "." + s.Service.Namespace + ".svc"
-	}
-	return hosts
+	return slices.Concat(s.names("."+s.Service.Name), s.names(""))
 }
 
-// endpoints returns the URLs of the members.
+// endpoints returns the URLs of the members for clients. Each has a Service of
+// its own, whose address stays the same when the pod is replaced.
 func (s Store) endpoints() []string {
-	urls := s.hosts()
+	urls := s.names("")
 	for i, host := range urls {
 		urls[i] = "https://" + host + ":" + clientPort
 	}
 	return urls
+}
+
+// names returns a name of each member in a subdomain of the namespace.
+func (s Store) names(subdomain string) []string {
+	names := make([]string, s.Members)
+	for i := range names {
+		names[i] = s.Service.Name + "-" + strconv.Itoa(i) + subdomain + "." + s.Service.Namespace + ".svc"
+	}
+	return names
 }
 
 // secret returns the name of a Secret: authority, members or client.

@@ -67,7 +67,7 @@ func (m member) health(ctx context.Context, certificates ...tls.Certificate) fun
 	Expect(roots.AppendCertsFromPEM(storeSecret(ctx, "vc-store-client").Data["ca.crt"])).To(BeTrue())
 	return func() (*x509.Certificate, error) {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{
-			ServerName: "vc-store-0.vc-store." + rbac.Namespace + ".svc", RootCAs: roots, Certificates: certificates,
+			ServerName: "vc-store-0." + rbac.Namespace + ".svc", RootCAs: roots, Certificates: certificates,
 		}}
 		defer transport.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+m.address+"/health", nil)
@@ -138,7 +138,7 @@ var _ = Describe("The store of an installation", Ordered, func() {
 		})
 		Expect(ensure(ctx)).To(Succeed())
 		Expect(kit.Get(ctx, super.Client, object)).To(Succeed())
-		Expect(object.Spec.Endpoints).To(Equal([]string{"https://vc-store-0.vc-store.vc-system.svc:2379"}))
+		Expect(object.Spec.Endpoints).To(Equal([]string{"https://vc-store-0.vc-system.svc:2379"}))
 		Expect(object.Spec.CredentialsSecret).To(Equal("vc-store-client"))
 		Expect(object.Spec.Capacity.Storage.String()).To(Equal("8Gi"))
 		Expect(object.Spec.Unschedulable).To(BeTrue())
