@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,13 +22,17 @@ import (
 type Recent struct {
 	mu      sync.Mutex
 	written map[kinds.ObjectKey]write
-	ends    map[kinds.ObjectKey]end
+	ends    Expiring[kinds.ObjectKey, end]
 	swept   time.Time
 }
 
 // lifetime is how long a write can be ahead of its event. A cache that lags
 // longer was disconnected, and will be filled again.
 const lifetime = time.Minute
+
+// maxEnds is how many deletions are remembered at least, of the latest: more
+// than there are answers to writes under way.
+const maxEnds = 10_000
 
 // write is an object as the server answered or, if assumed, as the write must
 // have changed it: the answer to a binding is not the object, and only shows
@@ -40,15 +44,18 @@ type write struct {
 	at      time.Time
 }
 
-// end is the last state of a deleted object in the cache.
+// end identifies the last state of a deleted object.
 type end struct {
-	last client.Object // the metadata that is used
-	at   time.Time
+	uid     types.UID
+	version string
 }
 
 // NewRecent returns an empty overlay of the cache of one side.
 func NewRecent() *Recent {
-	return &Recent{written: map[kinds.ObjectKey]write{}, ends: map[kinds.ObjectKey]end{}}
+	return &Recent{
+		written: map[kinds.ObjectKey]write{},
+		ends:    Expiring[kinds.ObjectKey, end]{Lifetime: lifetime, Most: maxEnds},
+	}
 }
 
 // Put records the server's answer to a write.
@@ -74,7 +81,7 @@ func (r *Recent) remember(kind string, w write) {
 	w.at = time.Now()
 	r.lockedSweep(w.at)
 	k := kinds.ObjectKey{Kind: kind, Key: client.ObjectKeyFromObject(w.obj)}
-	if e, ok := r.ends[k]; ok && e.after(w.obj) {
+	if e, ok := r.ends.Get(k, w.at); ok && e.after(w.obj) {
 		return
 	}
 	r.written[k] = w
@@ -82,7 +89,7 @@ func (r *Recent) remember(kind string, w write) {
 
 // after reports whether the object was deleted after this state of it.
 func (e end) after(obj client.Object) bool {
-	return e.last.GetUID() == obj.GetUID() && !newer(obj, e.last)
+	return e.uid == obj.GetUID() && !newerVersion(obj.GetResourceVersion(), e.version)
 }
 
 // Sweep deletes outdated entries. Without it, those of an idle tenant would
@@ -100,7 +107,7 @@ func (r *Recent) lockedSweep(now time.Time) {
 	}
 	r.swept = now
 	maps.DeleteFunc(r.written, func(_ kinds.ObjectKey, w write) bool { return w.outdated(now) })
-	maps.DeleteFunc(r.ends, func(_ kinds.ObjectKey, e end) bool { return now.Sub(e.at) > lifetime })
+	r.ends.Sweep(now)
 }
 
 func (w write) outdated(now time.Time) bool { return now.Sub(w.at) > lifetime }
@@ -150,8 +157,7 @@ func (r *Recent) Ended(kind string, obj client.Object) {
 	if w, ok := r.written[k]; ok && w.obj.GetUID() == obj.GetUID() {
 		delete(r.written, k)
 	}
-	last := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}}
-	r.ends[k] = end{last: last, at: now}
+	r.ends.Put(k, end{obj.GetUID(), obj.GetResourceVersion()}, now)
 }
 
 // reached reports whether an object is at least as new as the write.
@@ -167,6 +173,10 @@ func (w write) reached(obj client.Object) bool {
 // newer reports whether a was written after b. Resource versions are comparable
 // (KEP-5504); if they are not, a counts as newer, so that the cache wins.
 func newer(a, b client.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return newerVersion(a.GetResourceVersion(), b.GetResourceVersion())
+}
+
+func newerVersion(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
 }

@@ -213,8 +213,8 @@ func TestRecentAnswerAfterTheEnd(t *testing.T) {
 				}
 				time.Sleep(2 * lifetime)
 				r.Sweep()
-				if len(r.ends)+len(r.written) != 0 {
-					t.Errorf("%d ends and %d writes are held for ever", len(r.ends), len(r.written))
+				if r.ends.Len()+len(r.written) != 0 {
+					t.Errorf("%d ends and %d writes are held for ever", r.ends.Len(), len(r.written))
 				}
 			})
 		})

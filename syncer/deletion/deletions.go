@@ -3,43 +3,46 @@
 package deletion
 
 import (
-	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
 )
 
-// remembered is how long an observed deletion is remembered. A copy whose
-// deletion takes longer has to be confirmed.
-const remembered = 10 * time.Minute
+const (
+	// remembered is how long an observed deletion is remembered. A copy whose
+	// deletion takes longer has to be confirmed.
+	remembered = 10 * time.Minute
+	// maxRemembered is how many deletions of a tenant are remembered at least,
+	// of the latest. An apiserver can claim any number; those that are
+	// forgotten have to be confirmed.
+	maxRemembered = 20_000
+)
 
-// Deletions are the UIDs of objects whose deletion was observed. The zero value
-// is ready to use.
+// Deletions are the UIDs of objects whose deletion was observed.
 type Deletions struct {
-	mu    sync.Mutex
-	seen  map[types.UID]time.Time
-	swept time.Time
+	mu   sync.Mutex
+	seen caches.Expiring[types.UID, struct{}]
+}
+
+// NewDeletions returns deletions before any observation.
+func NewDeletions() *Deletions {
+	return &Deletions{seen: caches.Expiring[types.UID, struct{}]{Lifetime: remembered, Most: maxRemembered}}
 }
 
 // Add records that the deletion of an object was observed.
 func (d *Deletions) Add(uid types.UID, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seen == nil {
-		d.seen = map[types.UID]time.Time{}
-	}
-	if now.Sub(d.swept) > remembered {
-		d.swept = now
-		maps.DeleteFunc(d.seen, func(_ types.UID, at time.Time) bool { return now.Sub(at) > remembered })
-	}
-	d.seen[uid] = now
+	d.seen.Put(uid, struct{}{}, now)
 }
 
 // Has reports whether the deletion of an object was observed.
 func (d *Deletions) Has(uid types.UID, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, ok := d.seen[uid]
-	return ok && now.Sub(at) <= remembered
+	_, ok := d.seen.Get(uid, now)
+	return ok
 }

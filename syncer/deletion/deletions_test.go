@@ -9,7 +9,7 @@ import (
 )
 
 func TestDeletionsAreRememberedForAWhile(t *testing.T) {
-	var d Deletions
+	d := NewDeletions()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	if d.Has("a", start) {
 		t.Error("a deletion is known without an observation")
@@ -29,13 +29,29 @@ func TestDeletionsAreRememberedForAWhile(t *testing.T) {
 }
 
 func TestDeletionsDoNotPileUp(t *testing.T) {
-	var d Deletions
+	d := NewDeletions()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 1000 {
 		d.Add(types.UID(fmt.Sprint(i)), now)
 		now = now.Add(time.Minute)
 	}
-	if most := 2 * int(remembered/time.Minute); len(d.seen) > most+2 {
-		t.Errorf("%d deletions are remembered, most of them too old to count", len(d.seen))
+	if most := 2 * int(remembered/time.Minute); d.seen.Len() > most+2 {
+		t.Errorf("%d deletions are remembered, most of them too old to count", d.seen.Len())
+	}
+}
+
+// TestDeletionsAreBounded checks that an apiserver that claims any number of
+// deletions cannot use any amount of memory.
+func TestDeletionsAreBounded(t *testing.T) {
+	d := NewDeletions()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 10 * maxRemembered {
+		d.Add(types.UID(fmt.Sprint(i)), now)
+	}
+	if d.seen.Len() > 2*maxRemembered {
+		t.Errorf("%d deletions are remembered", d.seen.Len())
+	}
+	if !d.Has(types.UID(fmt.Sprint(9*maxRemembered)), now) {
+		t.Error("one of the latest deletions is forgotten")
 	}
 }

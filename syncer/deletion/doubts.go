@@ -34,9 +34,9 @@ type Doubts struct {
 	*session.TenantObjects
 
 	// deleted are the tenant's objects whose deletion was observed.
-	deleted Deletions
+	deleted *Deletions
 	// forced are those of them that were deleted without a grace period.
-	forced Deletions
+	forced *Deletions
 	// identities verifies that the tenant is still the one that was engaged,
 	// absences that missing objects were deleted.
 	identities, absences *Verifier
@@ -49,6 +49,7 @@ type Doubts struct {
 func NewDoubts(s *session.Session) *Doubts {
 	return &Doubts{
 		SuperCluster: s.SuperCluster, Tenant: s.Tenant, Kinds: s.Kinds, TenantObjects: s.TenantObjects,
+		deleted: NewDeletions(), forced: NewDeletions(),
 		identities: NewVerifier(), absences: NewVerifier(),
 	}
 }

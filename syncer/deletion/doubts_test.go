@@ -44,7 +44,7 @@ func TestWitness(t *testing.T) {
 		"deleted with time left to the end": {withGrace(marked, 30), false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Doubts{}
+			s := &Doubts{deleted: NewDeletions(), forced: NewDeletions()}
 			tc.obj.UID = "uid"
 			s.Witness(tc.obj, tc.missed)
 			if got := s.deleted.Has("uid", time.Now()); got != tc.want {

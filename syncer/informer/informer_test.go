@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
@@ -82,6 +84,23 @@ func TestWhatNobodySawIsToldAfterTheNextList(t *testing.T) {
 		}
 		slices.Sort(got)
 		expect(t, got, "add added=2", "missed delete shop-g/gone gone=1", "update changed=1 to changed=2", "update kept=1 to kept=1")
+	})
+}
+
+// TestUnknownObjectsAreNotDeleted checks that an apiserver cannot cause work by
+// claiming deletions.
+func TestUnknownObjectsAreNotDeleted(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, source *cachetesting.FakeControllerSource) {
+		i, handler := over(source), newJournal()
+		join(t, i, handler)
+		go i.RunWithContext(ctx)
+		synctest.Wait()
+		for n := range 10 {
+			source.Broadcaster.Action(watch.Deleted, configMap(fmt.Sprint("never-", n), "1"))
+		}
+		source.Add(configMap("a", "1"))
+		synctest.Wait()
+		expect(t, handler.taken(), "add a=1 with managed fields")
 	})
 }
 

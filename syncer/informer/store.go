@@ -78,7 +78,9 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// Delete deletes an object. obj is its final state.
+// Delete deletes an object. obj is its final state. The handlers are not
+// notified of the deletion of an object that is not stored: an apiserver can
+// claim any number.
 func (s *store) Delete(obj any) error {
 	if s.isDropped(obj) {
 		return nil
@@ -89,9 +91,11 @@ func (s *store) Delete(obj any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was, known, err := s.lockedGet(obj); err == nil && known {
-		s.keep(-sizeOf(was))
+	was, known, err := s.lockedGet(obj)
+	if err != nil || !known {
+		return err
 	}
+	s.keep(-sizeOf(was))
 	if err := s.indexer.Delete(obj); err != nil {
 		return err
 	}

@@ -180,15 +180,23 @@ func TestAStreamContinues(t *testing.T) {
 // from the beginning.
 func TestInconsistentStreams(t *testing.T) {
 	for name, frames := range map[string][]watchstream.Frame{
-		"another revision":         {only(watchstream.Begin, 0, ""), only(watchstream.Same, 4, "a1")},
-		"an unknown object":        {only(watchstream.Begin, 0, ""), only(watchstream.Same, 1, "a9")},
-		"a deletion in a list":     {only(watchstream.Begin, 0, ""), only(watchstream.Gone, 7, "a1")},
-		"the same without a list":  {only(watchstream.Same, 1, "a1")},
-		"the end of no list":       {only(watchstream.Listed, 1, "")},
-		"another name":             {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Put, 7, "b1", "x").Object}},
-		"another resource version": {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Put, 6, "a1", "x").Object}},
-		"damaged":                  {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: []byte("x")}},
-		"another kind":             {{Op: watchstream.Begin, Kind: 1}},
+		"another revision":           {only(watchstream.Begin, 0, ""), only(watchstream.Same, 4, "a1")},
+		"an unknown object":          {only(watchstream.Begin, 0, ""), only(watchstream.Same, 1, "a9")},
+		"a deletion in a list":       {only(watchstream.Begin, 0, ""), only(watchstream.Gone, 7, "a1")},
+		"the same without a list":    {only(watchstream.Same, 1, "a1")},
+		"the end of no list":         {only(watchstream.Listed, 1, "")},
+		"another name":               {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Put, 7, "b1", "x").Object}},
+		"another resource version":   {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Put, 6, "a1", "x").Object}},
+		"damaged":                    {{Op: watchstream.Put, Revision: 7, Name: "shop-a/a1", Object: []byte("x")}},
+		"another kind":               {{Op: watchstream.Begin, Kind: 1}},
+		"a deletion of another kind": {{Op: watchstream.Gone, Kind: 1, Revision: 7, Name: "shop-a/a1"}},
+		"a deletion with another object's last state": {{
+			Op: watchstream.Gone, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Gone, 7, "b1", "x").Object,
+		}},
+		"a deletion with a state of another revision": {{
+			Op: watchstream.Gone, Revision: 7, Name: "shop-a/a1", Object: at(watchstream.Gone, 9, "a1", "x").Object,
+		}},
+		"a deletion with a damaged state": {{Op: watchstream.Gone, Revision: 7, Name: "shop-a/a1", Object: []byte("x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inStream(t, func(t *testing.T, ctx context.Context, h *fakeHost) {
