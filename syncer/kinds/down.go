@@ -109,6 +109,9 @@ type Down[T client.Object] struct {
 	Own []Own[T]
 	// Parts are limited in addition to the number of objects.
 	Parts []Part[T]
+	// MaxInNamespace is how many copies a tenant may have in a namespace,
+	// whatever other limits allow; 0 if these suffice.
+	MaxInNamespace int
 	// Affects are the kinds whose copies depend on the copies of this kind in
 	// their namespace.
 	Affects []string
@@ -139,7 +142,7 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
+			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase), MaxInNamespace: d.MaxInNamespace,
 			Affects: d.Affects, Digest: d.erasedDigest(),
 		},
 	}

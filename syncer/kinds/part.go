@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,5 +40,21 @@ func (k *Kind) Amounts(obj client.Object) map[string]int64 {
 	for _, p := range k.Down.Parts {
 		all[p.Resource] = int64(p.Amount(obj))
 	}
+	if k.Down.MaxInNamespace > 0 {
+		all[k.Resource+inNamespace+obj.GetNamespace()] = 1
+	}
 	return all
+}
+
+// inNamespace separates a resource from a namespace, in the name of what is
+// limited by MaxInNamespace.
+const inNamespace = " in "
+
+// MaxAmount returns the limit of a resource that is due to MaxInNamespace, and
+// what the resource is called for users; ok is false for other resources.
+func (k *Kind) MaxAmount(resource string) (most int64, name string, ok bool) {
+	if !strings.HasPrefix(resource, k.Resource+inNamespace) {
+		return 0, "", false
+	}
+	return int64(k.Down.MaxInNamespace), k.Resource + " in a namespace", true
 }

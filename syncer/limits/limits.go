@@ -29,6 +29,9 @@ const ReasonLimited = "LimitExceeded"
 // most returns the limit of a resource, from the first of the limits that has
 // one. AnyResource does not apply to parts of a kind.
 func most(k *kinds.Kind, resource string, by []Limits) (most int64, limited bool) {
+	if most, _, own := k.MaxAmount(resource); own {
+		return most, true
+	}
 	for _, limits := range by {
 		if most, ok := limits[resource]; ok {
 			return most, most >= 0
@@ -58,9 +61,13 @@ func (u *Usage) Reserve(cluster string, k *kinds.Kind, copied, was client.Object
 	}
 	key := kinds.ObjectKey{Kind: k.Name, Key: client.ObjectKeyFromObject(copied)}
 	if resource := u.reserve(cluster, key, growth{before: before, after: wanted, most: limits}); resource != "" {
+		name := resource
+		if _, own, ok := k.MaxAmount(resource); ok {
+			name = own
+		}
 		return nil, pending.Reject(&plugins.RejectionError{
 			Reason:  ReasonLimited,
-			Message: fmt.Sprintf("no more than %d %s are allowed for this cluster", limits[resource], resource),
+			Message: fmt.Sprintf("no more than %d %s are allowed for this cluster", limits[resource], name),
 		})
 	}
 	return func() { u.release(cluster, key) }, nil

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,40 @@ func ported() *kinds.Kind {
 	return &kinds.Kind{Name: "Service", Resource: "services", Down: &kinds.Down[client.Object]{Parts: []kinds.Part[client.Object]{{
 		Resource: "ports", Amount: func(obj client.Object) int { return len(obj.(*corev1.Service).Spec.Ports) },
 	}}}}
+}
+
+// TestMaximumInANamespace checks that copies count in their namespace, also
+// those of which no event has come, and that the message does not name it.
+func TestMaximumInANamespace(t *testing.T) {
+	const most = 3
+	k, u := &kinds.Kind{Name: "Service", Resource: "services", Down: &kinds.Down[client.Object]{MaxInNamespace: most}}, NewUsage()
+	in := func(ns string, i int) *corev1.Service {
+		svc := copyOfCluster("blue", fmt.Sprint("s", i), 0)
+		svc.Namespace = ns
+		return svc
+	}
+	add := func(ns string, i int) error {
+		_, err := u.Reserve("blue", k, in(ns, i), nil, Limits{AnyResource: -1})
+		return err
+	}
+	for i := range most {
+		for _, ns := range []string{"blue-shop", "blue-other"} {
+			if err := add(ns, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 {
+			u.Observe(k, nil, in("blue-shop", i))
+		}
+	}
+	err := add("blue-shop", most)
+	if err == nil || !strings.Contains(err.Error(), "no more than 3 services in a namespace") || strings.Contains(err.Error(), "blue") {
+		t.Errorf("one too many: %v", err)
+	}
+	u.Observe(k, in("blue-shop", 0), nil)
+	if err := add("blue-shop", most); err != nil {
+		t.Error(err)
+	}
 }
 
 func copyOfCluster(cluster, name string, ports int) *corev1.Service {

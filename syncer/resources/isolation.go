@@ -67,14 +67,13 @@ func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 // policies summarizes the copies of a tenant's NetworkPolicies in a namespace,
 // as far as pods and other policies depend on them.
 type policies struct {
-	count int
 	// ingress has the compiled pod selectors of policies for ingress.
 	ingress []labels.Selector
 }
 
 // digestPolicies returns the digest of the policies of a namespace.
 func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
-	digest := policies{count: len(copies)}
+	var digest policies
 	for _, policy := range copies {
 		if !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			continue

@@ -25,30 +25,21 @@ func NetworkPolicy(pods PodRanges) kinds.Flow {
 		List:     &networkingv1.NetworkPolicyList{},
 		Summary:  "down, restricted to the tenant's namespaces; pods of other tenants are kept out by default",
 		Optional: true,
-		Admit:    admitNetworkPolicy,
 		Desired:  pods.desiredNetworkPolicy,
 		Merge:    func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
 		Own: []kinds.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},
-		Affects: []string{podKind.Kind},
-		Digest:  digestPolicies,
+		Affects:        []string{podKind.Kind},
+		Digest:         digestPolicies,
+		MaxInNamespace: maxNetworkPolicies,
 	}
 }
 
-// maxNetworkPolicies is the approximate maximum of a tenant's NetworkPolicies
-// in a namespace of the super cluster: those that are created concurrently do
-// not count each other. Each is compared with each pod, by the syncer and by
-// the component that enforces it.
+// maxNetworkPolicies is the maximum of a tenant's NetworkPolicies in a namespace
+// of the super cluster. Each is compared with each pod, by the syncer and by the
+// component that enforces it.
 const maxNetworkPolicies = 200
-
-// admitNetworkPolicy rejects a policy above the maximum of a namespace.
-func admitNetworkPolicy(v kinds.View, _ *networkingv1.NetworkPolicy) error {
-	if policiesOf(v).count < maxNetworkPolicies {
-		return nil
-	}
-	return fmt.Errorf("the super cluster allows no more than %d NetworkPolicies in a namespace; delete or merge some", maxNetworkPolicies)
-}
 
 // networkPolicySelectors returns the selectors of a policy.
 func networkPolicySelectors(spec *networkingv1.NetworkPolicySpec) []*metav1.LabelSelector {

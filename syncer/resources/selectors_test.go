@@ -10,8 +10,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
 // listed returns a selector with a label and that many values.
@@ -86,24 +84,5 @@ func TestSelectorsAreBounded(t *testing.T) {
 				t.Errorf("one too many: %v", err)
 			}
 		})
-	}
-}
-
-// TestPoliciesAreBounded checks the maximum number of policies in a namespace,
-// and that existing ones stay.
-func TestPoliciesAreBounded(t *testing.T) {
-	k := kindOf[kinds.Down[*networkingv1.NetworkPolicy]](t, NetworkPolicy(pods))
-	policies := make([]*networkingv1.NetworkPolicy, maxNetworkPolicies)
-	for i := range policies {
-		policies[i] = &networkingv1.NetworkPolicy{}
-	}
-	v := view
-	v.Digest = digest(policies[1:]...)
-	if err := k.Admit(v, policies[0]); err != nil {
-		t.Error(err)
-	}
-	v.Digest = digest(policies...)
-	if err := k.Admit(v, policies[0]); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no more than ", maxNetworkPolicies)) {
-		t.Errorf("one too many: %v", err)
 	}
 }
