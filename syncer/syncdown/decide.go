@@ -21,6 +21,9 @@ type observation struct {
 	// shortened: the copy is being deleted with a longer grace period than the
 	// tenant gives it.
 	shortened bool
+	// finalized: the mirrored object has been deleted without a grace period, and
+	// only its finalizers keep it.
+	finalized bool
 }
 
 // action is what a reconcile does.
@@ -70,6 +73,8 @@ func decide(p observation) action {
 func decideWithoutCopy(p observation) action {
 	switch {
 	case p.tenant == session.Absent, !p.wanted:
+		return nothing
+	case p.mirrored && p.finalized && p.tenant == session.Deleting:
 		return nothing
 	case p.mirrored && p.started:
 		return finalizeTenant

@@ -25,6 +25,7 @@ var rules = []rule{
 	// The super cluster holds nothing.
 	{"absent", "absent", "", nothing},
 	{"any", "absent", "not wanted", nothing},
+	{"deleting", "absent", "mirrored, finalized", nothing}, // its finalizers keep it
 	{"any", "absent", "mirrored, started", finalizeTenant}, // a pod runs once
 	{"deleting", "absent", "mirrored", finalizeTenant},     // what never ran need not end first
 	{"any", "absent", "", create},
@@ -67,6 +68,7 @@ var (
 		"mirrored":  func(p observation) bool { return p.mirrored },
 		"started":   func(p observation) bool { return p.started },
 		"shortened": func(p observation) bool { return p.shortened },
+		"finalized": func(p observation) bool { return p.finalized },
 	}
 )
 
@@ -97,11 +99,11 @@ func allPairs() []observation {
 	sides := []session.Presence{session.Absent, session.Present, session.Deleting}
 	for _, tenant := range sides {
 		for _, super := range sides {
-			for bits := range 1 << 6 {
+			for bits := range 1 << 7 {
 				all = append(all, observation{
 					tenant: tenant, super: super,
 					wanted: bits&1 != 0, same: bits&2 != 0, foreign: bits&4 != 0, mirrored: bits&8 != 0, started: bits&16 != 0,
-					shortened: bits&32 != 0,
+					shortened: bits&32 != 0, finalized: bits&64 != 0,
 				})
 			}
 		}
@@ -222,6 +224,7 @@ func (p observation) possible() bool {
 	switch {
 	case p.super == session.Absent && (p.same || p.foreign), p.foreign && p.same, p.started && !p.mirrored,
 		p.tenant == session.Absent && (p.wanted || p.same || p.started),
+		p.finalized && (!p.mirrored || p.tenant != session.Deleting),
 		p.shortened && (!p.mirrored || p.tenant == session.Present && p.same || p.super != session.Deleting):
 		return false
 	}
@@ -239,13 +242,13 @@ func (p observation) after(a action) observation {
 	case deleteTenant:
 		p.tenant = session.Deleting
 	case finalizeTenant:
-		p.tenant, p.wanted, p.started = session.Absent, false, false
+		p.tenant, p.wanted, p.started, p.finalized = session.Absent, false, false, false
 	case nothing, update, conflict:
 		switch {
 		case p.super == session.Deleting:
 			p.super, p.same, p.foreign, p.shortened = session.Absent, false, false, false
-		case p.tenant == session.Deleting && !p.mirrored:
-			p.tenant, p.wanted, p.same = session.Absent, false, false
+		case p.tenant == session.Deleting && (!p.mirrored || p.finalized):
+			p.tenant, p.wanted, p.same, p.started, p.finalized = session.Absent, false, false, false, false
 		}
 	}
 	return p
@@ -267,7 +270,7 @@ func (p observation) settled(a action) bool {
 
 func (p observation) String() string {
 	var held []string
-	for _, name := range []string{"wanted", "same", "foreign", "mirrored", "started", "shortened"} {
+	for _, name := range []string{"wanted", "same", "foreign", "mirrored", "started", "shortened", "finalized"} {
 		if conditions[name](p) {
 			held = append(held, name)
 		}

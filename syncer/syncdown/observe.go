@@ -58,6 +58,7 @@ func (s *observer) observe(ctx context.Context, k *kinds.Kind, key client.Object
 		return o, p, nil
 	}
 	p.started = p.mirrored && k.Down.Mirror.Started(o.Tenant)
+	p.finalized = p.mirrored && isFinalized(k.Down.Mirror, o.Tenant)
 	p.wanted, err = s.wanted(ctx, k, o.Tenant)
 	return o, p, err
 }
@@ -67,6 +68,13 @@ func (s *observer) observe(ctx context.Context, k *kinds.Kind, key client.Object
 // is identified by the UID.
 func isForeign(cluster string, origin translate.Origin, tenant client.Object) bool {
 	return origin.Cluster != cluster && (origin.Cluster != "" || !session.IsCopyOf(origin, tenant))
+}
+
+// isFinalized reports whether an object has been deleted without a grace period,
+// and only its finalizers keep it. To delete it again would change nothing.
+func isFinalized(m *kinds.Mirror[client.Object], tenant client.Object) bool {
+	grace := m.GracePeriodSeconds(tenant)
+	return session.Stand(tenant) == session.Deleting && len(tenant.GetFinalizers()) > 0 && grace != nil && *grace == 0
 }
 
 // wanted reports whether a tenant's object should have a copy.
