@@ -14,11 +14,6 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// identityHooks publish the host name of this machine in a Lease, and collect
-// such Leases of other apiservers. They serve no purpose in a control plane
-// with one apiserver.
-var identityHooks = []string{"start-kube-apiserver-identity-lease-controller", "start-kube-apiserver-identity-lease-garbage-collector"}
-
 // ownPaths returns the non-resource paths that concern one control plane only,
 // each with all paths below it.
 func ownPaths() []string {
@@ -33,7 +28,6 @@ func hideProcess(config *app.Config) {
 		generic.EnableMetrics = false
 		generic.EnableProfiling = false
 		generic.Flagz = nil
-		generic.DisabledPostStartHooks.Insert(identityHooks...)
 	}
 	outer := &config.Aggregator.GenericConfig.Config
 	build := outer.BuildHandlerChainFunc

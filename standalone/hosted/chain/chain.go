@@ -142,8 +142,6 @@ func clusterHooks() []string {
 		"scheduling/bootstrap-system-priority-classes",
 		"start-apiserver-admission-initializer",
 		"start-cluster-authentication-info-controller",
-		"start-kube-apiserver-identity-lease-controller",
-		"start-kube-apiserver-identity-lease-garbage-collector",
 		"start-kubernetes-service-cidr-controller",
 		"start-legacy-token-tracking-controller",
 		"start-service-ip-repair-controllers",

@@ -82,14 +82,18 @@ func newConfig(ctx context.Context) (*app.Config, authentication.Config, error) 
 	return config, users, nil
 }
 
-// DisableFeatures turns off, for the whole process, a feature gate of upstream
-// by which the apiservers of a cluster find each other. A control plane has
-// one apiserver, which would write a lease to etcd every 10 seconds with a
-// client of its own.
+// DisableFeatures turns off, for the whole process, the feature gates of upstream
+// by which the apiservers of a cluster find each other. A control plane has one
+// apiserver, which would write leases to etcd every 10 seconds, one of them with
+// a client of its own, and the other with the host name of this machine. At the
+// end of a chain, upstream deletes that one without a tenant.
 func DisableFeatures() error {
-	gate := features.UnknownVersionInteroperabilityProxy
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(gate): false}); err != nil {
-		return fmt.Errorf("turn off the feature gate %s: %w", gate, err)
+	gates := map[string]bool{
+		string(features.UnknownVersionInteroperabilityProxy): false,
+		string(features.APIServerIdentity):                   false,
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+		return fmt.Errorf("turn off the feature gates by which apiservers find each other: %w", err)
 	}
 	return nil
 }
