@@ -80,7 +80,11 @@ type answer struct {
 }
 
 func (p *sleepingPlane) get(ctx context.Context, client *http.Client) answer {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.listener.Addr().String()+"/version", nil)
+	return p.getAt(ctx, client, p.listener.Addr().String())
+}
+
+func (*sleepingPlane) getAt(ctx context.Context, client *http.Client, address string) answer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/version", nil)
 	if err != nil {
 		return answer{Err: err}
 	}

@@ -43,7 +43,9 @@ type Options struct {
 	// PodAddress is an IP address of this machine that pods of the super
 	// cluster can reach. Each control plane has a port of its own there, which
 	// is the endpoint of its kubernetes Service: clients in pods send no server
-	// name. Without a PodAddress, no pod can reach its apiserver.
+	// name. It stays open while the control plane sleeps, and has the same number
+	// after a restart of the host if it has a Dir and the port is free. Without a
+	// PodAddress, no pod can reach its apiserver.
 	PodAddress net.IP
 	// PodPorts are the ports there; any by default.
 	PodPorts PortRange
@@ -100,7 +102,9 @@ type Host struct {
 	stores *stores
 	chains *chains
 	router *router
-	turns  *turns
+	// pods are the ports for pods.
+	pods  *podListeners
+	turns *turns
 	// requests has the requests in flight of all control planes.
 	requests *inflight.Host
 
@@ -124,7 +128,7 @@ type Host struct {
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
 // in a goroutine of one control plane does not crash the others. The caller
 // sets klog.OsExit for the same purpose, with [ContainExit]. Start also turns
-// off a feature gate of the process, see [chain.DisableFeatures].
+// off feature gates of the process, see [chain.DisableFeatures].
 func Start(ctx context.Context, opts Options) (*Host, error) {
 	listen, err := opts.complete()
 	if err != nil {
@@ -192,6 +196,7 @@ func (h *Host) serve(ctx context.Context) {
 	}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	h.pods = newPodListeners(ctx, h.opts, h.router)
 	if h.opts.PrepareShared {
 		h.running.Go(h.chains.prepare)
 	}
@@ -324,7 +329,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := newInlet(h.opts.PodAddress, h.opts.PodPorts)
+	in, err := h.newInlet(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -350,6 +355,18 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 	return c, nil
 }
 
+// newInlet returns the inlet of a control plane.
+func (h *Host) newInlet(spec Spec) (*inlet, error) {
+	if spec.Stock || h.opts.PodAddress == nil {
+		return newInlet(h.opts.PodAddress, h.opts.PodPorts)
+	}
+	address, err := h.pods.listen(spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	return newInletAt(address), nil
+}
+
 // runPlane runs the control plane until it stops.
 func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 	defer c.cancel()
@@ -365,10 +382,15 @@ func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 	close(c.done)
 }
 
+// forget removes a control plane that has stopped. Its port for pods stays open
+// if it sleeps.
 func (h *Host) forget(c *ControlPlane) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.planes, c.Name())
+	if !h.router.sleepers.sleeps(c.ServerName()) {
+		h.pods.close(c.Name())
+	}
 }
 
 // Get returns a control plane that was started with Run and has not stopped.
@@ -386,7 +408,7 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 		return err // it must not lead out of the data directory
 	}
 	defer h.endDelete(name)
-	h.router.sleepers.remove(serverName(name))
+	h.CloseRoute(name)
 	if c := h.beginDelete(name); c != nil {
 		if err := c.Stop(ctx); err != nil {
 			return err
@@ -457,6 +479,7 @@ func (h *Host) supervise(ctx context.Context) {
 	h.refuse()
 	h.running.Wait()
 	h.chains.stop()
+	h.pods.stop()
 	h.close()
 	endStores()
 	<-stores

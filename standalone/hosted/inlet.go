@@ -11,12 +11,13 @@ import (
 )
 
 // inlet is the listener of one control plane's server. It accepts connections
-// from the router, and, through a port of its own, those of clients that cannot
-// send a server name, which the router needs: the server's loopback client and
-// clients in pods.
+// from the router. Clients that cannot send a server name, which the router
+// needs, are those in pods, for which there are podListeners, and the loopback
+// client of upstream's kube-apiserver, for which the inlet has a port of its own.
 type inlet struct {
 	*queue
 
+	// direct is the port of its own; nil if there is none.
 	direct net.Listener
 	feeder sync.WaitGroup
 	// serves is the handler of the server; nil until it has started.
@@ -41,11 +42,16 @@ func newInlet(pods net.IP, ports PortRange) (*inlet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients without a server name: %w", err)
 	}
-	in := &inlet{
-		queue: newQueue(direct.Addr()), direct: direct, open: map[*inletConn]struct{}{}, newcomers: newNewcomers(newcomersPerPlane),
-	}
+	in := newInletAt(direct.Addr())
+	in.direct = direct
 	in.feeder.Go(in.feed)
 	return in, nil
+}
+
+// newInletAt returns an inlet without a port of its own. Others pass connections
+// to the address to it.
+func newInletAt(address net.Addr) *inlet {
+	return &inlet{queue: newQueue(address), open: map[*inletConn]struct{}{}, newcomers: newNewcomers(newcomersPerPlane)}
 }
 
 func (in *inlet) feed() {
@@ -122,6 +128,9 @@ func (in *inlet) Close() error {
 // refuse has no further connections accepted.
 func (in *inlet) refuse() error {
 	in.close()
+	if in.direct == nil {
+		return nil
+	}
 	return in.direct.Close()
 }
 

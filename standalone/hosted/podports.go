@@ -34,6 +34,14 @@ func ParsePortRange(text string) (PortRange, error) {
 	return r, nil
 }
 
+// has reports whether a port is in the range.
+func (r PortRange) has(port int) bool {
+	if r == (PortRange{}) {
+		return port > 0
+	}
+	return r.First <= port && port <= r.Last
+}
+
 func (r PortRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
 
 // listen listens on a free port of the range. It begins at a random one, so that

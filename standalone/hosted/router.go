@@ -160,17 +160,38 @@ func (r *router) port() string {
 // accept accepts connections of a listener. If passOn is set, those to control
 // planes of other hosts are passed on to them.
 func (r *router) accept(ctx context.Context, listener net.Listener, passOn bool) {
+	acceptFrom(ctx, listener, func(conn net.Conn) {
+		r.work.Go(func() { r.route(ctx, conn, passOn) })
+	})
+}
+
+// acceptFrom accepts connections until the listener is closed.
+func acceptFrom(ctx context.Context, listener net.Listener, accepted func(net.Conn)) {
 	for {
 		conn, err := listener.Accept()
 		switch {
 		case err == nil:
-			r.work.Go(func() { r.route(ctx, conn, passOn) })
+			accepted(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // out of file descriptors, most likely
 			pause(ctx.Done(), acceptRetry)
 		}
 	}
+}
+
+// deliver passes a connection to a control plane, which the port of the
+// connection identifies, or to the activator if it sleeps.
+func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) {
+	if r.sleepers.sleeps(serverName) {
+		r.work.Go(func() { r.activator.admit(ctx, serverName, conn, r.hellos.add(conn)) })
+		return
+	}
+	if in := r.find(serverName); in != nil {
+		in.offer(conn)
+		return
+	}
+	_ = conn.Close()
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
