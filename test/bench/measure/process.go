@@ -16,7 +16,9 @@ type Usage struct {
 	// CPU is the processor time. The kernel counts it in hundredths of a
 	// second.
 	CPU time.Duration
-	// Resident is the resident memory in bytes.
+	// Resident is the resident memory in bytes that belongs to the process alone:
+	// heap and stacks. Pages of files, such as those of the program, are in memory
+	// as long as the kernel keeps them, whatever the process does.
 	Resident int
 }
 
@@ -30,7 +32,14 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("read the usage of process %d: %w", pid, err)
 	}
-	return Usage{CPU: time.Duration(stat.CPUTime() * float64(time.Second)), Resident: stat.ResidentMemory()}, nil
+	status, err := process.NewStatus()
+	if err != nil {
+		return Usage{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
+	}
+	return Usage{
+		CPU:      time.Duration(stat.CPUTime() * float64(time.Second)),
+		Resident: int(status.RssAnon), //nolint:gosec // less than the memory of the machine
+	}, nil
 }
 
 // Memory returns the total memory of this machine, and the part that is
