@@ -26,7 +26,7 @@ func (d *description) write(out io.Writer, now time.Time) error {
 		{"Name", vc.Name},
 		{"Namespace", vc.Namespace},
 		{"Created", age(vc.CreationTimestamp, now) + " ago"},
-		{"Provisioner", cmp.Or(string(vc.Spec.Provisioner), "default of vc-manager")},
+		{"Provisioner", cmp.Or(string(vc.Status.Provisioner), string(vc.Spec.Provisioner), "default of vc-manager")},
 		{"Phase", or(string(vc.Status.Phase))},
 		{"Version", or(vc.Status.Version)},
 		{"Endpoint", or(vc.Status.Endpoint)},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,7 +105,8 @@ func virtualClusterTable(items []tenancyv1alpha1.VirtualCluster, now time.Time) 
 			Cells: []any{
 				vc.Name, or(string(vc.Status.Phase)), conditionStatus(vc, tenancyv1alpha1.ConditionReady),
 				conditionStatus(vc, tenancyv1alpha1.ConditionSynced), or(vc.Status.Version), age(vc.CreationTimestamp, now),
-				or(string(vc.Spec.Provisioner)), or(vc.Status.Endpoint), or(vc.Status.ClusterNamespace), or(quota), or(vc.Status.Message),
+				or(string(cmp.Or(vc.Status.Provisioner, vc.Spec.Provisioner))), or(vc.Status.Endpoint),
+				or(vc.Status.ClusterNamespace), or(quota), or(vc.Status.Message),
 			},
 			Object: runtime.RawExtension{Object: vc},
 		})

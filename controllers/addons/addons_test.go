@@ -62,7 +62,16 @@ func TestWanted(t *testing.T) {
 			return make([]*unstructured.Unstructured, count), err
 		}}
 	}
-	r := Reconciler{Addons: []Addon{addon("broken", 0, errors.New("no range")), addon("none", 0, nil), addon("dns", 2, nil)}}
+	remote := addon("metrics", 1, nil)
+	remote.Network = true
+	r := Reconciler{
+		Addons:  []Addon{addon("broken", 0, errors.New("no range")), addon("none", 0, nil), remote, addon("dns", 2, nil)},
+		Network: func(vc *tenancyv1alpha1.VirtualCluster) bool { return vc.Status.Provisioner == "Near" },
+	}
+	near := &tenancyv1alpha1.VirtualCluster{Status: tenancyv1alpha1.VirtualClusterStatus{Provisioner: "Near"}}
+	if wanted, _ := r.wanted(near); len(wanted) != 2 || wanted[0].Name != "metrics" {
+		t.Errorf("of a tenant that reaches the network, got %v", wanted)
+	}
 	wanted, err := r.wanted(&tenancyv1alpha1.VirtualCluster{})
 	if len(wanted) != 1 || wanted[0].Name != "dns" || len(wanted[0].objects) != 2 {
 		t.Errorf("got %v", wanted)

@@ -58,6 +58,9 @@ type Addon struct {
 	// Applies reports whether a tenant with a value of the annotation OptOut is to
 	// have the addon; nil for all values.
 	Applies func(choice string) bool
+	// Network: the addon is only for tenants whose apiservers reach the network
+	// of the super cluster.
+	Network bool
 	// Retired: the objects are not ensured any more, and existing ones are
 	// deleted. Of these, only the names matter.
 	Retired bool
@@ -68,6 +71,9 @@ type Reconciler struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	Addons []Addon
+	// Network reports whether a tenant's apiserver reaches the network of the
+	// super cluster.
+	Network func(*tenancyv1alpha1.VirtualCluster) bool
 }
 
 // SetupWithManager adds the reconciler to a manager whose cache has the Secrets
@@ -120,6 +126,9 @@ type filled struct {
 // up no other.
 func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled, err error) {
 	for _, addon := range r.Addons {
+		if addon.Network && !r.Network(vc) {
+			continue
+		}
 		objects, failed := addon.Objects(vc)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", addon.Name, failed))

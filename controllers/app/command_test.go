@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -18,9 +20,10 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
 	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 const kubeconfig = `
@@ -110,21 +113,51 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestDefaultProvisioner makes the provisioners of managers that have External.
-func TestDefaultProvisioner(t *testing.T) {
-	only := func(manager.Manager) (provisioner.Registry, error) {
-		return provisioner.Registry{tenancyv1alpha1.ProvisionerExternal: nil}, nil
+// registrations are those of a program with External, and Hosted that its flags
+// do not enable.
+func registrations() []provisioner.Registration {
+	return []provisioner.Registration{
+		{
+			Name: tenancyv1alpha1.ProvisionerExternal, Summary: "elsewhere",
+			New: func(manager.Manager) (provisioner.Provisioner, error) { return &external.Provisioner{}, nil },
+		},
+		{
+			Name: tenancyv1alpha1.ProvisionerHosted, Summary: "here",
+			AddFlags: func(flags *pflag.FlagSet) { flags.Bool("host", false, "host control planes") },
+			New: func(manager.Manager) (provisioner.Provisioner, error) {
+				return nil, fmt.Errorf("%w: --host is not set", provisioner.ErrDisabled)
+			},
+		},
 	}
+}
+
+func TestDefaultProvisioner(t *testing.T) {
 	for kind, want := range map[tenancyv1alpha1.ProvisionerType]string{
 		"": "", "External": "",
 		"Native": "no provisioner Native; it has: External",
-		"Hosted": "no provisioner Hosted; it has: External",
+		"Hosted": "--host is not set\n--default-provisioner: this manager has no provisioner Hosted; it has: External",
 		"hosted": "no provisioner hosted; it has: External",
 		"Magic":  "no provisioner Magic; it has: External",
 	} {
-		_, err := (&Options{DefaultProvisioner: kind}).registry(nil, only)
+		_, err := (&Options{DefaultProvisioner: kind}).provisioners(nil, registrations())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: got %v, want %q", kind, err, want)
+		}
+	}
+}
+
+// TestHelp: it lists the provisioners of the program, and their flags.
+func TestHelp(t *testing.T) {
+	command := NewCommand(registrations()...)
+	out := &strings.Builder{}
+	command.SetOut(out)
+	command.SetArgs([]string{"--help"})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n  External  elsewhere\n", "\n  Hosted    here\n", "--host ", "--default-provisioner"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %q in it", out, want)
 		}
 	}
 }
@@ -188,19 +221,5 @@ func TestValidateServiceRanges(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestParseName(t *testing.T) {
-	if got, err := parseName("vc-system/vc-dns"); err != nil || got.Namespace != "vc-system" || got.Name != "vc-dns" {
-		t.Errorf("got %v (%v)", got, err)
-	}
-	if got, err := parseName(""); err != nil || got.Name != "" {
-		t.Errorf("of an empty text, got %v (%v)", got, err)
-	}
-	for _, wrong := range []string{"vc-dns", "/vc-dns", "vc-system/", "a/b/c"} {
-		if _, err := parseName(wrong); err == nil {
-			t.Errorf("%q is accepted", wrong)
-		}
 	}
 }

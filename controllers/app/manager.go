@@ -20,12 +20,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/secrets"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // name is the component's, in events, field ownership and user agents.
@@ -42,13 +42,9 @@ const name = "vc-manager"
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=vc-system,resources=leases,resourceNames=vc-manager,verbs=get;update
 
-// Provisioners makes the ways to run control planes that a manager has. They
-// add their runnables to the manager.
-type Provisioners func(manager.Manager) (provisioner.Registry, error)
-
 // New makes a manager for the super cluster that config leads to. It does
 // nothing until it is started.
-func New(superCluster *rest.Config, options Options, provisioners Provisioners) (manager.Manager, error) {
+func New(superCluster *rest.Config, options Options, offered ...provisioner.Registration) (manager.Manager, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,7 +58,7 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	if err := errors.Join(addControllers(mgr, options, provisioners), options.addWebhook(mgr, certificate)); err != nil {
+	if err := errors.Join(addControllers(mgr, options, offered), options.addWebhook(mgr, certificate)); err != nil {
 		return nil, err
 	}
 	// VirtualClusters are not in ByObject, which takes CRDs that are installed.
@@ -71,15 +67,15 @@ func New(superCluster *rest.Config, options Options, provisioners Provisioners) 
 }
 
 // addControllers adds what the manager is for.
-func addControllers(mgr manager.Manager, options Options, provisioners Provisioners) error {
-	registry, err := options.registry(mgr, provisioners)
+func addControllers(mgr manager.Manager, options Options, offered []provisioner.Registration) error {
+	provisioners, err := options.provisioners(mgr, offered)
 	if err != nil {
 		return err
 	}
 	reconciler := &virtualcluster.Reconciler{
 		Client:           mgr.GetClient(),
 		Live:             mgr.GetAPIReader(),
-		Provisioners:     registry,
+		Provisioners:     provisioners,
 		Default:          options.DefaultProvisioner,
 		ServiceAddresses: options.servicePool(),
 		Events:           mgr.GetEventRecorder(name),
@@ -87,25 +83,33 @@ func addControllers(mgr manager.Manager, options Options, provisioners Provision
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	return errors.Join(addAddons(mgr, options), addSharedDNS(mgr, options), addStore(mgr, options))
+	return errors.Join(addAddons(mgr, options, provisioners), addSharedDNS(mgr, options), addStore(mgr, options))
 }
 
-// registry makes the provisioners of a manager. The default has to be one of
+// provisioners makes the provisioners of a manager. The default has to be one of
 // them: no VirtualCluster that names none would work otherwise.
-func (o *Options) registry(mgr manager.Manager, provisioners Provisioners) (provisioner.Registry, error) {
-	registry, err := provisioners(mgr)
+func (o *Options) provisioners(mgr manager.Manager, registrations []provisioner.Registration) (provisioner.Registry, error) {
+	offered, disabled, err := provisioner.Make(mgr, registrations...)
 	if err != nil {
-		return nil, fmt.Errorf("make provisioners: %w", err)
+		return nil, err
 	}
-	if _, ok := registry[o.DefaultProvisioner]; !ok && o.DefaultProvisioner != "" {
-		return nil, fmt.Errorf("--default-provisioner: this manager has no provisioner %s; it has: %s", o.DefaultProvisioner, registry)
+	if _, ok := offered[o.DefaultProvisioner]; !ok && o.DefaultProvisioner != "" {
+		return nil, errors.Join(append(disabled,
+			fmt.Errorf("--default-provisioner: this manager has no provisioner %s; it has: %s", o.DefaultProvisioner, offered))...)
 	}
-	return registry, nil
+	for _, reason := range disabled {
+		o.Logger.Info("A provisioner is not offered", "cause", reason.Error())
+	}
+	o.Logger.Info("Provisioners", "offered", offered.String(), "default", o.DefaultProvisioner)
+	return offered, nil
 }
 
 // addAddons has kept in place what the tenants' clusters are to have.
-func addAddons(mgr manager.Manager, options Options) error {
-	reconciler := &addons.Reconciler{Client: mgr.GetClient()}
+func addAddons(mgr manager.Manager, options Options, provisioners provisioner.Registry) error {
+	reconciler := &addons.Reconciler{Client: mgr.GetClient(), Network: func(vc *tenancyv1alpha1.VirtualCluster) bool {
+		way, offered := provisioners[vc.Status.Provisioner]
+		return offered && way.Capabilities().Network
+	}}
 	switch {
 	case options.SharedDNS.Name != "":
 		reconciler.Addons = append(reconciler.Addons, dns.Addons(options.CoreDNSImage)...)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +60,7 @@ const DefaultServiceCIDRPrefix = 20
 // AddFlags binds the options to flags; what they hold is the flags' default.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.DefaultProvisioner), "default-provisioner", string(o.DefaultProvisioner),
-		"provisioner of VirtualClusters whose spec names none; one that this program has, such as External")
+		"provisioner of VirtualClusters whose spec names none; empty if they have to")
 	flags.StringVar(&o.ServiceCIDRPool, "service-cidr-pool", o.ServiceCIDRPool,
 		"range within the super cluster's own Service addresses of which each new tenant gets a part, "+
 			"so that Services have the same address in both; empty for none")
@@ -70,13 +69,13 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
 		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written; "+
 			"without it and --webhook-service, there is no webhook")
-	NameVar(flags, &o.WebhookService, "webhook-service",
+	component.NameVar(flags, &o.WebhookService, "webhook-service",
 		"Service of the webhook in this cluster as NAMESPACE/NAME, for which a certificate is made and renewed, in the Secret "+
 			"of the same name; instead of --webhook-cert-dir")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port of the webhook, on all addresses")
 	flags.StringVar(&o.CoreDNSImage, "coredns-image", o.CoreDNSImage,
 		"image of the DNS that is kept in place in each tenant with a part of --service-cidr-pool; empty for none")
-	NameVar(flags, &o.SharedDNS, "shared-dns",
+	component.NameVar(flags, &o.SharedDNS, "shared-dns",
 		"Service of vc-dns in this cluster as NAMESPACE/NAME, which serves the DNS of tenants instead of a CoreDNS each; empty for none")
 	flags.StringVar(&o.AgentAddress, "vn-agent-address", o.AgentAddress,
 		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
@@ -88,7 +87,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // addStoreFlags binds the options of the store.
 func (o *Options) addStoreFlags(flags *pflag.FlagSet) {
-	NameVar(flags, &o.Store.Service, "store-service",
+	component.NameVar(flags, &o.Store.Service, "store-service",
 		"headless Service of an etcd in this cluster as NAMESPACE/NAME, whose StatefulSet has the same name; its certificates are made "+
 			"and renewed, in the Secrets NAME-members and NAME-client, and ControlPlaneStore "+store.Name+" refers to it; empty for none")
 	flags.IntVar(&o.Store.Members, "store-members", o.Store.Members, "number of members of that etcd")
@@ -130,24 +129,4 @@ func (o *Options) validateServiceRanges() error {
 func (o *Options) servicePool() servicecidr.Pool {
 	pool, _ := netip.ParsePrefix(o.ServiceCIDRPool) // an invalid one is none, and is refused by Validate
 	return servicecidr.Pool{CIDR: pool, PartBits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
-}
-
-// NameVar binds a namespace and a name to a flag.
-func NameVar(flags *pflag.FlagSet, p *types.NamespacedName, name, usage string) {
-	flags.Func(name, usage, func(text string) (err error) {
-		*p, err = parseName(text)
-		return err
-	})
-}
-
-// parseName reads NAMESPACE/NAME. An empty text is none.
-func parseName(text string) (types.NamespacedName, error) {
-	if text == "" {
-		return types.NamespacedName{}, nil
-	}
-	namespace, name, found := strings.Cut(text, "/")
-	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("%q is not NAMESPACE/NAME", text)
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // clusterKey is the name of the root namespace, or a Failure that says what to change.
@@ -112,11 +112,11 @@ func rootMetadata(vc *tenancyv1alpha1.VirtualCluster, key string, kind tenancyv1
 		Name:   key,
 		Labels: names.OwnerLabels(vc),
 		Annotations: map[string]string{
-			names.Cluster:         key,
-			names.VCUID:           string(vc.UID),
-			names.VCName:          vc.Name,
-			names.VCNamespace:     vc.Namespace,
-			provisionerAnnotation: string(kind),
+			names.Cluster:     key,
+			names.VCUID:       string(vc.UID),
+			names.VCName:      vc.Name,
+			names.VCNamespace: vc.Namespace,
+			names.Provisioner: string(kind),
 		},
 	}
 }

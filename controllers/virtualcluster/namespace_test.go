@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // failure checks the reason and the parts of the message of a Failure; no
@@ -87,7 +87,7 @@ func TestCheckOwner(t *testing.T) {
 
 func TestChooseProvisioner(t *testing.T) {
 	hosted := func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerHosted }
-	native := namespace("root", map[string]string{provisionerAnnotation: "Native"})
+	native := namespace("root", map[string]string{names.Provisioner: "Native"})
 	cases := map[string]struct {
 		vc   *tenancyv1alpha1.VirtualCluster
 		root *corev1.Namespace

@@ -1,17 +1,15 @@
 package virtualcluster
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
-
-// provisionerAnnotation on the root namespace remembers the provisioner of a
-// VirtualCluster that names none: another default of a later manager must not
-// start a second control plane and forget the first.
-const provisionerAnnotation = names.Domain + "/provisioner"
 
 // chooseProvisioner is the spec's, else the one it has, else the manager's default.
 func chooseProvisioner(
@@ -21,7 +19,7 @@ func chooseProvisioner(
 		return vc.Spec.Provisioner
 	}
 	if root != nil {
-		if kind := root.Annotations[provisionerAnnotation]; kind != "" {
+		if kind := root.Annotations[names.Provisioner]; kind != "" {
 			return tenancyv1alpha1.ProvisionerType(kind)
 		}
 	}
@@ -39,4 +37,27 @@ func findProvisioner(registry provisioner.Registry, kind tenancyv1alpha1.Provisi
 	}
 	return nil, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable,
 		"this manager has no provisioner %s; it has: %s", kind, registry)
+}
+
+// choice is the provisioner of a VirtualCluster, and those that there are.
+type choice struct {
+	provisioner tenancyv1alpha1.ProvisionerType
+	offered     string
+	// network: its apiservers reach the network of the super cluster.
+	network bool
+}
+
+// isZero reports whether a reconcile went no further than before the choice.
+func (c choice) isZero() bool { return c.offered == "" }
+
+// availability describes whether the chosen provisioner is offered.
+func (c choice) availability(err error) verdict {
+	if failure := provisioner.AsFailure(err); failure != nil && failure.Reason == tenancyv1alpha1.ReasonProvisionerUnavailable {
+		return verdict{"", metav1.ConditionFalse, failure.Reason, clip(failure.Message)}
+	}
+	message := fmt.Sprintf("Provisioner %s runs the control plane; this manager offers: %s", c.provisioner, c.offered)
+	if !c.network {
+		message += ". The apiserver does not reach pods of the super cluster, such as the tenant's webhooks"
+	}
+	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonProvisionerAvailable, clip(message)}
 }

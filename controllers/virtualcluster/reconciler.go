@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // Finalizer keeps a VirtualCluster until nothing of the tenant is left.
@@ -65,6 +65,8 @@ type Reconciler struct {
 // outcome is what one reconcile reached. The status and the time of the next
 // one follow from it.
 type outcome struct {
+	// chosen is zero if that was not reached.
+	chosen       choice
 	controlPlane provisioner.ControlPlane
 	// waitingFor says what a deletion waits for.
 	waitingFor string
@@ -97,33 +99,45 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 		return r.report(ctx, vc.DeepCopy(), vc, outcome{err: err})
 	}
 	before := vc.DeepCopy()
-	controlPlane, err := r.ensure(ctx, vc)
-	return r.report(ctx, before, vc, outcome{controlPlane: controlPlane, err: err})
+	return r.report(ctx, before, vc, r.ensure(ctx, vc))
 }
 
 // ensure makes what the tenant lacks, in order: root namespace, control plane,
 // and what others have to know of it.
-func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (o outcome) {
 	key, err := clusterKey(vc)
 	if err != nil {
-		return provisioner.ControlPlane{}, err
+		return outcome{err: err}
 	}
 	root, err := r.findRoot(ctx, vc, key)
 	if err != nil {
-		return provisioner.ControlPlane{}, err
+		return outcome{err: err}
 	}
 	kind := chooseProvisioner(vc, root, r.Default)
+	o.chosen = choice{provisioner: kind, offered: r.Provisioners.String()}
 	way, err := findProvisioner(r.Provisioners, kind)
 	if err != nil {
-		return provisioner.ControlPlane{}, err
+		o.err = err
+		return o
 	}
+	o.chosen.network = way.Capabilities().Network
 	if isTerminating(root) {
-		return provisioner.ControlPlane{Message: fmt.Sprintf("namespace %s is being deleted; it is made again when it is gone", key)}, nil
+		o.controlPlane.Message = fmt.Sprintf("namespace %s is being deleted; it is made again when it is gone", key)
+		return o
 	}
-	if err := r.ensureRoot(ctx, vc, root, key, kind); err != nil {
-		return provisioner.ControlPlane{}, err
+	if o.err = r.ensureRoot(ctx, vc, root, key, kind); o.err != nil {
+		return o
 	}
 	vc.Status.ClusterNamespace = key
+	o.controlPlane, o.err = r.ensureControlPlane(ctx, vc, way)
+	return o
+}
+
+// ensureControlPlane has the provisioner bring up the control plane, and
+// publishes what others have to know of it.
+func (r *Reconciler) ensureControlPlane(
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, way provisioner.Provisioner,
+) (provisioner.ControlPlane, error) {
 	controlPlane, err := way.Ensure(ctx, vc)
 	if err != nil || !controlPlane.Ready {
 		return controlPlane, err

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // allotServiceRange gives a tenant its part of the Service addresses before its

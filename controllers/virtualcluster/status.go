@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // maxMessage bounds what an error of any length does to a status.
@@ -65,6 +65,10 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 			status.PodEndpoint = o.controlPlane.PodEndpoint
 		}
 		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
+	}
+	if !o.chosen.isZero() {
+		status.Provisioner = o.chosen.provisioner
+		o.chosen.availability(o.err).set(&status.Conditions, tenancyv1alpha1.ConditionProvisionerAvailable, vc.Generation)
 	}
 	if limits := o.controlPlane.Limits; limits != nil {
 		withinLimits(limits).set(&status.Conditions, tenancyv1alpha1.ConditionWithinLimits, vc.Generation)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // tenant makes a VirtualCluster for tests.
@@ -327,6 +327,47 @@ func TestNewsOfSleep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, newsBetween(tc.before, tc.after), cmp.AllowUnexported(news{})); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAvailability(t *testing.T) {
+	for name, c := range map[string]struct {
+		chosen choice
+		err    error
+		want   string // status, reason and message; empty for none
+	}{
+		"not reached": {choice{}, errors.New("list"), ""},
+		"offered": {
+			choice{"Hosted", "External, Hosted", true}, nil,
+			"True ProvisionerAvailable Provisioner Hosted runs the control plane; this manager offers: External, Hosted",
+		},
+		"offered and failing": {
+			choice{"Hosted", "Hosted", true}, provisioner.Failf(tenancyv1alpha1.ReasonNoStore, "no store"),
+			"True ProvisionerAvailable Provisioner Hosted runs the control plane; this manager offers: Hosted",
+		},
+		"without a network": {
+			choice{"Magic", "Magic", false}, nil,
+			"True ProvisionerAvailable Provisioner Magic runs the control plane; this manager offers: Magic. " +
+				"The apiserver does not reach pods of the super cluster, such as the tenant's webhooks",
+		},
+		"not offered": {
+			choice{"Native", "Hosted", false}, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: Hosted"),
+			"False ProvisionerUnavailable it has: Hosted",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(tenant(), outcome{chosen: c.chosen, err: c.err})
+			if status.Provisioner != c.chosen.provisioner {
+				t.Errorf("status.provisioner is %q", status.Provisioner)
+			}
+			got := ""
+			if is := meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionProvisionerAvailable); is != nil {
+				got = strings.Join([]string{string(is.Status), is.Reason, is.Message}, " ")
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ import (
 type Command struct {
 	// Name is what it is called, Short what it does.
 	Name, Short string
+	// Details follow Short in the help; empty for none.
+	Details string
 	// Options get their Logger before Run.
 	Options *Options
 	// AddFlags adds its flags, those of Options among them.
@@ -52,6 +55,7 @@ func (c Command) Cobra() *cobra.Command {
 	command := &cobra.Command{
 		Use:           c.Name,
 		Short:         c.Short,
+		Long:          strings.TrimSpace(c.Short + "\n\n" + c.Details),
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,

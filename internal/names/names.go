@@ -67,6 +67,10 @@ const (
 	// Public is a label on classes of the super cluster: with the value true,
 	// all tenants are shown the class.
 	Public = Domain + "/super.public"
+	// Provisioner is an annotation on the root namespace: the provisioner of the
+	// tenant's control plane. Of a VirtualCluster that names none, another
+	// default of a later manager must not start a second control plane.
+	Provisioner = Domain + "/provisioner"
 	// TenantUID is an annotation on the root namespace: the UID of the tenant's
 	// kube-system namespace, which distinguishes control planes at the same
 	// address.

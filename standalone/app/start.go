@@ -15,9 +15,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
-	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/external"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -148,12 +148,9 @@ func (s *standalone) startManager(
 		options.SharedDNS = types.NamespacedName{Namespace: rbac.Namespace, Name: shareddns.Service}
 	}
 	options.Logger = s.log.WithName("vc-manager")
-	mgr, err := controllers.New(super, options, func(mgr manager.Manager) (contract.Registry, error) {
-		elsewhere := external.New(mgr.GetAPIReader())
-		return contract.Registry{
-			tenancyv1alpha1.ProvisionerHosted:   here,
-			tenancyv1alpha1.ProvisionerExternal: elsewhere,
-		}, mgr.Add(elsewhere)
+	mgr, err := controllers.New(super, options, external.Registration(), contract.Registration{
+		Name: tenancyv1alpha1.ProvisionerHosted,
+		New:  func(manager.Manager) (contract.Provisioner, error) { return here, nil },
 	})
 	if err != nil {
 		return fmt.Errorf("make vc-manager: %w", err)

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // heldField is the index of HostedControlPlanes by the extra names that they have,

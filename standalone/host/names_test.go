@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // installation are the names of a platform.

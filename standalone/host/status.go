@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // maxMessage bounds the messages of conditions, as in the API.

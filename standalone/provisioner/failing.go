@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // failingControllers remembers which controllers of a control plane do not

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
 
@@ -130,9 +130,9 @@ func (h *Hosted) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.Virtua
 }
 
 // Capabilities returns that a control plane uses the Service addresses that it
-// is allotted.
+// is allotted, and reaches pods and vn-agent.
 func (*Hosted) Capabilities() provisioner.Capabilities {
-	return provisioner.Capabilities{ServiceCIDR: true}
+	return provisioner.Capabilities{ServiceCIDR: true, Network: true}
 }
 
 // Ensure starts the control plane if it does not run, and says where it stands.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	contract "github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"

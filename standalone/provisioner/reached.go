@@ -8,7 +8,7 @@ import (
 	"time"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // extraSANsOf returns the extra names of a control plane.

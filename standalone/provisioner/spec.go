@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 const (

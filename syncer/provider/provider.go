@@ -26,6 +26,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -184,7 +185,8 @@ func (p *Provider) engage(
 	}
 	rest.Dial = tenanthttp.Dialer()
 	p.prepare(rest)
-	untrusted := vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerExternal
+	// The platform runs only the apiservers of this provisioner.
+	untrusted := root.Annotations[names.Provisioner] != string(tenancyv1alpha1.ProvisionerHosted)
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer context.AfterFunc(visiting, cancel)()
 	c, err := p.newCluster(ctx, rest, untrusted, func() { p.changed(ctx, vc) })

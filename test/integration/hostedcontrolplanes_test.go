@@ -20,10 +20,10 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/controllers/app"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/controllers/provisioner/hosted"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -56,16 +56,18 @@ func (h *hosting) startManager(ctx context.Context) {
 	GinkgoHelper()
 	account, err := h.ManagerConfig(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	provisioners := func(mgr manager.Manager) (provisioner.Registry, error) {
-		ours := hosted.New(mgr, types.NamespacedName{Namespace: rbac.Namespace, Name: rbac.Host})
-		return provisioner.Registry{tenancyv1alpha1.ProvisionerHosted: ours}, nil
+	ours := provisioner.Registration{
+		Name: tenancyv1alpha1.ProvisionerHosted,
+		New: func(mgr manager.Manager) (provisioner.Provisioner, error) {
+			return hosted.New(mgr, types.NamespacedName{Namespace: rbac.Namespace, Name: rbac.Host}), nil
+		},
 	}
 	options := app.Options{
 		DefaultProvisioner: tenancyv1alpha1.ProvisionerHosted, Options: component.Options{Logger: logger},
 	}
 	working, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- app.Run(working, account, options, provisioners) }()
+	go func() { ended <- app.Run(working, account, options, ours) }()
 	DeferCleanup(func() {
 		stop()
 		Expect(<-ended).To(Succeed())

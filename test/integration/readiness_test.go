@@ -14,12 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/config/crd"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -112,8 +110,7 @@ var _ = Describe("Readiness", func() {
 type program func(context.Context, *rest.Config, component.Options) error
 
 func runManager(ctx context.Context, super *rest.Config, options component.Options) error {
-	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }
-	return controllers.Run(ctx, super, controllers.Options{Options: options}, none)
+	return controllers.Run(ctx, super, controllers.Options{Options: options})
 }
 
 func runSyncer(ctx context.Context, super *rest.Config, options component.Options) error {
@@ -171,8 +168,7 @@ func standby(ctx context.Context, config *rest.Config, namespace string) string 
 	options := controllers.Options{Options: component.Options{
 		Logger: logger, LeaderElect: true, LeaderElectNamespace: namespace, HealthProbeBindAddress: kit.FreeAddress(ctx),
 	}}
-	none := func(manager.Manager) (provisioner.Registry, error) { return nil, nil }
-	mgr, err := controllers.New(config, options, none)
+	mgr, err := controllers.New(config, options)
 	Expect(err).NotTo(HaveOccurred())
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)

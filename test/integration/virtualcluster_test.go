@@ -116,7 +116,7 @@ var _ = DescribeTable("An invalid VirtualCluster is rejected with what to change
 		Expect(err).To(MatchError(apierrors.IsInvalid, "invalid"))
 		Expect(err.Error()).To(ContainSubstring(message))
 	},
-	Entry("an unknown provisioner", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "Magic" }, "Hosted"),
+	Entry("a provisioner that no program can have", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "hosted" }, "spec.provisioner"),
 	Entry("no version", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.KubernetesVersion = "newest" }, "spec.kubernetesVersion"),
 	Entry("a bad CIDR", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.0.0.0/99" }, "CIDR"),
 	Entry("a CIDR with host bits", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.ServiceCIDR = "10.96.0.7/16" }, "no host bits"),
@@ -147,6 +147,8 @@ var _ = DescribeTable("A VirtualCluster that cannot run reports the reason in it
 		tenancyv1alpha1.ReasonUnsupportedVersion, "v1.36"),
 	Entry("a provisioner that this manager lacks", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerNative },
 		tenancyv1alpha1.ReasonProvisionerUnavailable, "Hosted"),
+	Entry("a provisioner of a platform's own that this manager lacks", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "Magic" },
+		tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: External, Hosted"),
 	Entry("a namespace so long that the key is too long", func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Namespace = "a-namespace-with-a-very-long-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
 	}, tenancyv1alpha1.ReasonNameTooLong, "shorter"),

@@ -2,6 +2,10 @@ package v1alpha1
 
 // Types of the conditions of a VirtualCluster.
 const (
+	// ConditionProvisionerAvailable reports whether the manager offers the
+	// provisioner of the control plane; its message lists those that it offers.
+	// Written by the manager.
+	ConditionProvisionerAvailable = "ProvisionerAvailable"
 	// ConditionControlPlaneReady reports whether the tenant's apiserver serves.
 	// Written by the manager.
 	ConditionControlPlaneReady = "ControlPlaneReady"
@@ -51,6 +55,8 @@ const (
 	ReasonNameTooLong = "NameTooLong"
 	// ReasonNamespaceConflict: the root namespace exists and belongs to something else.
 	ReasonNamespaceConflict = "NamespaceConflict"
+	// ReasonProvisionerAvailable: this manager offers the provisioner.
+	ReasonProvisionerAvailable = "ProvisionerAvailable"
 	// ReasonProvisionerUnavailable: this manager does not have the provisioner
 	// that the spec names.
 	ReasonProvisionerUnavailable = "ProvisionerUnavailable"

@@ -4,9 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ProvisionerType names a way to run a tenant's control plane.
+// ProvisionerType names a way to run a tenant's control plane: one of those
+// below, or one that a platform has added to vc-manager. It is a word in camel
+// case of at most 63 letters and digits.
 //
-// +kubebuilder:validation:Enum=Native;Hosted;External
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 type ProvisionerType string
 
 const (
@@ -112,8 +115,9 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
 
-	// provisioner is the way in which the control plane runs. Default: by the
-	// manager's --default-provisioner.
+	// provisioner is the way in which the control plane runs: Hosted, External,
+	// or another one that this vc-manager offers, which the condition
+	// ProvisionerAvailable lists. Default: by the manager's --default-provisioner.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisioner is immutable"
 	Provisioner ProvisionerType `json:"provisioner,omitempty"`
@@ -194,6 +198,11 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	ClusterNamespace string `json:"clusterNamespace,omitempty"`
 
+	// provisioner is the way in which the control plane runs: that of the spec
+	// or, for a spec without one, the default when the tenant was created.
+	// +optional
+	Provisioner ProvisionerType `json:"provisioner,omitempty"`
+
 	// endpoint is the URL of the tenant's apiserver.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -227,9 +236,9 @@ type VirtualClusterStatus struct {
 	// +optional
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
-	// conditions are ControlPlaneReady, Syncing, Synced and Ready, Awake and
-	// WithinLimits of a hosted control plane, QuotaEnforced where there is a
-	// quota, and RulesValid where there are rules.
+	// conditions are ProvisionerAvailable, ControlPlaneReady, Syncing, Synced and
+	// Ready, Awake and WithinLimits of a hosted control plane, QuotaEnforced
+	// where there is a quota, and RulesValid where there are rules.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -65,8 +65,9 @@ func Retired() addons.Addon {
 
 func addon(s settings) addons.Addon {
 	return addons.Addon{
-		Name:   "resource metrics API",
-		OptOut: names.Metrics,
+		Name:    "resource metrics API",
+		OptOut:  names.Metrics,
+		Network: true,
 		Objects: func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {
 			return addons.Render(manifests, s)
 		},

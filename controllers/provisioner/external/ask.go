@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 	"github.com/virtualcluster/virtualcluster/internal/version"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 const (

@@ -16,10 +16,11 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // Keys of the Secret that a VirtualCluster names.
@@ -48,6 +49,18 @@ const maxEndpoint = 2048
 type Provisioner struct {
 	secrets client.Reader
 	prober  *prober
+}
+
+// Registration offers External.
+func Registration() provisioner.Registration {
+	return provisioner.Registration{
+		Name:    tenancyv1alpha1.ProvisionerExternal,
+		Summary: "a control plane that runs elsewhere, by the kubeconfig in a Secret",
+		New: func(mgr manager.Manager) (provisioner.Provisioner, error) {
+			p := New(mgr.GetAPIReader())
+			return p, mgr.Add(p)
+		},
+	}
 }
 
 // New makes a Provisioner that reads the Secrets from secrets, which should not
@@ -106,8 +119,11 @@ func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualClust
 	return true, nil
 }
 
-// Capabilities returns none: the control plane was configured elsewhere.
-func (*Provisioner) Capabilities() provisioner.Capabilities { return provisioner.Capabilities{} }
+// Capabilities returns no Service addresses: the control plane was configured
+// elsewhere. Its operator has it reach vn-agent, or opts out of what needs that.
+func (*Provisioner) Capabilities() provisioner.Capabilities {
+	return provisioner.Capabilities{Network: true}
+}
 
 // read gets the Secret that the spec names.
 func (p *Provisioner) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Secret, error) {

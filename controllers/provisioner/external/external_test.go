@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 func TestParse(t *testing.T) {

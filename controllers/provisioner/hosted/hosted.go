@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/controllers/provisioner"
+	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 // fieldOwner owns what the manager applies.
@@ -42,6 +44,27 @@ var (
 	_ provisioner.Watcher     = (*Provisioner)(nil)
 )
 
+// Registration offers Hosted where there is a vc-host, whose service account is
+// the value of a flag.
+func Registration() provisioner.Registration {
+	var host types.NamespacedName
+	const flag = "host-service-account"
+	return provisioner.Registration{
+		Name:    tenancyv1alpha1.ProvisionerHosted,
+		Summary: "an unmodified kube-apiserver and its controllers, which vc-host runs; with --" + flag,
+		AddFlags: func(flags *pflag.FlagSet) {
+			component.NameVar(flags, &host, flag,
+				"service account of vc-host as NAMESPACE/NAME, which runs the control planes of provisioner Hosted; empty: there is no vc-host")
+		},
+		New: func(mgr manager.Manager) (provisioner.Provisioner, error) {
+			if host.Name == "" {
+				return nil, fmt.Errorf("%w: --%s is not set", provisioner.ErrDisabled, flag)
+			}
+			return New(mgr, host), nil
+		},
+	}
+}
+
 // New makes a Provisioner for a manager. The service account host is that of
 // vc-host.
 func New(mgr manager.Manager, host types.NamespacedName) *Provisioner {
@@ -49,9 +72,9 @@ func New(mgr manager.Manager, host types.NamespacedName) *Provisioner {
 }
 
 // Capabilities returns that a control plane uses the Service addresses that it
-// is allotted.
+// is allotted, and reaches pods and vn-agent.
 func (*Provisioner) Capabilities() provisioner.Capabilities {
-	return provisioner.Capabilities{ServiceCIDR: true}
+	return provisioner.Capabilities{ServiceCIDR: true, Network: true}
 }
 
 // Sources request reconciles of the VirtualClusters of HostedControlPlanes, and

@@ -1,13 +1,21 @@
 // Package provisioner is the contract between vc-manager and the ways to run a
 // tenant's control plane.
+//
+// A provisioner is a [Registration]: a name, by which VirtualClusters ask for
+// it, and a function that creates a [Provisioner] when a manager starts. A
+// platform's own program is the manager's command with the registrations of the
+// provisioners that it offers:
+//
+//	app.NewCommand(external.Registration(), mine.Registration()).ExecuteContext(ctx)
+//
+// The manager calls Ensure whenever a VirtualCluster or what it watches for it
+// changes, and again at intervals, until the VirtualCluster is deleted. Then it
+// calls Delete until nothing is left. It writes the status, the Secret with the
+// kubeconfig, events and conditions; a provisioner returns what they say.
 package provisioner
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -17,29 +25,41 @@ import (
 )
 
 // Provisioner runs the control planes of VirtualClusters in one way. Its
-// methods are called from reconciles: they are level triggered, safe to repeat,
-// and never wait for a control plane.
+// methods are called from reconciles, of several VirtualClusters at a time and
+// of each one at a time: they are level triggered, safe to repeat, and never
+// wait for a control plane. They do not change the VirtualCluster.
+//
+// A provisioner that connects to control planes or reads what tenants write does
+// so within limits of size and time: an apiserver may answer anything, or never.
 type Provisioner interface {
-	// Ensure brings the control plane to what the spec says and tells where it
-	// stands. The root namespace named by status.clusterNamespace exists. An
-	// error is retried with backoff; Failure says that the spec has to change.
+	// Ensure brings the control plane to what the spec says and returns its
+	// state. The root namespace named by status.clusterNamespace exists. An
+	// error is retried with backoff; a [Failure] says that an admin has to
+	// change something.
 	Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (ControlPlane, error)
 
 	// Delete deletes the control plane and its data, and reports whether
-	// nothing is left.
+	// nothing is left. It is called again until it does, and also for a control
+	// plane that was never made. The root namespace may be gone.
 	Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error)
 
 	// Capabilities returns what the manager can configure of these control
-	// planes. It is the same at every call.
+	// planes and around them. It is the same at every call.
 	Capabilities() Capabilities
 }
 
-// Capabilities are what a manager can configure of the control planes of a
-// provisioner.
+// Capabilities are what a provisioner needs of a manager, and what its control
+// planes can do. The zero value is that of control planes that are configured
+// elsewhere and reach nothing of the super cluster.
 type Capabilities struct {
 	// ServiceCIDR: a control plane allocates Service addresses from
 	// status.serviceCidr, so the manager allots it a part of its pool.
 	ServiceCIDR bool
+	// Network: the apiservers connect to the network of the super cluster: to
+	// pods, such as webhooks and aggregated APIs of the tenant, and to vn-agent.
+	// Without it, tenants get no API that vn-agent serves: one that does not
+	// answer keeps namespaces from being deleted.
+	Network bool
 }
 
 // Notifier is implemented by provisioners that know when a control plane's
@@ -141,44 +161,3 @@ type Sleep struct {
 
 // IsAsleep reports whether the control plane sleeps.
 func (c ControlPlane) IsAsleep() bool { return c.Sleep != nil && c.Sleep.Asleep }
-
-// Failure is an error that an admin has to correct: its reason and message go
-// into the VirtualCluster's conditions as they are.
-//
-//nolint:errname // provisioner.Failure says what it is; it is no error of the program
-type Failure struct {
-	// Reason is one of the reasons in the tenancy API.
-	Reason string
-	// Message says what is wrong and what to change.
-	Message string
-}
-
-// Error is the message.
-func (f *Failure) Error() string { return f.Message }
-
-// Failf makes a Failure.
-func Failf(reason, format string, args ...any) error {
-	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-// AsFailure returns the Failure in an error's chain, or nil.
-func AsFailure(err error) *Failure {
-	f, _ := errors.AsType[*Failure](err)
-	return f
-}
-
-// Registry holds the provisioners that a manager has, by type.
-type Registry map[tenancyv1alpha1.ProvisionerType]Provisioner
-
-// String returns the types of the provisioners in a fixed order.
-func (r Registry) String() string {
-	if len(r) == 0 {
-		return "none"
-	}
-	types := make([]string, 0, len(r))
-	for kind := range r {
-		types = append(types, string(kind))
-	}
-	slices.Sort(types)
-	return strings.Join(types, ", ")
-}
