@@ -101,10 +101,9 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 			g.Expect(namespaces.Items).NotTo(ContainElement(HaveField("Name", HavePrefix("vc-doctor-"))))
 		}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
 	},
-		Entry("all as expected", "doctor-probe-enforced", map[string]int32{"allowed": 0, "ingress-denied": 0, "egress-denied": 0}),
-		Entry("a connection that a policy denies", "doctor-probe-not-enforced", map[string]int32{"allowed": 0, "ingress-denied": 20, "egress-denied": 20}),
-		Entry("a pod that does not end", "doctor-probe-undecided", map[string]int32{"allowed": 0, "ingress-denied": 0}),
-		NodeTimeout(6*kit.Soon),
+		Entry("all as expected", NodeTimeout(6*kit.Soon), "doctor-probe-enforced", map[string]int32{"allowed": 0, "ingress-denied": 0, "egress-denied": 0}),
+		Entry("a connection that a policy denies", NodeTimeout(6*kit.Soon), "doctor-probe-not-enforced", map[string]int32{"allowed": 0, "ingress-denied": 20, "egress-denied": 20}),
+		Entry("a pod that does not end", NodeTimeout(6*kit.Soon), "doctor-probe-undecided", map[string]int32{"allowed": 0, "ingress-denied": 0}),
 	)
 
 	It("finds an installation that works", func(ctx SpecContext) {
