@@ -9,8 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestConnectionsThatArePassedOnAreBounded: a host that does not respond holds so
-// many connections to a control plane, and those to others are passed on still.
+// TestConnectionsThatArePassedOnAreBounded: a host that does not respond holds a
+// limited number of connections to a control plane, and those to others are still
+// passed on.
 func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -143,7 +143,7 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		after, err := certificate("shop.example.org")()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after.DNSNames).To(ContainElements(append(before.DNSNames, extra, "shop.example.org")))
-		Expect(after.IPAddresses).To(ContainElement(HaveField("String()", "192.0.2.1")))
+		Expect(after.IPAddresses).To(ContainElement(WithTransform(net.IP.String, Equal("192.0.2.1"))))
 		Expect(rootOf(ctx, through(config, proxy))).To(Equal(want), "by the name that it had before")
 
 		setSANs(ctx, red)
