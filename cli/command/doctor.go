@@ -54,7 +54,8 @@ func newDoctor(p *platform) *cobra.Command {
 	c.Flags().DurationVar(&o.timeout, "timeout", 15*time.Second, "How long a check may take")
 	c.Flags().StringVar(&o.domain, "endpoint-domain", "", "The domain below which tenants have names, to check whether these resolve")
 	c.Flags().BoolVar(&o.probe.Enabled, "probe", false, "Create pods to check whether NetworkPolicies are enforced")
-	c.Flags().StringVar(&o.probe.Image, "probe-image", "", "The image of kubectl-vc for the pods; default: kubectl-vc in the version of this command")
+	c.Flags().StringVar(&o.probe.Image, "probe-image", "",
+		"The image of kubectl-vc for the pods; default: kubectl-vc in the version of this command")
 	c.Flags().DurationVar(&o.probe.Timeout, "probe-timeout", 2*time.Minute, "How long the check with pods may take")
 	return c
 }

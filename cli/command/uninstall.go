@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -132,10 +133,11 @@ func (o *uninstallOptions) confirm(namespace string) error {
 	if o.yes || o.dryRun {
 		return nil
 	}
-	same, err := o.retyped(namespace, "This deletes VirtualCluster in namespace "+namespace+", and all tenants with their pods and data. It cannot be undone.\n"+
+	same, err := o.retyped(namespace, "This deletes VirtualCluster in namespace "+namespace+", and all tenants with their pods and data. "+
+		"It cannot be undone.\n"+
 		"Type the namespace to delete it: ")
 	if err == nil && !same {
-		err = fmt.Errorf("uninstall: the namespaces differ; nothing was deleted")
+		err = errors.New("uninstall: the namespaces differ; nothing was deleted")
 	}
 	return err
 }

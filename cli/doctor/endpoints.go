@@ -90,7 +90,8 @@ func endpointsVerdict(tried []reached) Result {
 		case isInside(r.address):
 			inside++
 		case errors.As(r.err, &unresolved):
-			return failed("Create a DNS record for it, or for all names of the endpoint domain", "%s of %s does not resolve", unresolved.Name, r.tenant)
+			return failed("Create a DNS record for it, or for all names of the endpoint domain",
+				"%s of %s does not resolve", unresolved.Name, r.tenant)
 		default:
 			return warning("Use kubectl vc connect, which forwards a port, or expose vc-host by a Service of type LoadBalancer or NodePort",
 				"%s of %s cannot be reached from here: %v", r.address, r.tenant, r.err)

@@ -38,7 +38,8 @@ func versionVerdict(server string) Result {
 	v, err := version.ParseGeneric(server)
 	switch {
 	case err != nil:
-		return warning("Compare it with the requirements of VirtualCluster", "the super cluster reports version %q, which cannot be parsed", server)
+		return warning("Compare it with the requirements of VirtualCluster",
+			"the super cluster reports version %q, which cannot be parsed", server)
 	case v.Major() == 1 && v.Minor() < oldestMinor:
 		return failed(fmt.Sprintf("Upgrade it to 1.%d or newer", oldestMinor),
 			"the super cluster has Kubernetes %s, which is older than 1.%d", server, oldestMinor)

@@ -149,7 +149,8 @@ func waiting(all []tenancyv1alpha1.VirtualCluster) string {
 	}
 	first := &all[0]
 	text := fmt.Sprintf("%d left, such as %s/%s", len(all), first.Namespace, first.Name)
-	if c := meta.FindStatusCondition(first.Status.Conditions, tenancyv1alpha1.ConditionReady); c != nil && c.Reason == tenancyv1alpha1.ReasonTerminating {
+	c := meta.FindStatusCondition(first.Status.Conditions, tenancyv1alpha1.ConditionReady)
+	if c != nil && c.Reason == tenancyv1alpha1.ReasonTerminating {
 		text += ": " + terminal.Line(c.Message)
 	}
 	return text
@@ -182,7 +183,9 @@ func (r *Removal) orphans(ctx context.Context) error {
 }
 
 // list lists objects of a kind. A kind that is not served has none.
-func (r *Removal) list(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]*unstructured.Unstructured, error) {
+func (r *Removal) list(
+	ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption,
+) ([]*unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := r.Client.List(ctx, list, options...)
