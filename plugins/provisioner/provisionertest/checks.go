@@ -153,10 +153,14 @@ func deletes(ctx context.Context, b *bench) error {
 	if err := b.delete(ctx, vc); err != nil {
 		return err
 	}
-	if gone, err := b.remove(ctx, vc); err != nil || !gone {
-		return fmt.Errorf("one that is gone: Delete returns %v, %w", gone, err)
+	switch gone, err := b.remove(ctx, vc); {
+	case err != nil:
+		return fmt.Errorf("one that is gone: Delete: %w", err)
+	case !gone:
+		return errors.New("one that is gone: Delete reports that something is left")
+	default:
+		return nil
 	}
-	return nil
 }
 
 // returns checks that no method outlives its context. What it returns then is
@@ -191,6 +195,8 @@ func fails(ctx context.Context, b *bench) error {
 	})
 	failure := provisioner.AsFailure(err)
 	switch {
+	case err == nil:
+		return errors.New("it becomes ready")
 	case failure == nil:
 		return fmt.Errorf("it returns no Failure: %w", err)
 	case !reason.MatchString(failure.Reason):
@@ -199,8 +205,12 @@ func fails(ctx context.Context, b *bench) error {
 		return fmt.Errorf("the message %q is not one line of at most %d bytes", failure.Message, maxMessage)
 	}
 	_, err = b.ensure(ctx, vc)
-	if again := provisioner.AsFailure(err); again == nil || *again != *failure {
-		return fmt.Errorf("it fails with %q, and then with %q: conditions would change without end", failure, err)
+	again := provisioner.AsFailure(err)
+	if again == nil {
+		again = &provisioner.Failure{}
+	}
+	if *again != *failure {
+		return fmt.Errorf("it fails with %q, and then with %q: conditions would change without end", failure.Message, again.Message)
 	}
 	return nil
 }
