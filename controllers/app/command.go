@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
@@ -41,7 +42,8 @@ func Run(ctx context.Context, superCluster *rest.Config, options Options, offere
 // tested alone.
 func newCommand(run func(context.Context, *rest.Config, Options) error, offered ...provisioner.Registration) *cobra.Command {
 	options := Options{
-		CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Store: store.Defaults(), Options: component.Defaults(),
+		CoreDNSImage: dns.DefaultImage, WebhookPort: webhook.DefaultPort, Store: store.Defaults(),
+		Registerer: metrics.Registry, Options: component.Defaults(),
 	}
 	return component.Command{
 		Name:    name,

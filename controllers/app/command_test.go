@@ -26,7 +26,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
-const kubeconfig = `
+const superKubeconfig = `
 apiVersion: v1
 kind: Config
 current-context: it
@@ -37,7 +37,7 @@ users: [{name: admin, user: {token: t}}]
 
 func TestCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(superKubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]struct {

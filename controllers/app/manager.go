@@ -25,6 +25,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/secrets"
+	"github.com/virtualcluster/virtualcluster/internal/servingcert"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
@@ -58,7 +59,7 @@ func New(superCluster *rest.Config, options Options, offered ...provisioner.Regi
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	if err := errors.Join(addControllers(mgr, options, offered), options.addWebhook(mgr, certificate)); err != nil {
+	if err := errors.Join(addControllers(mgr, options, offered, certificate), options.addWebhook(mgr, certificate)); err != nil {
 		return nil, err
 	}
 	// VirtualClusters are not in ByObject, which takes CRDs that are installed.
@@ -67,8 +68,17 @@ func New(superCluster *rest.Config, options Options, offered ...provisioner.Regi
 }
 
 // addControllers adds what the manager is for.
-func addControllers(mgr manager.Manager, options Options, offered []provisioner.Registration) error {
+func addControllers(
+	mgr manager.Manager, options Options, offered []provisioner.Registration, certificate *servingcert.Keeper,
+) error {
 	provisioners, err := options.provisioners(mgr, offered)
+	if err != nil {
+		return err
+	}
+	etcd := options.newStore(mgr)
+	metrics, err := registerMetrics(options.Registerer, sources{
+		reader: mgr.GetCache(), registry: provisioners, byDefault: options.DefaultProvisioner, webhook: certificate, store: etcd,
+	})
 	if err != nil {
 		return err
 	}
@@ -79,11 +89,12 @@ func addControllers(mgr manager.Manager, options Options, offered []provisioner.
 		Default:          options.DefaultProvisioner,
 		ServiceAddresses: options.servicePool(),
 		Events:           mgr.GetEventRecorder(name),
+		Metrics:          metrics,
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	return errors.Join(addAddons(mgr, options, provisioners), addSharedDNS(mgr, options), addStore(mgr, options))
+	return errors.Join(addAddons(mgr, options, provisioners), addSharedDNS(mgr, options), addStore(mgr, etcd))
 }
 
 // provisioners makes the provisioners of a manager. The default has to be one of
@@ -140,13 +151,21 @@ func addSharedDNS(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// addStore ensures what the etcd of the installation needs.
-func addStore(mgr manager.Manager, options Options) error {
-	if options.Store.Service.Name == "" {
+// newStore returns what ensures what the etcd of the installation needs; nil if
+// there is none.
+func (o *Options) newStore(mgr manager.Manager) *store.Reconciler {
+	if o.Store.Service.Name == "" {
 		return nil
 	}
 	keeper := secrets.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owner: name}
-	reconciler := &store.Reconciler{Secrets: keeper, Store: options.Store}
+	return &store.Reconciler{Secrets: keeper, Store: o.Store}
+}
+
+// addStore adds the reconciler of the store, if there is one.
+func addStore(mgr manager.Manager, reconciler *store.Reconciler) error {
+	if reconciler == nil {
+		return nil
+	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up the reconciler of the store: %w", err)
 	}

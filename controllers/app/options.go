@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,6 +50,8 @@ type Options struct {
 	// Store is the etcd of this installation, whose certificates and
 	// ControlPlaneStore the manager ensures. Without its Service, there is none.
 	Store store.Store
+	// Registerer registers the metrics; nil for none.
+	Registerer prometheus.Registerer
 	component.Options
 }
 

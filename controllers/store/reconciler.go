@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,23 @@ const (
 type Reconciler struct {
 	Secrets secrets.Keeper
 	Store   Store
+
+	// expiries has when the certificates expire, by their name.
+	expiries sync.Map
+}
+
+// Names returns the names of the certificates.
+func Names() []string { return []string{authority, members, clients} }
+
+// Expiries returns the names of the certificates, and when they expire: those
+// that this process has ensured.
+func (r *Reconciler) Expiries(yield func(string, time.Time) bool) {
+	for _, name := range Names() {
+		end, _ := r.expiries.Load(name)
+		if end, ok := end.(time.Time); ok && !yield(name, end) {
+			return
+		}
+	}
 }
 
 // SetupWithManager adds the reconciler to a manager. It works in the leader.
@@ -67,20 +85,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // certificates ensures the Secrets. That of the authorities is written before
 // they sign.
 func (r *Reconciler) certificates(ctx context.Context, now time.Time) error {
-	data, err := r.Secrets.Ensure(ctx, r.Store.secret("authority"), func(data map[string][]byte) (map[string][]byte, error) {
+	data, err := r.Secrets.Ensure(ctx, r.Store.secret(authority), func(data map[string][]byte) (map[string][]byte, error) {
 		return renewAuthorities(data, now)
 	})
 	if err != nil {
 		return err
 	}
 	authorities := pki.ParseAuthorities(data[authoritiesKey], data[authoritiesKeyKey], now)
+	r.note(authority, authorities.Signer(now).CertPEM)
 	ensure := func(name string, c certificate) error {
-		_, err := r.Secrets.Ensure(ctx, r.Store.secret(name), func(data map[string][]byte) (map[string][]byte, error) {
+		data, err := r.Secrets.Ensure(ctx, r.Store.secret(name), func(data map[string][]byte) (map[string][]byte, error) {
 			return c.renew(data, authorities, now)
 		})
+		r.note(name, data[certificateKey])
 		return err
 	}
-	return errors.Join(ensure("members", ofMembers(r.Store)), ensure("client", ofClient()))
+	return errors.Join(ensure(members, ofMembers(r.Store)), ensure(clients, ofClient()))
+}
+
+// note records when a certificate expires. One that cannot be read is kept as it
+// was.
+func (r *Reconciler) note(name string, certificate []byte) {
+	if end, err := pki.NotAfter(certificate); err == nil {
+		r.expiries.Store(name, end)
+	}
 }
 
 // object ensures the ControlPlaneStore. It applies nothing that an admin decides:
@@ -88,7 +116,7 @@ func (r *Reconciler) certificates(ctx context.Context, now time.Time) error {
 func (r *Reconciler) object(ctx context.Context) error {
 	store := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"endpoints":         toAny(r.Store.endpoints()),
-		"credentialsSecret": r.Store.secret("client").Name,
+		"credentialsSecret": r.Store.secret(clients).Name,
 		"capacity":          map[string]any{"storage": r.Store.Quota.String()},
 	}}}
 	store.SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("ControlPlaneStore"))

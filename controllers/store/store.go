@@ -18,6 +18,13 @@ const Name = "default"
 // MaxMembers is how many members etcd is to have at most.
 const MaxMembers = 9
 
+// The certificates, by the suffix of the names of their Secrets.
+const (
+	authority = "authority"
+	members   = "members"
+	clients   = "client"
+)
+
 // clientPort is where members serve clients.
 const clientPort = "2379"
 
@@ -73,7 +80,7 @@ func (s Store) names(subdomain string) []string {
 	return names
 }
 
-// secret returns the name of a Secret: authority, members or client.
+// secret returns the name of the Secret of a certificate.
 func (s Store) secret(of string) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Service.Namespace, Name: s.Service.Name + "-" + of}
 }

@@ -27,6 +27,7 @@ const maxNamed = 3
 // finalize takes the tenant away and lets the VirtualCluster go once nothing is
 // left.
 func (r *Reconciler) finalize(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (reconcile.Result, error) {
+	r.Metrics.forget(vc.UID)
 	if !controllerutil.ContainsFinalizer(vc, Finalizer) {
 		return reconcile.Result{}, nil
 	}

@@ -57,6 +57,8 @@ type Reconciler struct {
 	ServiceAddresses servicecidr.Pool
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
+	// Metrics are the metrics of the reconciler; nil for none.
+	Metrics *Metrics
 
 	// allotments keep two tenants from one part of the addresses.
 	allotments allotments

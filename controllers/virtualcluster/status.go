@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,6 +37,7 @@ func (r *Reconciler) report(ctx context.Context, before, vc *tenancyv1alpha1.Vir
 		return reconcile.Result{}, fmt.Errorf("write status of VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
 	}
 	r.record(vc, news)
+	r.Metrics.observe(before, vc, time.Now())
 	return nextLook(o)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	manager "github.com/virtualcluster/virtualcluster/controllers/app"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 	vnagent "github.com/virtualcluster/virtualcluster/vnagent/app"
@@ -23,7 +24,8 @@ type program struct {
 // that it runs, and its own.
 func programs() []program {
 	return []program{
-		{"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", vnagent.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
+		{"vc-manager", manager.RegisterMetrics}, {"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", vnagent.RegisterMetrics},
+		{"vc-standalone", egress.RegisterMetrics},
 	}
 }
 

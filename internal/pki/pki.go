@@ -81,6 +81,15 @@ func NeedsRenewal(certPEM []byte, now time.Time) bool {
 	return cert.NotAfter.Sub(now) < life/3
 }
 
+// NotAfter returns when a certificate expires.
+func NotAfter(certPEM []byte) (time.Time, error) {
+	cert, err := parseCertificate(certPEM)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return cert.NotAfter, nil
+}
+
 // issue makes a leaf certificate, which never outlives the authority: clients
 // would see an expired chain, and the leaf would not show that it is time to
 // renew.

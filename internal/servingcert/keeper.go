@@ -64,6 +64,16 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNotReady
 }
 
+// NotAfter returns when the certificate expires that the replica serves. It
+// reports false if there is none yet.
+func (k *Keeper) NotAfter() (time.Time, bool) {
+	certificate := k.serving.Load()
+	if certificate == nil {
+		return time.Time{}, false
+	}
+	return certificate.Leaf.NotAfter, true
+}
+
 // SetupWithManager adds the keeper to the manager of the program with the name
 // owner, where it works whether the replica is the leader or not.
 func (k *Keeper) SetupWithManager(mgr manager.Manager, owner string) error {

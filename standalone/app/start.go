@@ -147,7 +147,7 @@ func (s *standalone) startManager(
 	if s.opts.sharedDNS() {
 		options.SharedDNS = types.NamespacedName{Namespace: rbac.Namespace, Name: shareddns.Service}
 	}
-	options.Logger = s.log.WithName("vc-manager")
+	options.Logger, options.Registerer = s.log.WithName("vc-manager"), s.opts.SyncerOptions.Registerer
 	mgr, err := controllers.New(super, options, external.Registration(), contract.Registration{
 		Name: tenancyv1alpha1.ProvisionerHosted,
 		New:  func(manager.Manager) (contract.Provisioner, error) { return here, nil },

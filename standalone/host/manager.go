@@ -118,6 +118,8 @@ type host struct {
 	keyring *keyring
 	policy  *egress.Policy
 	metrics *provisioner.Metrics
+	// unregister unregisters the metrics.
+	unregister func()
 	agentCA []byte
 	router  *hosted.Router
 	stores  *stores
@@ -160,7 +162,7 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 	if err != nil {
 		return nil, err
 	}
-	if h.metrics, err = provisioner.NewMetrics(options.Registerer, h.router.Sleeping); err != nil {
+	if err := h.registerMetrics(); err != nil {
 		h.router.Stop()
 		return nil, err
 	}
@@ -175,7 +177,24 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 func (h *host) end() {
 	h.stores.wait()
 	h.router.Stop()
-	h.metrics.Unregister()
+	h.unregister()
+}
+
+// registerMetrics registers the metrics of control planes, and of this replica.
+func (h *host) registerMetrics() (err error) {
+	if h.metrics, err = provisioner.NewMetrics(h.options.Registerer, h.router.Sleeping); err != nil {
+		return err
+	}
+	own := newCollector(h.manager.GetCache(), h.options.Replica)
+	if err := h.options.Registerer.Register(own); err != nil {
+		h.metrics.Unregister()
+		return fmt.Errorf("register the metrics of vc-host: %w", err)
+	}
+	h.unregister = func() {
+		h.options.Registerer.Unregister(own)
+		h.metrics.Unregister()
+	}
+	return nil
 }
 
 // makeReplica makes this process one of several that share the control planes.

@@ -89,6 +89,8 @@ type credentials struct {
 	// platformKeys are the public keys of the platform's certificate and of the
 	// one before, which may still be in use.
 	platformKeys [2][]byte
+	// ends has when certificates expire, by their kind.
+	ends map[string]time.Time
 }
 
 // servingNames are the names and addresses of a serving certificate.
@@ -249,6 +251,11 @@ func (c *credentials) renewIn(keys Keys, now time.Time) error {
 			return err
 		}
 		*each.pair = pair
+	}
+	c.ends = map[string]time.Time{
+		kindAuthority: endOf(c.authority.CertPEM, c.kubeletClients.CertPEM, c.frontProxy.CertPEM),
+		kindServer:    endOf(c.server.CertPEM),
+		kindClient:    endOf(c.admin.CertPEM, c.platform.CertPEM, c.kubelet.CertPEM, c.proxy.CertPEM),
 	}
 	if key := parseCertificate(c.platform.CertPEM).RawSubjectPublicKeyInfo; !bytes.Equal(key, c.platformKeys[0]) {
 		c.platformKeys = [2][]byte{key, c.platformKeys[0]}

@@ -26,9 +26,9 @@ const (
 	etcdStartTimeout = 30 * time.Second
 	lockTimeout      = 2 * time.Second
 	dataDir          = "data"
-	// defaultStoreBytes is the maximum size of etcd's file. Objects may use
+	// DefaultStoreBytes is the maximum size of etcd's file. Objects may use
 	// capacityPercent of it, since pages and old revisions take space too.
-	defaultStoreBytes = 8 << 30
+	DefaultStoreBytes = 8 << 30
 	leastStoreBytes   = 1 << 20
 	capacityPercent   = 60
 	// maxSupersededPercent of it may be old revisions.

@@ -207,9 +207,12 @@ func (h *Host) serve(ctx context.Context) {
 	go h.supervise(ctx) // stops with the host, which closes Done
 }
 
-// collectors returns the metrics of the tenants' store and of all requests.
+// collectors returns the metrics of the tenants' store, of all requests, and of
+// certificates.
 func (h *Host) collectors() []prometheus.Collector {
-	return []prometheus.Collector{quota.NewCollector(h.stores.tenants.ledger), inflight.NewCollector(h.requests)}
+	return []prometheus.Collector{
+		quota.NewCollector(h.stores.tenants.ledger), inflight.NewCollector(h.requests), newExpiryCollector(h.expiries),
+	}
 }
 
 func (h *Host) registerMetrics() error {
@@ -249,7 +252,7 @@ func (o *Options) complete() (net.IP, error) {
 	if o.Listen == "" {
 		o.Listen = defaultListen
 	}
-	o.StoreBytes = cmp.Or(o.StoreBytes, defaultStoreBytes)
+	o.StoreBytes = cmp.Or(o.StoreBytes, DefaultStoreBytes)
 	ip := net.ParseIP(o.Listen)
 	switch {
 	case ip == nil:

@@ -35,7 +35,7 @@ func connectStore(ctx context.Context, remote RemoteStore, log logr.Logger) (*st
 	if len(remote.Endpoints) == 0 {
 		return nil, errors.New("a remote store needs endpoints")
 	}
-	bytes := cmp.Or(remote.Bytes, defaultStoreBytes)
+	bytes := cmp.Or(remote.Bytes, DefaultStoreBytes)
 	s := &store{ledger: quota.NewLedger(keyspace.Root, bytes/percent*capacityPercent)}
 	s.clients = clientv3.Config{
 		Endpoints: remote.Endpoints, TLS: remote.TLS, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),

@@ -36,6 +36,8 @@ type Host struct {
 	// limit.
 	held, capacity int64
 	tenants        map[*Tenant]struct{}
+	// rejected counts the rejected requests, also of tenants that are gone.
+	rejected map[Reason]int64
 	// waiting has the tenants with queued requests.
 	waiting map[*Tenant]struct{}
 }
@@ -46,7 +48,7 @@ func NewHost() *Host { return newHost(hostBudget(debug.SetMemoryLimit(-1))) } //
 func newHost(capacity int64) *Host {
 	return &Host{
 		capacity: capacity, largeAtATime: max(1, runtime.GOMAXPROCS(0)/2), //nolint:mnd // a half
-		tenants: map[*Tenant]struct{}{}, waiting: map[*Tenant]struct{}{},
+		tenants: map[*Tenant]struct{}{}, waiting: map[*Tenant]struct{}{}, rejected: map[Reason]int64{},
 	}
 }
 

@@ -186,6 +186,7 @@ func (t *Tenant) lockedReject(blocked Reason, d demand) error {
 		blocked = reasonOf(d.kind)
 	}
 	t.rejected[blocked]++
+	t.host.rejected[blocked]++
 	return rejection(blocked)
 }
 

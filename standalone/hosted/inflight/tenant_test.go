@@ -250,8 +250,8 @@ func TestARemovedTenantIsForgotten(t *testing.T) {
 	g := take(t, tenant, demand{cost: huge})
 	host.Remove(tenant)
 	g.release()
-	if len(host.all()) != 0 || host.held != 0 {
-		t.Errorf("%d tenants and %d bytes are left", len(host.all()), host.held)
+	if len(host.tenants) != 0 || host.held != 0 {
+		t.Errorf("%d tenants and %d bytes are left", len(host.tenants), host.held)
 	}
 }
 
