@@ -193,12 +193,12 @@ test-release: build ## Test what makes a release, with images of the programs in
 	cd hack/release && PROGRAMS=$(BIN) go test -timeout $(TEST_TIMEOUT) ./...
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host KUBE_CACHE_MUTATION_DETECTOR=true \
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
 # Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.
 .PHONY: test-integration
-test-integration: build $(TOOLS)/helm ## Run the tests of the whole path, with vc-standalone and real apiservers
+test-integration: build $(TOOLS)/helm $(TOOLS)/kubectl ## Run the tests of the whole path, with vc-standalone and real apiservers
 	$(INTEGRATION) --procs 3 ./test/integration
 
 .PHONY: test-escapes
@@ -319,3 +319,7 @@ $(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
 # Helm is the version that the tests of the chart are written for.
 $(TOOLS)/helm: test/chart/go.mod test/chart/go.sum
 	cd test/chart && go build -o $@ helm.sh/helm/v4/cmd/helm
+
+# kubectl is that of the node: of the same module and with the same flags, so that it is compiled once.
+$(TOOLS)/kubectl: standalone/go.mod standalone/go.sum
+	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $@ k8s.io/kubernetes/cmd/kubectl

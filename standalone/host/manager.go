@@ -120,9 +120,9 @@ type host struct {
 	metrics *provisioner.Metrics
 	// unregister unregisters the metrics.
 	unregister func()
-	agentCA []byte
-	router  *hosted.Router
-	stores  *stores
+	agentCA    []byte
+	router     *hosted.Router
+	stores     *stores
 	// replica shares the control planes with others, by the division.
 	replica  *share.Replica
 	division *division
