@@ -109,7 +109,12 @@ var sets = []set{
 	{"rbac/vc-store/service_account.yaml", store, ifStore, nil},
 	{"webhook/validating_webhook.yaml", manager, ifWebhook, []string{"\nwebhooks:\n", annotations}},
 	{"webhook/service.yaml", manager, ifWebhook, []string{"targetPort: 9443", "targetPort: webhook"}},
-	{"servicecidr/service_cidr.yaml", pool, ifPool, []string{"- 10.104.0.0/13", "- {{ .Values.serviceAddresses.pool | quote }}"}},
+	// Kept: Services of tenants use its addresses, so that it could not be deleted
+	// but would give out no more.
+	{"servicecidr/service_cidr.yaml", pool, ifPool, []string{
+		"- 10.104.0.0/13", "- {{ .Values.serviceAddresses.pool | quote }}",
+		"\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n",
+	}},
 	{"servicecidr/policy.yaml", pool, ifPool, nil},
 	{"servicecidr/binding.yaml", pool, ifPool, nil},
 	{"dns/config.yaml", dns, ifDNS, nil},

@@ -207,7 +207,7 @@ func withoutChart(obj *unstructured.Unstructured) *unstructured.Unstructured {
 
 // kept reports whether an object is kept when the release is uninstalled.
 func kept(obj *unstructured.Unstructured) bool {
-	return obj.GetKind() == "CustomResourceDefinition" || key(obj) == "ClusterRole vc-syncer"
+	return obj.GetKind() == "CustomResourceDefinition" || obj.GetKind() == "ServiceCIDR" || key(obj) == "ClusterRole vc-syncer"
 }
 
 // TestObjectsAreThoseOfConfig: CRDs, roles, the webhook and the pool of Service
