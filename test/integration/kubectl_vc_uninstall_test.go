@@ -124,7 +124,7 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart"), func() {
 	It("deletes the installation and its tenants when vc-manager and vc-host do not run any more", func(ctx SpecContext) {
 		super := newHelmed(ctx)
-		super.must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
+		super.Must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
 		tenant := virtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Finalizers = []string{names.Domain + "/virtualcluster"} })
 		Eventually(super.Client.Create).WithContext(ctx).WithArguments(tenant).Should(Succeed())
 		root := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
