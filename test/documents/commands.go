@@ -28,7 +28,8 @@ var written = regexp.MustCompile(`(\s)>{1,2} *[^\s&|;)]+`)
 // Commands returns the command lines of a block of sh, without running them, and
 // without writing files. Programs that are named by a path are left out.
 func (b Block) Commands(ctx context.Context) ([][]string, error) {
-	out, err := exec.CommandContext(ctx, "bash", "-u", "-c", recorder+written.ReplaceAllString(b.Text, "$1>/dev/null")).Output()
+	// A program that is named by a path fails, and a syntax error ends the shell before the last line.
+	out, err := exec.CommandContext(ctx, "bash", "-u", "-c", recorder+written.ReplaceAllString(b.Text, "$1>/dev/null")+"true").Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: parse its commands: %w", b, err)
 	}

@@ -35,6 +35,13 @@ type Block struct {
 // String returns where the block is.
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
+// IsValues reports whether the block has values of the chart: it is neither an
+// object, nor a part of a VirtualCluster.
+func (b Block) IsValues() bool {
+	return b.Language == "yaml" && b.Environment == Cluster &&
+		!strings.HasPrefix(b.Text, "spec:") && !strings.Contains("\n"+b.Text, "\napiVersion:")
+}
+
 // Read reads the blocks of all documents of a project, in the order of their
 // pages.
 func Read(root string) ([]Block, error) {

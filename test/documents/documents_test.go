@@ -190,8 +190,8 @@ func checkMake(t *testing.T, where string, args []string) {
 	}
 }
 
-// checkHelm checks that the chart has the values.
-func checkHelm(t *testing.T, where string, args []string) {
+// chartValues returns the values of the chart.
+func chartValues(t *testing.T) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "charts/virtualcluster/values.yaml"))
 	if err != nil {
@@ -201,6 +201,43 @@ func checkHelm(t *testing.T, where string, args []string) {
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)
 	}
+	return values
+}
+
+// TestValuesExist checks that the chart has the values of the blocks with values.
+func TestValuesExist(t *testing.T) {
+	for _, b := range all(t) {
+		if !b.IsValues() {
+			continue
+		}
+		values := map[string]any{}
+		if err := yaml.UnmarshalStrict([]byte(b.Text), &values); err != nil {
+			t.Errorf("%s: %v", b, err)
+		}
+		checkValues(t, b.String(), values, chartValues(t))
+	}
+}
+
+// checkValues checks the keys of values. Those of a map that is empty in the
+// chart are free.
+func checkValues(t *testing.T, where string, values, chart map[string]any) {
+	t.Helper()
+	for key, value := range values {
+		known, ok := chart[key]
+		if !ok {
+			t.Errorf("%s: the chart has no value %s", where, key)
+		}
+		below, isMap := value.(map[string]any)
+		if level, _ := known.(map[string]any); isMap && len(level) > 0 {
+			checkValues(t, where, below, level)
+		}
+	}
+}
+
+// checkHelm checks that the chart has the values.
+func checkHelm(t *testing.T, where string, args []string) {
+	t.Helper()
+	values := chartValues(t)
 	for i, arg := range args {
 		if arg != "--set" {
 			continue
