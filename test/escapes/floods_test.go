@@ -2,6 +2,7 @@ package escapes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -150,6 +153,16 @@ var _ = Describe("The time of others", Ordered, func() {
 		Expect(after).To(And(HaveField("Labels", before.Labels), HaveField("Spec", before.Spec)))
 	})
 
+	attack("a storm of deletions of pods that were never there", "idea: each is remembered, so that its copy may be deleted", func(ctx SpecContext) {
+		apiserver := kit.Hostile(mallory.Config)
+		storming := accomplices(ctx, apiserver, 1)[0]
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(storming, kit.Namespace(ns)))
+		othersGetOn(ctx, "storm", newFlood(ctx, storm(apiserver, ns)))
+		pods := &corev1.PodList{}
+		Expect(super.Client.List(ctx, pods, client.InNamespace(storming.Super(ns)))).To(Succeed())
+		Expect(pods.Items).NotTo(ContainElement(HaveField("Name", HavePrefix("storm-"))))
+	})
+
 	attack("an apiserver whose connections break all the time", "review: watches that restart cost lists", func(ctx SpecContext) {
 		apiserver := kit.Hostile(mallory.Config)
 		flapping := accomplices(ctx, apiserver, 1)[0]
@@ -174,6 +187,34 @@ var _ = Describe("The time of others", Ordered, func() {
 			Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", int32(81)))))
 	})
 })
+
+// storm adds watch events of pods that the apiserver does not have, each of which
+// comes and goes, or only goes, and returns a function that sends the next.
+func storm(apiserver *local.Hostile, ns string) func(ctx context.Context, wave int64) error {
+	next := make(chan *corev1.Pod)
+	answering(apiserver, local.Lists("pods"), local.Inject(func(ctx context.Context, send func(watch.EventType, any) error) {
+		for {
+			select {
+			case p := <-next:
+				if err := errors.Join(send(watch.Added, p), send(watch.Deleted, p), send(watch.Deleted, p)); err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}))
+	return func(ctx context.Context, wave int64) error {
+		p := kit.Pod(ns, fmt.Sprintf("storm-%d", wave))
+		p.APIVersion, p.Kind, p.UID, p.ResourceVersion = "v1", "Pod", types.UID(fmt.Sprintf("storm-%d", wave)), "1"
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(0))
+		select {
+		case next <- p:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
 
 // flood repeats something until it is stopped.
 type flood struct {

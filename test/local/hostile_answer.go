@@ -3,12 +3,16 @@ package local
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // jsonType is the content type of forged and rewritten responses.
@@ -117,16 +121,73 @@ func changed(data []byte, change func(map[string]any)) ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// Inject adds events to the real apiserver's watches, and proxies all other
+// requests. For each watch, also is called when the response has begun; it may
+// send events until its context ends.
+func Inject(also func(ctx context.Context, send func(kind watch.EventType, object any) error)) Answer {
+	return func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+		r = asJSON(r)
+		if !isWatch(r) {
+			behind.ServeHTTP(w, r)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		began := make(chan struct{})
+		events := &eventWriter{ResponseWriter: w, change: func(map[string]any) {}, began: began}
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		defer cancel()
+		sending.Go(func() {
+			select {
+			case <-began:
+				also(ctx, events.send)
+			case <-ctx.Done():
+			}
+		})
+		behind.ServeHTTP(events, r)
+	}
+}
+
 // eventWriter changes each event of a watch. An event is one line.
 type eventWriter struct {
 	http.ResponseWriter
 
 	change func(map[string]any)
 	part   []byte
+	// mu serializes lines. began, if it is set, is closed with the header.
+	mu    sync.Mutex
+	began chan struct{}
+}
+
+// WriteHeader begins the response.
+func (w *eventWriter) WriteHeader(code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ResponseWriter.WriteHeader(code)
+	if w.began != nil && code == http.StatusOK {
+		close(w.began)
+		w.began = nil
+	}
+}
+
+// send writes an event of its own.
+func (w *eventWriter) send(kind watch.EventType, object any) error {
+	line, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.ResponseWriter.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Write changes and forwards the events that are complete.
 func (w *eventWriter) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.part = append(w.part, data...)
 	for {
 		line, rest, whole := bytes.Cut(w.part, []byte("\n"))
@@ -146,6 +207,8 @@ func (w *eventWriter) Write(data []byte) (int, error) {
 
 // Flush flushes the writer behind.
 func (w *eventWriter) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if flusher, ok := w.ResponseWriter.(http.Flusher); ok {
 		flusher.Flush()
 	}
