@@ -66,13 +66,14 @@ func TestPortsForPods(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(red.String()).NotTo(Equal(blue.String()))
 	g.Expect(first.listen("red")).To(Equal(red), "it is open")
-	g.Expect(isOpen(red)).To(BeTrue())
+	g.Expect(isOpen(t, red)).To(BeTrue())
 	first.close("red")
-	g.Expect(isOpen(red)).To(BeFalse())
+	g.Expect(isOpen(t, red)).To(BeFalse())
 	first.stop()
-	g.Expect(isOpen(blue)).To(BeFalse())
+	g.Expect(isOpen(t, blue)).To(BeFalse())
 
-	taken, err := net.Listen("tcp", blue.String()) //nolint:noctx // the context of Listen is of no use
+	address, _ := blue.(*net.TCPAddr)
+	taken, err := net.ListenTCP("tcp", address)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer taken.Close() //nolint:errcheck // nothing depends on it
 	second := podsOf(t, r.router, r.dir)
@@ -101,8 +102,8 @@ func TestPortsOfSleepersAreTaken(t *testing.T) {
 	pods := podsOf(t, r.router, r.dir)
 	first, err := pods.listen("red")
 	g.Expect(err).NotTo(HaveOccurred())
-	port := first.(*net.TCPAddr).Port
-	pods.ports = PortRange{port, port}
+	address, _ := first.(*net.TCPAddr)
+	pods.ports = PortRange{address.Port, address.Port}
 	_, err = pods.listen("blue")
 	g.Expect(err).To(MatchError(ErrNoPodPort))
 	r.sleepers.add(serverName("red"), func() {})
@@ -111,8 +112,9 @@ func TestPortsOfSleepersAreTaken(t *testing.T) {
 	g.Expect(pods.open).To(And(HaveLen(1), HaveKey("blue")))
 }
 
-func isOpen(address net.Addr) bool {
-	conn, err := net.DialTimeout("tcp", address.String(), time.Second)
+func isOpen(t *testing.T, address net.Addr) bool {
+	t.Helper()
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address.String())
 	if err == nil {
 		_ = conn.Close()
 	}
@@ -158,25 +160,25 @@ func TestPortsFollowControlPlanes(t *testing.T) {
 		return h.planes[spec.Name], in.Addr()
 	}
 	plane, port := run()
-	g.Expect(isOpen(port)).To(BeTrue())
+	g.Expect(isOpen(t, port)).To(BeTrue())
 	h.forget(plane)
-	g.Expect(isOpen(port)).To(BeFalse(), "it has stopped")
+	g.Expect(isOpen(t, port)).To(BeFalse(), "it has stopped")
 
 	plane, _ = run()
 	h.router.sleepers.add(plane.ServerName(), func() {})
 	h.forget(plane)
-	g.Expect(isOpen(port)).To(BeTrue(), "it sleeps")
+	g.Expect(isOpen(t, port)).To(BeTrue(), "it sleeps")
 	plane, again := run()
 	g.Expect(again.String()).To(Equal(port.String()))
 	h.CloseRoute("red")
-	g.Expect(isOpen(port)).To(BeTrue(), "it runs")
+	g.Expect(isOpen(t, port)).To(BeTrue(), "it runs")
 	h.forget(plane)
-	g.Expect(isOpen(port)).To(BeFalse())
+	g.Expect(isOpen(t, port)).To(BeFalse())
 
 	g.Expect(h.Sleep(t.Context(), "red", func() {})).To(Succeed())
-	g.Expect(isOpen(port)).To(BeTrue(), "it has slept since before the start of the host")
+	g.Expect(isOpen(t, port)).To(BeTrue(), "it has slept since before the start of the host")
 	h.CloseRoute("red")
-	g.Expect(isOpen(port)).To(BeFalse(), "it is paused")
+	g.Expect(isOpen(t, port)).To(BeFalse(), "it is paused")
 
 	super, err := h.newInlet(Spec{Name: "super", Stock: true})
 	g.Expect(err).NotTo(HaveOccurred())
