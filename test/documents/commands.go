@@ -29,7 +29,7 @@ var written = regexp.MustCompile(`(\s)>{1,2} *[^\s&|;)]+`)
 // without writing files. Programs that are named by a path are left out.
 func (b Block) Commands(ctx context.Context) ([][]string, error) {
 	// A program that is named by a path fails, and a syntax error ends the shell before the last line.
-	out, err := exec.CommandContext(ctx, "bash", "-u", "-c", recorder+written.ReplaceAllString(b.Text, "$1>/dev/null")+"true").Output()
+	out, err := exec.CommandContext(ctx, "bash", "-u", "-c", recorder+written.ReplaceAllString(b.Text, "$1>/dev/null")+"\ntrue").Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: parse its commands: %w", b, err)
 	}
