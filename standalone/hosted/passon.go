@@ -13,6 +13,9 @@ import (
 const (
 	// passOnTimeout limits a connection to another host.
 	passOnTimeout = 3 * time.Second
+	// passOnLinger is how long a client may still send after the other host has
+	// closed a connection.
+	passOnLinger = time.Second
 	// passedPerPlane bounds the connections to a control plane that are passed on at
 	// a time. The other host has its own limits, and closes those in excess; the
 	// bound is for one that does not respond.
@@ -49,6 +52,8 @@ func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
 	var copying sync.WaitGroup
 	copying.Go(func() { pour(other, conn) })
 	pour(conn, other)
+	// A client that stays must not hold what the other host has closed.
+	_ = conn.SetReadDeadline(time.Now().Add(passOnLinger))
 	copying.Wait()
 }
 

@@ -52,6 +52,24 @@ func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
 	g.Expect(r.passed.number).NotTo(HaveKey(serverName("blue")))
 }
 
+// TestAClosedConnectionIsNotHeld: a client that stays when the other host has
+// closed its connection is disconnected.
+func TestAClosedConnectionIsNotHeld(t *testing.T) {
+	g := NewWithT(t)
+	other, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer other.Close() //nolint:errcheck // nothing depends on it
+	r := startRouter(t, "")
+	r.elsewhere = func(context.Context, string) (string, bool) { return other.Addr().String(), true }
+	client := r.dial(t, func(net.Conn) {})
+	go r.passOn(t.Context(), serverName("red"), client) // the client itself is never read or closed
+	conn, err := other.Accept()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.passed.of("red")).To(Equal(1))
+	g.Expect(conn.Close()).To(Succeed())
+	g.Eventually(func() int { return r.passed.of("red") }).WithTimeout(5 * passOnLinger).Should(BeZero())
+}
+
 func (p *passed) of(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
