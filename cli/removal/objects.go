@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/cli/exit"
 	"github.com/virtualcluster/virtualcluster/cli/installation"
 	"github.com/virtualcluster/virtualcluster/config/crd"
 )
@@ -143,8 +144,9 @@ func (r *Removal) namespaces(ctx context.Context) error {
 // content lists the objects of all kinds in a namespace that are of one sort.
 func (r *Removal) content(ctx context.Context, ns string, sort residue) ([]*unstructured.Unstructured, error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(r.Resources)
-	if err != nil {
-		return nil, fmt.Errorf("list the kinds of the super cluster, to find what is in namespace %s: %w", ns, err)
+	if err != nil { // the super cluster would not delete the namespace, either
+		return nil, exit.With(fmt.Errorf("list the kinds of the super cluster, to find what is in namespace %s: %w", ns, err),
+			"Repair or delete the APIServices that are not available, and run the command again: kubectl get apiservices")
 	}
 	var found []*unstructured.Unstructured
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
