@@ -25,6 +25,7 @@ const (
 	actionProvision = "Provision"
 	actionRemove    = "Remove"
 	actionSleep     = "Sleep"
+	actionMove      = "Move"
 )
 
 // news is an event that a change of the status is worth.
@@ -50,6 +51,9 @@ func newsBetween(before, after tenancyv1alpha1.VirtualClusterStatus) []news {
 	if c := turned(before, after, tenancyv1alpha1.ConditionAwake); c != nil && c.Reason == tenancyv1alpha1.ReasonInvalidSchedule {
 		all = append(all, news{corev1.EventTypeWarning, c.Reason, actionSleep, c.Message})
 	}
+	if c := turned(before, after, tenancyv1alpha1.ConditionMoved); c != nil {
+		all = append(all, moveNews(before, c)...)
+	}
 	if c := turned(before, after, tenancyv1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, news{corev1.EventTypeNormal, eventReady, actionProvision, c.Message})
 	}
@@ -69,6 +73,19 @@ func sleepNews(c *metav1.Condition) news {
 		return news{corev1.EventTypeNormal, eventAsleep, actionSleep, c.Message}
 	}
 	return news{corev1.EventTypeNormal, eventAwake, actionSleep, c.Message}
+}
+
+// moveNews are the events of the condition Moved. That a control plane was
+// created where its spec says is no news.
+func moveNews(before tenancyv1alpha1.VirtualClusterStatus, c *metav1.Condition) []news {
+	switch {
+	case c.Status == metav1.ConditionFalse && c.Reason != tenancyv1alpha1.ReasonMoving:
+		return []news{{corev1.EventTypeWarning, c.Reason, actionMove, c.Message}}
+	case c.Status == metav1.ConditionTrue && !meta.IsStatusConditionFalse(before.Conditions, c.Type):
+		return nil
+	default:
+		return []news{{corev1.EventTypeNormal, c.Reason, actionMove, c.Message}}
+	}
 }
 
 // controlPlaneNews says in an event what the condition ControlPlaneReady turned to.

@@ -79,6 +79,9 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 		controllersWork(controllers).set(&status.Conditions, tenancyv1alpha1.ConditionControllersWorking, vc.Generation)
 	}
 	setExtraSANs(&status.Conditions, vc, o.controlPlane.ExtraSANs)
+	if move := o.controlPlane.Move; move != nil {
+		moved(move).set(&status.Conditions, tenancyv1alpha1.ConditionMoved, vc.Generation)
+	}
 	status.ObservedGeneration = vc.Generation
 	status.Phase, status.Reason, status.Message = control.phase, ready.reason, ready.message
 	if sleep := o.controlPlane.Sleep; sleep != nil && o.err == nil {
@@ -204,6 +207,16 @@ func setExtraSANs(conditions *[]metav1.Condition, vc *tenancyv1alpha1.VirtualClu
 	default:
 		verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonValid, "The control plane has all extra names"}.set(conditions, kind, vc.Generation)
 	}
+}
+
+// moved describes whether the data of the control plane is in the store of the
+// spec.
+func moved(move *provisioner.Move) verdict {
+	status := metav1.ConditionFalse
+	if move.Done {
+		status = metav1.ConditionTrue
+	}
+	return verdict{"", status, move.Reason, clip(move.Message)}
 }
 
 // clip makes one line of a message, of bounded length.

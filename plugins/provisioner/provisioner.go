@@ -122,6 +122,16 @@ type ControlPlane struct {
 	// control planes never do. One that sleeps is not Ready, and that is no
 	// failure.
 	Sleep *Sleep
+	// Move reports whether the data of the control plane is in the store of its
+	// spec; nil if it has never been moved.
+	Move *Move
+}
+
+// Move is whether the data of a control plane is in the store of its spec.
+type Move struct {
+	Done bool
+	// Reason and Message are those of the condition Moved.
+	Reason, Message string
 }
 
 // Limits reports whether a control plane is within its limits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,6 +49,8 @@ type controlPlanes struct {
 	division         *division
 	// platform has the names that no control plane has.
 	platform platformNames
+	moves    *moves
+	log      logr.Logger
 	// requests has control planes reconciled.
 	requests chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]
 }
@@ -101,6 +104,9 @@ func (r *controlPlanes) requestAll(ctx context.Context) error {
 
 // handOver stops what of a control plane may run in one replica at a time.
 func (r *controlPlanes) handOver(ctx context.Context, key types.NamespacedName) error {
+	if err := r.moves.stop(ctx, key); err != nil {
+		return err
+	}
 	for _, in := range r.stores.all() {
 		if err := in.planes.HandOver(ctx, key.Namespace); err != nil {
 			return err
@@ -128,8 +134,10 @@ func (r *controlPlanes) Reconcile(ctx context.Context, req reconcile.Request) (r
 	switch err := r.Get(ctx, req.NamespacedName, plane); {
 	case apierrors.IsNotFound(err):
 		r.division.forget(req.NamespacedName)
+		// It runs if its finalizer was removed by hand.
+		err := r.handOver(ctx, req.NamespacedName)
 		r.stores.retire(req.Namespace)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get the HostedControlPlane of namespace %s: %w", req.Namespace, err)
 	}
@@ -162,18 +170,56 @@ func (r *controlPlanes) reconcile(ctx context.Context, plane *tenancyv1alpha1.Ho
 	case vc == nil || !isPlaced(vc, plane):
 		return reconcile.Result{}, nil
 	}
+	runs, again, err := r.placeData(ctx, plane, vc)
+	if err != nil || !runs {
+		return reconcile.Result{RequeueAfter: again}, err
+	}
 	extra, err := r.sansOf(ctx, plane, vc)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	state, ensureErr := r.ensure(ctx, plane, vc, extra)
-	if err := r.writeStatus(ctx, plane, vc.Generation, state, ensureErr, extra); err != nil {
+	switch err := r.writeStatus(ctx, plane, vc.Generation, state, ensureErr, extra); {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: firstRetry}, nil
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	if ensureErr != nil && contract.AsFailure(ensureErr) == nil {
 		return reconcile.Result{}, fmt.Errorf("HostedControlPlane of namespace %s: %w", plane.Namespace, ensureErr)
 	}
-	return reconcile.Result{RequeueAfter: state.RecheckAfter}, nil
+	return reconcile.Result{RequeueAfter: earliest(state.RecheckAfter, again)}, nil
+}
+
+// earliest returns the shorter of two delays, of which 0 is none.
+func earliest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// placeData continues what there is to do with the data of a control plane, and
+// reports whether the control plane is to run. It updates the object if its data
+// has been moved, or is to be.
+func (r *controlPlanes) placeData(
+	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, vc *tenancyv1alpha1.VirtualCluster,
+) (runs bool, again time.Duration, err error) {
+	if !isMoving(plane) && len(plane.Status.Remainders) == 0 && !r.moves.has(client.ObjectKeyFromObject(plane)) {
+		return true, 0, nil
+	}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(plane), plane); err != nil {
+		return false, 0, client.IgnoreNotFound(err)
+	}
+	if isMoving(plane) {
+		if runs, again, err = r.advance(ctx, plane, vc); err != nil || !runs {
+			return runs, again, err
+		}
+	} else {
+		r.moves.settle(client.ObjectKeyFromObject(plane), true)
+	}
+	deletion, err := r.deleteRemainders(ctx, plane)
+	return true, earliest(again, deletion), err
 }
 
 // virtualClusterOf returns the VirtualCluster of a control plane; nil if it is
@@ -202,10 +248,10 @@ func isPlaced(vc *tenancyv1alpha1.VirtualCluster, plane *tenancyv1alpha1.HostedC
 func (r *controlPlanes) ensure(
 	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, vc *tenancyv1alpha1.VirtualCluster, extra sans,
 ) (contract.ControlPlane, error) {
-	in, ok := r.stores.get(plane.Spec.Store)
+	in, ok := r.stores.get(plane.DataStore())
 	if !ok {
 		return contract.ControlPlane{}, contract.Failf(tenancyv1alpha1.ReasonStoreUnreachable,
-			"the replica is not connected to ControlPlaneStore %s: see its conditions", plane.Spec.Store)
+			"the replica is not connected to ControlPlaneStore %s: see its conditions", plane.DataStore())
 	}
 	state, err := in.planes.Ensure(ctx, withSANs(vc, extra.all))
 	if err != nil || !state.Ready {
@@ -222,16 +268,38 @@ func (r *controlPlanes) writeStatus(
 	}
 	before := plane.DeepCopy()
 	plane.Status.Host, plane.Status.HostAddress = r.replica, r.address
+	plane.Status.Store = plane.DataStore()
+	if state.Ready || state.IsAsleep() {
+		r.endMove(plane, generation)
+	}
 	report(&plane.Status, generation, state, failed)
 	plane.Status.ExtraSANs = extra.dnsNames
 	reportSANs(&plane.Status, generation, extra.report)
 	if equality.Semantic.DeepEqual(before.Status, plane.Status) {
 		return nil
 	}
-	if err := r.Status().Patch(ctx, plane, client.MergeFrom(before), client.FieldOwner(name)); client.IgnoreNotFound(err) != nil {
+	// The cache may not show how far a move is.
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Status().Patch(ctx, plane, lock, client.FieldOwner(name)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the status of the HostedControlPlane of namespace %s: %w", plane.Namespace, err)
 	}
 	return nil
+}
+
+// endMove records that a control plane serves after a move of its data.
+func (r *controlPlanes) endMove(plane *tenancyv1alpha1.HostedControlPlane, generation int64) {
+	moved := plane.Status.Store == plane.Spec.Store
+	if move := plane.Status.Move; move != nil {
+		plane.Status.Move = nil
+		if move.To != plane.Status.Store {
+			leave(&plane.Status, move.To, metav1.Now())
+		}
+		r.moves.settle(client.ObjectKeyFromObject(plane), moved)
+	}
+	if reported := meta.FindStatusCondition(plane.Status.Conditions, tenancyv1alpha1.ConditionMoved); reported != nil && moved {
+		setCondition(&plane.Status.Conditions, generation, tenancyv1alpha1.ConditionMoved, true, tenancyv1alpha1.ReasonMoved,
+			"The data is in ControlPlaneStore "+plane.Status.Store)
+	}
 }
 
 // finalize deletes the data and the keys of a control plane, and lets its object
@@ -240,11 +308,17 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 	if !controllerutil.ContainsFinalizer(plane, tenancyv1alpha1.HostedControlPlaneFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	in, ok := r.stores.get(plane.Spec.Store)
+	if err := r.moves.stop(ctx, client.ObjectKeyFromObject(plane)); err != nil {
+		return reconcile.Result{}, err
+	}
+	in, ok := r.stores.get(plane.DataStore())
 	if !ok {
 		return reconcile.Result{}, r.writeStatus(ctx, plane, 0, contract.ControlPlane{}, contract.Failf(tenancyv1alpha1.ReasonStoreUnreachable,
 			"the data cannot be deleted, since the replica is not connected to ControlPlaneStore %s: see its conditions; if the store "+
-				"is lost, remove the finalizer of this object", plane.Spec.Store), sans{})
+				"is lost, remove the finalizer of this object", plane.DataStore()), sans{})
+	}
+	if err := r.deleteElsewhere(ctx, plane, in); err != nil {
+		return reconcile.Result{}, err
 	}
 	gone, err := in.planes.Delete(ctx, stubOf(plane))
 	if err != nil || !gone {
@@ -260,6 +334,23 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// deleteElsewhere deletes what moves have left in other stores than the one with
+// the data. A store that is not connected keeps it, and reports it.
+func (r *controlPlanes) deleteElsewhere(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, in *store) error {
+	if plane.Status.Attempt == 0 {
+		return nil
+	}
+	for _, other := range r.stores.all() {
+		if other == in {
+			continue
+		}
+		if err := other.host.DeleteData(ctx, plane.Namespace); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stubOf returns what it takes of a VirtualCluster, which may be gone, to delete

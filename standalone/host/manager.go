@@ -126,6 +126,7 @@ type host struct {
 	// replica shares the control planes with others, by the division.
 	replica  *share.Replica
 	division *division
+	moves    *moves
 }
 
 // start makes a host, whose manager is to be started. It ends after ctx, with
@@ -175,6 +176,7 @@ func start(ctx context.Context, super *rest.Config, options Options) (*host, err
 
 // end ends what the manager does not own, after the context of the host.
 func (h *host) end() {
+	h.moves.wait()
 	h.stores.wait()
 	h.router.Stop()
 	h.unregister()
@@ -261,14 +263,15 @@ func (h *host) addControllers(ctx context.Context) error {
 		changed: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		lost:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.ControlPlaneStore]),
 	}
-	h.division = newDivision()
+	h.division, h.moves = newDivision(), newMoves(ctx)
 	stores := &storeController{
 		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), namespace: h.options.Namespace, stores: h.stores,
-		reports: h.division.keeps,
+		reports: h.division.keeps, log: h.options.Logger.WithName("stores"),
 	}
 	planes := &controlPlanes{
 		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), stores: h.stores, division: h.division,
 		replica: h.options.Replica, address: h.peerAddress(), platform: h.options.platformNames(h.manager.GetConfig().Host),
+		moves: h.moves, log: h.options.Logger.WithName("moves"),
 		requests: make(chan event.TypedGenericEvent[*tenancyv1alpha1.HostedControlPlane]),
 	}
 	h.division.handOver, h.division.again = planes.handOver, planes.requestAll

@@ -15,12 +15,12 @@ import (
 const maxMessage = 32 << 10
 
 // isTakingOver reports whether a replica starts a control plane that another one
-// served at last. That is not reported: the other one serves until then, or has
-// ended, and clients wait for a moment.
+// served at last, or that was stopped for a move. That is not reported: the other
+// one serves until then, or has ended, and clients wait for a moment.
 func isTakingOver(
 	status tenancyv1alpha1.HostedControlPlaneStatus, replica string, state contract.ControlPlane, err error,
 ) bool {
-	return err == nil && !state.Ready && !state.IsAsleep() && status.Host != replica &&
+	return err == nil && !state.Ready && !state.IsAsleep() && (status.Host != replica || status.Move != nil) &&
 		meta.IsStatusConditionTrue(status.Conditions, tenancyv1alpha1.ConditionReady)
 }
 

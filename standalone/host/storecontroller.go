@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,8 @@ type storeController struct {
 	// reports is whether this process writes the status of a store, as one of
 	// several that are connected to it.
 	reports func(types.NamespacedName) bool
+	sweeps  sweeps
+	log     logr.Logger
 }
 
 func (s *storeController) setUp(mgr manager.Manager) error {
@@ -64,8 +67,12 @@ func (s *storeController) Reconcile(ctx context.Context, req reconcile.Request) 
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get ControlPlaneStore %s: %w", req.Name, err)
 	}
+	before := object.DeepCopy()
 	found, failed := s.check(ctx, object)
-	if err := s.report(ctx, object, found); err != nil {
+	if failed == nil {
+		s.updateOrphans(ctx, object)
+	}
+	if err := s.report(ctx, before, object, found); err != nil {
 		return reconcile.Result{}, err
 	}
 	if failed != nil {
@@ -120,12 +127,26 @@ func bytesOf(object *tenancyv1alpha1.ControlPlaneStore) int64 {
 	return object.Spec.Capacity.Storage.Value()
 }
 
+// updateOrphans looks for orphans in a store from time to time. A failure is
+// repeated with the next check: nothing depends on them.
+func (s *storeController) updateOrphans(ctx context.Context, object *tenancyv1alpha1.ControlPlaneStore) {
+	in, connected := s.stores.get(object.Name)
+	if !connected || !s.reports(client.ObjectKeyFromObject(object)) || !s.sweeps.due(object, time.Now()) {
+		return
+	}
+	orphans, err := s.sweep(ctx, object, in)
+	if err != nil {
+		s.log.Error(err, "Failed to look for data that belongs to no HostedControlPlane", "store", object.Name)
+		return
+	}
+	object.Status.Orphans = orphans
+}
+
 // report writes the status of a store, if it has changed.
-func (s *storeController) report(ctx context.Context, object *tenancyv1alpha1.ControlPlaneStore, found health) error {
+func (s *storeController) report(ctx context.Context, before, object *tenancyv1alpha1.ControlPlaneStore, found health) error {
 	if !s.reports(client.ObjectKeyFromObject(object)) {
 		return nil
 	}
-	before := object.DeepCopy()
 	placed := &tenancyv1alpha1.HostedControlPlaneList{}
 	if err := s.List(ctx, placed, client.MatchingFields{storeField: object.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the HostedControlPlanes of store %s: %w", object.Name, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
@@ -125,6 +126,9 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	client, err := c.store.connect()
 	if err != nil {
 		return nil, err
+	}
+	if c.store.floors != nil {
+		transfer.Guard(client, c.store.floors)
 	}
 	if c.observer != nil {
 		c.observer.Observe(client)

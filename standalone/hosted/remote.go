@@ -15,6 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
 )
 
 // RemoteStore is an etcd in other processes, which several hosts may use. It is
@@ -36,7 +37,7 @@ func connectStore(ctx context.Context, remote RemoteStore, log logr.Logger) (*st
 		return nil, errors.New("a remote store needs endpoints")
 	}
 	bytes := cmp.Or(remote.Bytes, DefaultStoreBytes)
-	s := &store{ledger: quota.NewLedger(keyspace.Root, bytes/percent*capacityPercent)}
+	s := &store{ledger: quota.NewLedger(keyspace.Root, bytes/percent*capacityPercent), floors: transfer.NewFloors()}
 	s.clients = clientv3.Config{
 		Endpoints: remote.Endpoints, TLS: remote.TLS, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(quota.GuardClient(s.ledger))},

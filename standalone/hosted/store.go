@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/feed"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
 )
 
 // store is an etcd with the control planes of a host: one in this process, or
@@ -24,6 +25,9 @@ type store struct {
 	clients clientv3.Config
 	ledger  *quota.Ledger
 	feed    *feed.Feed
+	// floors are those of control planes that have come from other stores; nil
+	// for an etcd in this process.
+	floors *transfer.Floors
 	// server is the etcd in this process, or nil. Accounts are those of the
 	// ledger with another one.
 	server   *embed.Etcd
@@ -56,10 +60,32 @@ func (s *store) open(ctx context.Context, name string) (leave func(), err error)
 	if s.accounts == nil {
 		return func() {}, nil
 	}
+	if err := s.openSide(ctx, name); err != nil {
+		return nil, err
+	}
 	if err := s.accounts.Open(ctx, name); err != nil {
 		return nil, err
 	}
-	return func() { s.accounts.Close(name) }, nil
+	return func() {
+		s.accounts.Close(name)
+		s.floors.Set(name, 0)
+	}, nil
+}
+
+// openSide fails if the data of the control plane is in another store, and
+// remembers since when it is here.
+func (s *store) openSide(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, moveRequestTimeout)
+	defer cancel()
+	state, err := s.side(name).State(ctx)
+	switch {
+	case err != nil:
+		return err
+	case state.Sealed:
+		return fmt.Errorf("the data of control plane %q is in another store, or on its way there", name)
+	}
+	s.floors.Set(name, state.Since)
+	return nil
 }
 
 // ended returns a channel with the error of an etcd in this process that has
@@ -100,6 +126,9 @@ func (s *store) wipe(ctx context.Context, name string) error {
 	}
 	if _, err := s.client.Delete(ctx, attemptsRoot+name); err != nil {
 		return fmt.Errorf("delete the count of failed starts of control plane %q from etcd: %w", name, err)
+	}
+	if err := s.side(name).Erase(ctx); err != nil {
+		return err
 	}
 	s.ledger.Forget(name)
 	return nil

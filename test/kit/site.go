@@ -101,11 +101,7 @@ func (s *Site) makeStore(ctx context.Context) {
 	for name, data := range map[string][]byte{"store-ca.crt": authority.CertPEM, "store.crt": member.CertPEM, "store.key": member.KeyPEM} {
 		Expect(os.WriteFile(s.File(name), data, 0o600)).To(Succeed())
 	}
-	s.etcd = []string{
-		"--data-dir=" + s.File("store"), "--listen-client-urls=https://" + address, "--advertise-client-urls=https://" + address,
-		"--cert-file=" + s.File("store.crt"), "--key-file=" + s.File("store.key"), "--trusted-ca-file=" + s.File("store-ca.crt"),
-		"--client-cert-auth", "--listen-peer-urls=http://" + FreeAddress(ctx),
-	}
+	s.etcd = s.etcdArguments(ctx, "store", address)
 	Create(ctx, s.Client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-store-client"},
 		Data:       map[string][]byte{"ca.crt": authority.CertPEM, "tls.crt": user.CertPEM, "tls.key": user.KeyPEM},
@@ -113,6 +109,32 @@ func (s *Site) makeStore(ctx context.Context) {
 		ObjectMeta: metav1.ObjectMeta{Name: "default"},
 		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
 	})
+}
+
+// etcdArguments returns the arguments of an etcd with the certificates of the
+// store.
+func (s *Site) etcdArguments(ctx context.Context, dir, address string) []string {
+	return []string{
+		"--data-dir=" + s.File(dir), "--listen-client-urls=https://" + address, "--advertise-client-urls=https://" + address,
+		"--cert-file=" + s.File("store.crt"), "--key-file=" + s.File("store.key"), "--trusted-ca-file=" + s.File("store-ca.crt"),
+		"--client-cert-auth", "--listen-peer-urls=http://" + FreeAddress(ctx),
+	}
+}
+
+// AddStore starts another etcd with a ControlPlaneStore, and waits until vc-host is
+// connected to it.
+func (s *Site) AddStore(ctx context.Context, name string) *gexec.Session {
+	GinkgoHelper()
+	address := FreeAddress(ctx)
+	session := s.start("etcd-"+name, os.Getenv(etcdBinary), s.etcdArguments(ctx, "store-"+name, address)...)
+	store := &tenancyv1alpha1.ControlPlaneStore{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
+	}
+	Create(ctx, s.Client, store)
+	Eventually(Read(ctx, s.Client, store)).WithTimeout(6 * Soon).Should(HaveField("Status.Conditions", ContainElement(
+		HaveField("Status", metav1.ConditionTrue))))
+	return session
 }
 
 // StartStore starts the store.

@@ -38,6 +38,10 @@ const (
 	// while the control plane sleeps or is paused, and the time of its last
 	// transition is since when. Written by the manager.
 	ConditionAwake = "Awake"
+	// ConditionMoved reports whether the data of a hosted control plane is in the
+	// ControlPlaneStore of spec.controlPlane.store; there is none if that has never
+	// been set. Written by the manager.
+	ConditionMoved = "Moved"
 	// ConditionReady is true when the tenant can work: the control plane is
 	// ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -82,6 +86,16 @@ const (
 	// ReasonExtraSANsUnsupported: the provisioner gives control planes no extra
 	// names.
 	ReasonExtraSANsUnsupported = "ExtraSANsUnsupported"
+	// ReasonMoved: the data of the control plane is in the store of the spec.
+	ReasonMoved = "Moved"
+	// ReasonMoving: the data is about to be moved, or being moved.
+	ReasonMoving = "Moving"
+	// ReasonMoveFailed: the data could not be moved. The control plane serves from
+	// its store, and the move is retried.
+	ReasonMoveFailed = "MoveFailed"
+	// ReasonStoreBehind: the revision of the store is too far behind that of the
+	// one with the data.
+	ReasonStoreBehind = "StoreBehind"
 	// ReasonKubeconfigMissing: the Secret with the kubeconfig, or its key, does
 	// not exist.
 	ReasonKubeconfigMissing = "KubeconfigMissing"

@@ -22,6 +22,14 @@ type ControlPlaneSpec struct {
 	// +optional
 	Limits *ControlPlaneLimits `json:"limits,omitempty"`
 
+	// store is the name of the ControlPlaneStore that is to have the data of the
+	// control plane. A change moves the data, for which the control plane is
+	// stopped for some seconds; requests wait. The condition Moved reports that.
+	// Default: where the manager has placed it, or where it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Store string `json:"store,omitempty"`
+
 	// sleep is when the control plane is stopped because it is not used. It
 	// wakes when it is needed. Default: by the host's --sleep-after-idle.
 	// +optional

@@ -46,6 +46,32 @@ type ControlPlaneStoreSpec struct {
 	// it stay.
 	// +optional
 	Unschedulable bool `json:"unschedulable,omitempty"`
+	// deleteOrphans are names in status.orphans whose data is deleted. Data of
+	// which there is a HostedControlPlane is kept.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
+	DeleteOrphans []string `json:"deleteOrphans,omitempty"`
+}
+
+// StoreOrphans is data in a store that belongs to no HostedControlPlane.
+type StoreOrphans struct {
+	// count is the number of control planes, or parts of them, to which it has
+	// belonged.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+	// bytes is its size.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// names are the first of them. To delete their data, write the names to
+	// spec.deleteOrphans.
+	// +optional
+	// +listType=atomic
+	Names []string `json:"names,omitempty"`
+	// checkTime is when the data was found.
+	// +optional
+	CheckTime metav1.Time `json:"checkTime,omitempty"`
 }
 
 // StoreCapacity is how much a store takes.
@@ -70,6 +96,11 @@ type ControlPlaneStoreStatus struct {
 	// bytes is the size of the data in use.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
+	// orphans is data that belongs to no HostedControlPlane; there is none if all
+	// data belongs to one. It is looked for every hour, and after a change of the
+	// spec.
+	// +optional
+	Orphans *StoreOrphans `json:"orphans,omitempty"`
 	// conditions are Healthy.
 	// +optional
 	// +listType=map
@@ -86,6 +117,7 @@ type ControlPlaneStoreStatus struct {
 // +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
 // +kubebuilder:printcolumn:name="Control Planes",type=integer,JSONPath=`.status.controlPlanes`
 // +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.status.bytes`
+// +kubebuilder:printcolumn:name="Orphans",type=integer,JSONPath=`.status.orphans.count`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ControlPlaneStore struct {
 	metav1.TypeMeta `json:",inline"`

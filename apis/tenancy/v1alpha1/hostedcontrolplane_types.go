@@ -58,12 +58,34 @@ type HostedControlPlaneSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="virtualCluster cannot be changed"
 	VirtualCluster VirtualClusterReference `json:"virtualCluster"`
-	// store is the name of the ControlPlaneStore with its data.
+	// store is the name of the ControlPlaneStore that is to have its data. The
+	// manager changes it to move the data.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="store cannot be changed"
 	Store string `json:"store"`
+}
+
+// HostedControlPlaneMove is a move of the data to another store during which the
+// control plane does not run.
+type HostedControlPlaneMove struct {
+	// to is the name of the ControlPlaneStore that is to have the data.
+	// +required
+	To string `json:"to"`
+	// startTime is when the control plane was stopped.
+	// +required
+	StartTime metav1.Time `json:"startTime"`
+}
+
+// HostedControlPlaneRemainder is data of the control plane in a store that does
+// not have the current data.
+type HostedControlPlaneRemainder struct {
+	// store is the name of the ControlPlaneStore.
+	// +required
+	Store string `json:"store"`
+	// since is when the data became unused. It is deleted a while later.
+	// +required
+	Since metav1.Time `json:"since"`
 }
 
 // HostedControlPlaneStatus is what vc-host reports.
@@ -92,8 +114,24 @@ type HostedControlPlaneStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	ExtraSANs []string `json:"extraSANs,omitempty"`
-	// conditions are Ready, WithinLimits, ControllersWorking, ExtraSANsValid and
-	// Awake.
+	// store is the name of the ControlPlaneStore with the data. It differs from
+	// that of the spec until the data was moved.
+	// +optional
+	Store string `json:"store,omitempty"`
+	// move is the move of the data in progress.
+	// +optional
+	Move *HostedControlPlaneMove `json:"move,omitempty"`
+	// attempt is the number of the last attempt to move the data. Stores reject
+	// earlier ones.
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+	// remainders are in stores that have had data of the control plane.
+	// +optional
+	// +listType=map
+	// +listMapKey=store
+	Remainders []HostedControlPlaneRemainder `json:"remainders,omitempty"`
+	// conditions are Ready, Moved, WithinLimits, ControllersWorking, ExtraSANsValid
+	// and Awake.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -109,7 +147,7 @@ type HostedControlPlaneStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hcp,categories=tenancy
 // +kubebuilder:printcolumn:name="VirtualCluster",type=string,JSONPath=`.spec.virtualCluster.name`
-// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.store`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.status.store`
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.host`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -126,6 +164,15 @@ type HostedControlPlane struct {
 	// status is what vc-host reports.
 	// +optional
 	Status HostedControlPlaneStatus `json:"status,omitempty"`
+}
+
+// DataStore returns the name of the ControlPlaneStore with the data. It is the one
+// of the spec until vc-host has reported one.
+func (h *HostedControlPlane) DataStore() string {
+	if h.Status.Store != "" {
+		return h.Status.Store
+	}
+	return h.Spec.Store
 }
 
 // HostedControlPlaneList is a list of HostedControlPlanes.

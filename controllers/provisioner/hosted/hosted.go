@@ -6,6 +6,7 @@ package hosted
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,8 +115,13 @@ func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 	if plane == nil {
 		return p.create(ctx, vc)
 	}
+	move, err := p.move(ctx, vc, plane)
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
 	// One that was deleted by hand runs until its VirtualCluster is deleted.
 	state, err := reported(&plane.Status)
+	state.Move = move
 	if err != nil || !state.Ready {
 		return state, err
 	}
@@ -200,21 +206,39 @@ func (p *Provisioner) create(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 func (p *Provisioner) place(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (store, waiting string, err error) {
 	p.placed.Lock()
 	defer p.placed.Unlock()
-	stores := &tenancyv1alpha1.ControlPlaneStoreList{}
-	if err := p.client.List(ctx, stores); err != nil {
-		return "", "", fmt.Errorf("list ControlPlaneStores: %w", err)
+	stores, placed, err := p.lockedStores(ctx)
+	if err != nil {
+		return "", "", err
 	}
-	planes := &tenancyv1alpha1.HostedControlPlaneList{}
-	if err := p.client.List(ctx, planes, client.UnsafeDisableDeepCopy); err != nil {
-		return "", "", fmt.Errorf("list HostedControlPlanes: %w", err)
+	if want := storeOf(vc); want != "" {
+		stores = slices.DeleteFunc(stores, func(s tenancyv1alpha1.ControlPlaneStore) bool { return s.Name != want })
+		if len(stores) == 0 {
+			err = provisioner.Failf(tenancyv1alpha1.ReasonNoStore, "ControlPlaneStore %s of spec.controlPlane.store does not exist: create it", want)
+		}
 	}
-	store, waiting, err = choose(stores.Items, p.placed.count(planes.Items))
+	if err == nil {
+		store, waiting, err = choose(stores, placed)
+	}
 	if store != "" {
 		p.placed.add(vc.UID, store)
 	} else {
 		p.placed.wait(vc)
 	}
 	return store, waiting, err
+}
+
+// lockedStores returns all stores, and the number of control planes in each. The
+// lock of the placements is held.
+func (p *Provisioner) lockedStores(ctx context.Context) ([]tenancyv1alpha1.ControlPlaneStore, map[string]int64, error) {
+	stores := &tenancyv1alpha1.ControlPlaneStoreList{}
+	if err := p.client.List(ctx, stores); err != nil {
+		return nil, nil, fmt.Errorf("list ControlPlaneStores: %w", err)
+	}
+	planes := &tenancyv1alpha1.HostedControlPlaneList{}
+	if err := p.client.List(ctx, planes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("list HostedControlPlanes: %w", err)
+	}
+	return stores.Items, p.placed.count(planes.Items), nil
 }
 
 // reference identifies a VirtualCluster.

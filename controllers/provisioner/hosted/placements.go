@@ -36,6 +36,14 @@ func (p *placements) wait(vc *tenancyv1alpha1.VirtualCluster) {
 	p.waiting[vc.UID] = client.ObjectKeyFromObject(vc)
 }
 
+// waitForStore records a VirtualCluster whose data the store that it asks for does
+// not take.
+func (p *placements) waitForStore(vc *tenancyv1alpha1.VirtualCluster) {
+	p.Lock()
+	defer p.Unlock()
+	p.wait(vc)
+}
+
 // requests returns the VirtualClusters for which no store had room.
 func (p *placements) requests() []reconcile.Request {
 	p.Lock()
@@ -55,13 +63,18 @@ func (p *placements) forget(vc types.UID) {
 	delete(p.waiting, vc)
 }
 
-// count returns the number of control planes by store. It forgets those that the
-// cache shows. The mutex is held.
+// count returns the number of control planes by store; one that is moved counts in
+// both. It forgets those that the cache shows. The mutex is held.
 func (p *placements) count(cached []tenancyv1alpha1.HostedControlPlane) map[string]int64 {
 	numbers := map[string]int64{}
 	for i := range cached {
 		numbers[cached[i].Spec.Store]++
-		delete(p.recent, cached[i].Spec.VirtualCluster.UID)
+		if at := cached[i].DataStore(); at != cached[i].Spec.Store {
+			numbers[at]++
+		}
+		if vc := cached[i].Spec.VirtualCluster.UID; p.recent[vc] == cached[i].Spec.Store {
+			delete(p.recent, vc)
+		}
 	}
 	for _, store := range p.recent {
 		numbers[store]++

@@ -1,0 +1,140 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
+)
+
+const (
+	// SealRoot is the prefix of the keys that seal sides, and RecordRoot of those
+	// with their records; the name of a tenant follows.
+	SealRoot   = "/sealed/"
+	RecordRoot = "/moves/"
+	// updates is how often the record of a side is read again if it has changed.
+	updates = 5
+)
+
+var (
+	// ErrSuperseded means that a later attempt has changed a side.
+	ErrSuperseded = errors.New("a later attempt moves the data of the control plane")
+	errBusy       = errors.New("the record of the move changes all the time")
+)
+
+// Side is the data of a tenant in an etcd.
+type Side struct {
+	// Client reaches all keys of the etcd.
+	Client *clientv3.Client
+	Tenant string
+}
+
+// record is what a side remembers of moves.
+type record struct {
+	// Attempt is the latest attempt that has changed the side.
+	Attempt int64 `json:"attempt"`
+	// Since is the first revision of the tenant's data here, if it has come from
+	// another etcd.
+	Since int64 `json:"since,omitempty"`
+}
+
+// State is what a control plane needs to know before it uses a side.
+type State struct {
+	// Sealed: the data is elsewhere, or not complete.
+	Sealed bool
+	// Since is the first revision of the data; 0 for any.
+	Since int64
+}
+
+func (s Side) seal() string     { return SealRoot + s.Tenant }
+func (s Side) recordAt() string { return RecordRoot + s.Tenant }
+func (s Side) prefix() string   { return keyspace.Prefix(s.Tenant) + "/" }
+
+// State reads the state of a side.
+func (s Side) State(ctx context.Context) (State, error) {
+	response, err := s.Client.Txn(ctx).Then(clientv3.OpGet(s.seal(), clientv3.WithCountOnly()), clientv3.OpGet(s.recordAt())).Commit()
+	if err != nil {
+		return State{}, fmt.Errorf("read where the data of control plane %q is: %w", s.Tenant, err)
+	}
+	kept, err := decodeRecord(response.Responses[1].GetResponseRange().Kvs)
+	return State{Sealed: response.Responses[0].GetResponseRange().Count > 0, Since: kept.Since}, err
+}
+
+// Seal has the etcd reject all further writes of apiservers to a side, and
+// returns the revision from which on that holds.
+func (s Side) Seal(ctx context.Context, attempt int64) (revision int64, err error) {
+	revision, err = s.update(ctx, attempt, func(*record) {}, s.putSeal())
+	return revision, wrap(err, "seal the data", s)
+}
+
+// Open allows writes of apiservers again.
+func (s Side) Open(ctx context.Context, attempt int64) error {
+	_, err := s.update(ctx, attempt, func(*record) {}, clientv3.OpDelete(s.seal()))
+	return wrap(err, "open the data", s)
+}
+
+// Clear deletes the data of a side and seals it. It returns the revision of
+// that.
+func (s Side) Clear(ctx context.Context, attempt int64) (revision int64, err error) {
+	revision, err = s.update(ctx, attempt, func(r *record) { r.Since = 0 },
+		s.putSeal(), clientv3.OpDelete(s.prefix(), clientv3.WithPrefix()))
+	return revision, wrap(err, "delete the data", s)
+}
+
+// Erase deletes the seal and the record of a side, whose tenant is deleted.
+func (s Side) Erase(ctx context.Context) error {
+	_, err := s.Client.Txn(ctx).Then(clientv3.OpDelete(s.seal()), clientv3.OpDelete(s.recordAt())).Commit()
+	return wrap(err, "delete the record of moves", s)
+}
+
+// accept records that a side has all of the data, as of a revision.
+func (s Side) accept(ctx context.Context, attempt, revision int64) error {
+	_, err := s.update(ctx, attempt, func(r *record) { r.Since = revision })
+	return wrap(err, "accept the data", s)
+}
+
+func (s Side) putSeal() clientv3.Op { return clientv3.OpPut(s.seal(), "") }
+
+// update changes the record of a side together with other operations, unless a
+// later attempt has changed it. It returns the revision of that.
+func (s Side) update(ctx context.Context, attempt int64, change func(*record), with ...clientv3.Op) (revision int64, err error) {
+	for range updates {
+		found, err := s.Client.Get(ctx, s.recordAt())
+		if err != nil {
+			return 0, err
+		}
+		kept, err := decodeRecord(found.Kvs)
+		if err != nil {
+			return 0, err
+		}
+		if kept.Attempt > attempt {
+			return 0, ErrSuperseded
+		}
+		kept.Attempt = attempt
+		change(&kept)
+		encoded, err := json.Marshal(kept)
+		if err != nil {
+			return 0, err
+		}
+		response, err := s.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.recordAt()), "=", revisionOf(found.Kvs))).
+			Then(append(with, clientv3.OpPut(s.recordAt(), string(encoded)))...).Commit()
+		if err != nil {
+			return 0, err
+		}
+		if response.Succeeded {
+			return response.Header.Revision, nil
+		}
+	}
+	return 0, errBusy
+}
+
+func wrap(err error, what string, s Side) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s of control plane %q: %w", what, s.Tenant, err)
+}
