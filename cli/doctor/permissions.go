@@ -26,10 +26,12 @@ func (r right) String() string {
 // programs get rights by roles that the user may not have.
 func rightsToInstall() []right {
 	const rbacGroup = "rbac.authorization.k8s.io"
+	kinds, verbs := installation.Kinds(), []string{"get", "create", "patch"}
+	rights := make([]right, 0, len(verbs)*len(kinds)+6)
 	// Helm keeps its releases in Secrets.
-	rights := []right{{"create", "", "secrets"}, {"list", "", "secrets"}}
-	for _, kind := range installation.Kinds() {
-		for _, verb := range []string{"get", "create", "patch"} {
+	rights = append(rights, right{"create", "", "secrets"}, right{"list", "", "secrets"})
+	for _, kind := range kinds {
+		for _, verb := range verbs {
 			rights = append(rights, right{verb, kind.Group, kind.Resource})
 		}
 	}

@@ -87,7 +87,7 @@ func replicasVerdict(name, namespace string, r replicas, cause string) Result {
 	}
 	switch {
 	case r.wanted == 0:
-		return failed(fmt.Sprintf("Scale it up, such as by helm upgrade with replicas=2; it is in the namespace %s", namespace),
+		return failed("Scale it up, such as by helm upgrade with replicas=2; it is in the namespace "+namespace,
 			"it is scaled to zero")
 	case r.available == 0:
 		return failed(next, "%s", message)

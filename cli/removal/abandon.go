@@ -21,9 +21,7 @@ func abandoned() map[schema.GroupVersionKind][]client.ListOption {
 	return map[schema.GroupVersionKind][]client.ListOption{
 		tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"):     nil,
 		tenancyv1alpha1.GroupVersion.WithKind("HostedControlPlane"): nil,
-		corev1.SchemeGroupVersion.WithKind("Secret"): {
-			client.MatchingFields{"metadata.name": tenancyv1alpha1.HostedControlPlaneKeys},
-		},
+		corev1.SchemeGroupVersion.WithKind("Secret"):                {byName(tenancyv1alpha1.HostedControlPlaneKeys)},
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Removal) definitions(ctx context.Context) error {
 	kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definitionKind}
 	var found []*unstructured.Unstructured
 	for _, c := range all {
-		named, err := r.list(ctx, kind, client.MatchingFields{"metadata.name": c.Name})
+		named, err := r.list(ctx, kind, byName(c.Name))
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (r *Removal) leftovers(ctx context.Context) error {
 func (r *Removal) namespaces(ctx context.Context) error {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: namespaceKind}
 	for _, name := range namespaces(r.Namespace) {
-		found, err := r.list(ctx, kind, client.MatchingFields{"metadata.name": name})
+		found, err := r.list(ctx, kind, byName(name))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"maps"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,9 +23,7 @@ func TestIsOurs(t *testing.T) {
 	part := map[string]string{"app.kubernetes.io/part-of": "virtualcluster"}
 	with := func(more map[string]string) map[string]string {
 		labels := map[string]string{"app.kubernetes.io/part-of": "virtualcluster"}
-		for k, v := range more {
-			labels[k] = v
-		}
+		maps.Copy(labels, more)
 		return labels
 	}
 	release := func(namespace string) map[string]string {

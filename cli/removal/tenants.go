@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -180,6 +181,11 @@ func (r *Removal) orphans(ctx context.Context) error {
 	return r.delete(ctx, slices.DeleteFunc(found, func(ns *unstructured.Unstructured) bool {
 		return alive[ns.GetAnnotations()[names.VCUID]]
 	}))
+}
+
+// byName selects objects by their name, in all namespaces.
+func byName(name string) client.ListOption {
+	return client.MatchingFields{metav1.ObjectNameField: name}
 }
 
 // list lists objects of a kind. A kind that is not served has none.
