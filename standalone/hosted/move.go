@@ -7,7 +7,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
@@ -124,17 +123,12 @@ func (s *store) side(name string) transfer.Side { return transfer.Side{Client: s
 
 // connectBounded returns a new client whose requests take a while at most.
 func (s *store) connectBounded() (*clientv3.Client, error) {
-	config := s.clients
-	config.DialOptions = append(config.DialOptions[:len(config.DialOptions):len(config.DialOptions)], grpc.WithChainUnaryInterceptor(
-		func(
-			ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
-		) error {
-			ctx, cancel := context.WithTimeout(ctx, moveRequestTimeout)
-			defer cancel()
-			return invoke(ctx, method, request, reply, conn, opts...)
-		}))
-	client, err := clientv3.New(config)
-	return client, wrapf(err, "connect to etcd at %s", s.endpoints())
+	client, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	transfer.Bound(client, moveRequestTimeout)
+	return client, nil
 }
 
 // checkRoom returns an error if an etcd cannot take as many bytes more.

@@ -3,6 +3,8 @@ package transfer_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -238,6 +240,25 @@ func TestFloors(t *testing.T) {
 		}
 		g.Expect(response.Err()).To(Equal(want), "watch from %d", known)
 	}
+}
+
+// TestBound: a copy to an etcd that does not respond fails after a while.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	from, _ := pair(t)
+	fill(t, from, 1)
+	silent, err := net.Listen("unix", filepath.Join(t.TempDir(), "silent"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer silent.Close()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + silent.Addr().String()}, Logger: zap.NewNop()})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer client.Close()
+	transfer.Bound(client, time.Second)
+	begin := time.Now()
+	_, err = transfer.Copy(t.Context(), from, transfer.Side{Client: client, Tenant: "red"}, 1)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(time.Since(begin)).To(BeNumerically("<", 20*time.Second))
 }
 
 // TestRaise measures how long it takes to raise a revision.
