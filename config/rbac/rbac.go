@@ -32,6 +32,8 @@ const (
 	DNS = "vc-dns"
 	// Host is the service account of vc-host, and its roles.
 	Host = "vc-host"
+	// Gateway is the service account of vc-gateway, and its roles.
+	Gateway = "vc-gateway"
 	// HostReplicasNamespace is where the leases of replicas of vc-host are.
 	HostReplicasNamespace = "vc-host-replicas"
 	// HostKeys is the ClusterRole with the rights on the Secrets of a control
@@ -45,10 +47,11 @@ const (
 //go:embed vc-manager/*role*.yaml vc-manager/service_account.yaml
 //go:embed namespaces/namespaces.yaml vc-syncer/*role*.yaml vc-syncer/service_account.yaml vn-agent/*role*.yaml vn-agent/service_account.yaml
 //go:embed vc-dns/*role*.yaml vc-dns/service_account.yaml
+//go:embed vc-gateway/*role*.yaml vc-gateway/service_account.yaml
 //go:embed vc-host/namespace.yaml vc-host/*role*.yaml vc-host/service_account.yaml
 var manifests embed.FS
 
-// For returns all that a program needs, Manager, Syncer, Agent, DNS or Host, in
+// For returns all that a program needs, Manager, Syncer, Agent, DNS, Gateway or Host, in
 // the order in which it can be created.
 func For(program string) ([]*unstructured.Unstructured, error) {
 	files, err := fs.Glob(manifests, program+"/*.yaml")

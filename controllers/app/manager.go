@@ -88,6 +88,7 @@ func addControllers(
 		Provisioners:     provisioners,
 		Default:          options.DefaultProvisioner,
 		ServiceAddresses: options.servicePool(),
+		Gateway:          options.Gateway,
 		Events:           mgr.GetEventRecorder(name),
 		Metrics:          metrics,
 	}

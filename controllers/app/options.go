@@ -15,6 +15,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/store"
+	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	// vn-agent for the metrics of pods and nodes; empty if they do not.
 	// AgentCAFile has the authorities of its serving certificate.
 	AgentAddress, AgentCAFile string
+	// Gateway is in front of the control planes; without a URL, there is none.
+	Gateway virtualcluster.Gateway
 	// Store is the etcd of this installation, whose certificates and
 	// ControlPlaneStore the manager ensures. Without its Service, there is none.
 	Store store.Store
@@ -84,6 +87,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"host and port at which tenants' apiservers reach vn-agent for the metrics of pods and nodes (metrics.k8s.io); empty for none")
 	flags.StringVar(&o.AgentCAFile, "vn-agent-ca-file", o.AgentCAFile,
 		"CA of the serving certificate of vn-agent in PEM, which has to be for the name "+metricsapi.ServerName+", too")
+	flags.StringVar(&o.Gateway.URL, "gateway-url", o.Gateway.URL,
+		"URL at which clients reach vc-gateway, such as https://gw.example.com; each tenant gets a kubeconfig for it; empty for no gateway")
+	flags.StringVar(&o.Gateway.CAFile, "gateway-ca-file", o.Gateway.CAFile,
+		"authorities of the serving certificate of vc-gateway in PEM, read again when they change; empty for the system's")
 	o.addStoreFlags(flags)
 	o.Options.AddFlags(flags)
 }
@@ -102,7 +109,7 @@ func (o *Options) Validate() error {
 	if o.WebhookCertDir != "" && o.WebhookService.Name != "" {
 		return errTwoCertificates
 	}
-	return errors.Join(o.validateStore(), o.validateServiceRanges())
+	return errors.Join(o.validateStore(), o.validateServiceRanges(), o.Gateway.Validate())
 }
 
 func (o *Options) validateStore() error {

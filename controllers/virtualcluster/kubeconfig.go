@@ -3,6 +3,7 @@ package virtualcluster
 import (
 	"bytes"
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -12,13 +13,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
-// ensureKubeconfig writes the kubeconfigs of the admin and of the platform to
-// their Secret, unless they are there.
+// ensureKubeconfig writes the kubeconfigs of the admin, also through the gateway,
+// and of the platform to their Secret, unless they are there.
 func (r *Reconciler) ensureKubeconfig(
-	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane provisioner.ControlPlane,
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane *provisioner.ControlPlane,
 ) error {
+	gateway, err := r.gatewayKubeconfig(vc.Status.ClusterNamespace, controlPlane)
+	if err != nil {
+		return err
+	}
 	data := map[string][]byte{names.AdminKubeconfigKey: controlPlane.Kubeconfig}
 	for key, optional := range map[string][]byte{
+		names.GatewayKubeconfigKey:  gateway,
 		names.InternalKubeconfigKey: controlPlane.InternalKubeconfig,
 		names.PlatformKubeconfigKey: controlPlane.PlatformKubeconfig,
 	} {
@@ -33,11 +39,6 @@ func (r *Reconciler) ensureKubeconfig(
 		WithAnnotations(names.OwnerAnnotations(vc)).
 		WithData(data)
 	return r.ensurePublished(ctx, vc, secret, want, func() bool {
-		for key, wanted := range data {
-			if !bytes.Equal(secret.Data[key], wanted) {
-				return false
-			}
-		}
-		return true
+		return maps.EqualFunc(secret.Data, data, bytes.Equal)
 	})
 }

@@ -55,6 +55,8 @@ type Reconciler struct {
 	// ServiceAddresses is the pool of Service addresses that tenants get parts
 	// of.
 	ServiceAddresses servicecidr.Pool
+	// Gateway is in front of the control planes, if there is one.
+	Gateway Gateway
 	// Events records what happened where a person would look.
 	Events events.EventRecorder
 	// Metrics are the metrics of the reconciler; nil for none.
@@ -144,7 +146,10 @@ func (r *Reconciler) ensureControlPlane(
 	if err != nil || !controlPlane.Ready {
 		return controlPlane, err
 	}
-	if err := r.ensureKubeconfig(ctx, vc, controlPlane); err != nil {
+	if err := r.ensureKubeconfig(ctx, vc, &controlPlane); err != nil {
+		return controlPlane, err
+	}
+	if err := r.ensureGatewayAccess(ctx, vc, controlPlane); err != nil {
 		return controlPlane, err
 	}
 	return controlPlane, r.ensureKubeletClientCA(ctx, vc, controlPlane.KubeletClientCA)

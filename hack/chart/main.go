@@ -68,12 +68,13 @@ type set struct {
 // Components, and conditions on values.
 const (
 	manager, syncer, agent, dns = "vc-manager", "vc-syncer", "vn-agent", "vc-dns"
-	host, store                 = "vc-host", "vc-store"
+	host, store, gateway        = "vc-host", "vc-store", "vc-gateway"
 	pool                        = "service-addresses"
 
 	ifWebhook, ifAgent = ".Values.webhook.enabled", ".Values.vnAgent.enabled"
 	ifHost, ifStore    = ".Values.vcHost.enabled", "and .Values.vcHost.enabled .Values.vcStore.enabled"
 	ifDNS, ifPool      = ".Values.vcDNS.enabled", ".Values.serviceAddresses.pool"
+	ifGateway          = ".Values.vcGateway.enabled"
 )
 
 // annotations adds those that cert-manager reads.
@@ -106,6 +107,8 @@ var sets = []set{
 	{"rbac/vc-host/namespace.yaml", host, ifHost, nil},
 	{"rbac/vc-host/*role*.yaml", host, ifHost, nil},
 	{"rbac/vc-host/service_account.yaml", host, ifHost, nil},
+	{"rbac/vc-gateway/*role*.yaml", gateway, ifGateway, nil},
+	{"rbac/vc-gateway/service_account.yaml", gateway, ifGateway, nil},
 	{"rbac/vc-store/service_account.yaml", store, ifStore, nil},
 	{"webhook/validating_webhook.yaml", manager, ifWebhook, []string{"\nwebhooks:\n", annotations}},
 	{"webhook/service.yaml", manager, ifWebhook, []string{"targetPort: 9443", "targetPort: webhook"}},

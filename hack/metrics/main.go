@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	manager "github.com/virtualcluster/virtualcluster/controllers/app"
+	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	syncer "github.com/virtualcluster/virtualcluster/syncer/app"
 	vnagent "github.com/virtualcluster/virtualcluster/vnagent/app"
@@ -25,7 +26,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		{"vc-manager", manager.RegisterMetrics}, {"vc-syncer", syncer.RegisterMetrics}, {"vn-agent", vnagent.RegisterMetrics},
-		{"vc-standalone", egress.RegisterMetrics},
+		{"vc-gateway", gateway.RegisterMetrics}, {"vc-standalone", egress.RegisterMetrics},
 	}
 }
 

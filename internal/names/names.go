@@ -159,7 +159,14 @@ const (
 	// the super cluster, in the same Secret. Hosted control planes have one, with
 	// the same credentials.
 	InternalKubeconfigKey = "internal-kubeconfig"
+	// GatewayKubeconfigKey is the key of the admin's kubeconfig through the
+	// gateway in the same Secret.
+	GatewayKubeconfigKey = "gateway-kubeconfig"
 )
+
+// GatewaySecret is the Secret in the root namespace with what the gateway needs
+// of the control plane. It is the only one that the gateway can read.
+const GatewaySecret = "gateway-access"
 
 // The ConfigMap in the root namespace that holds the certificate authority by
 // which the tenant's apiserver shows kubelets who it is, and its key.

@@ -38,6 +38,19 @@ type Hosts struct {
 	IPs      []net.IP
 }
 
+// HostsOf sorts names and addresses.
+func HostsOf(hosts ...string) Hosts {
+	var sorted Hosts
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			sorted.IPs = append(sorted.IPs, ip)
+		} else {
+			sorted.DNSNames = append(sorted.DNSNames, host)
+		}
+	}
+	return sorted
+}
+
 // material is what the Secret holds, in PEM.
 type material struct {
 	authorities  []byte

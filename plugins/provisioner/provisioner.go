@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
 // Provisioner runs the control planes of VirtualClusters in one way. Its
@@ -103,6 +104,9 @@ type ControlPlane struct {
 	// beside it, that of the certificate for aggregated APIs. It may be empty;
 	// nothing answers in the kubelets' place then.
 	KubeletClientCA []byte
+	// Gateway is what the gateway needs of the control plane. If its Server is
+	// empty, that is Endpoint.
+	Gateway gatewayaccess.Access
 	// Limits reports whether the control plane is within the limits that its
 	// provisioner enforces; nil if it enforces none.
 	Limits *Limits

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
+	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 	"github.com/virtualcluster/virtualcluster/standalone/provisioner"
@@ -19,7 +21,10 @@ const (
 	defaultNodes  = 3
 	defaultListen = "127.0.0.1"
 	defaultPort   = 6443
-	maxPort       = 65535
+	// defaultGatewayPort is the port of the gateway. Beside apiservers on
+	// another port than theirs, it has a free one.
+	defaultGatewayPort = 6444
+	maxPort            = 65535
 	// unsetPort has the data directory decide: the port of the last time, or
 	// the default at the first.
 	unsetPort = -1
@@ -45,9 +50,14 @@ type Options struct {
 	// Bare runs an ordinary cluster, with no part of VirtualCluster in it. Only the
 	// command up has the flag.
 	Bare bool
-	// Manager, Syncer and Agent enable vc-manager, vc-syncer and vn-agent in
-	// this process.
-	Manager, Syncer, Agent bool
+	// Manager, Syncer, Agent and Gateway enable vc-manager, vc-syncer, vn-agent
+	// and vc-gateway in this process.
+	Manager, Syncer, Agent, Gateway bool
+	// GatewayPort is where the gateway serves on the address that the apiservers
+	// do; 0 picks a free one at the first start and keeps it.
+	GatewayPort int
+	// GatewayOptions are the gateway's own.
+	GatewayOptions gateway.Options
 	// AgentPort is where the agent serves on the address that the apiservers
 	// do; 0 picks a free one.
 	AgentPort int
@@ -71,7 +81,8 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Nodes: Nodes{Simulated: defaultNodes}, Listen: defaultListen, Port: unsetPort,
-		Manager: true, Syncer: true, Agent: true, SyncerOptions: syncer.DefaultOptions(),
+		Manager: true, Syncer: true, Agent: true, Gateway: true, GatewayPort: unsetPort, GatewayOptions: gateway.DefaultOptions(),
+		SyncerOptions:  syncer.DefaultOptions(),
 		ManagerOptions: controllers.Options{ServiceCIDRPool: defaultServicePool, ServiceCIDRPrefix: defaultServicePrefix},
 		TenantOptions:  provisioner.DefaultTenantOptions(),
 	}
@@ -88,6 +99,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Manager, "manager", o.Manager, "run vc-manager in this process; without it, no tenant's control plane does")
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
 	flags.BoolVar(&o.Agent, "agent", o.Agent, "run vn-agent in this process; without it, tenants have no logs and no exec")
+	flags.BoolVar(&o.Gateway, "gateway", o.Gateway, "run vc-gateway in this process, which serves all tenants at one address")
+	flags.IntVar(&o.GatewayPort, "gateway-port", o.GatewayPort, "port that vc-gateway serves tenants on; 0 picks a free one at the first start and keeps it")
+	flags.Lookup("gateway-port").DefValue = strconv.Itoa(defaultGatewayPort)
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.StringVar(&o.TenantDNS, "tenant-dns", o.TenantDNS,
 		"DNS of tenants that do not choose: shared is one for all, dedicated a CoreDNS in each; simulated nodes run none")
@@ -95,6 +109,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.TenantOptions.AddFlags(flags)
 	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
+	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
 		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address")
 }
@@ -122,6 +137,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--listen is %q: it must be an IP address, such as 127.0.0.1", o.Listen)
 	case o.Port != unsetPort && (o.Port < 0 || o.Port > maxPort):
 		return fmt.Errorf("--port is %d: it must be 0 to %d", o.Port, maxPort)
+	case o.GatewayPort != unsetPort && (o.GatewayPort < 0 || o.GatewayPort > maxPort):
+		return fmt.Errorf("--gateway-port is %d: it must be 0 to %d", o.GatewayPort, maxPort)
 	case o.AgentPort < 0 || o.AgentPort > maxPort:
 		return fmt.Errorf("--agent-port is %d: it must be 0 to %d", o.AgentPort, maxPort)
 	}
@@ -152,14 +169,24 @@ func (o *Options) sharedDNS() bool {
 }
 
 // choosePort is the port to ask for, when remembered is that of the last time, or zero.
-func (o *Options) choosePort(remembered int) int {
+func (o *Options) choosePort(remembered int) int { return choosePort(o.Port, remembered, defaultPort) }
+
+// chooseGatewayPort is the same for the gateway.
+func (o *Options) chooseGatewayPort(remembered int) int {
+	if o.Port != unsetPort && o.GatewayPort == unsetPort {
+		return choosePort(0, remembered, 0)
+	}
+	return choosePort(o.GatewayPort, remembered, defaultGatewayPort)
+}
+
+func choosePort(asked, remembered, byDefault int) int {
 	switch {
-	case o.Port > 0:
-		return o.Port
+	case asked > 0:
+		return asked
 	case remembered > 0:
 		return remembered
-	case o.Port == unsetPort:
-		return defaultPort
+	case asked == unsetPort:
+		return byDefault
 	default:
 		return 0
 	}

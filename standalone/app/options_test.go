@@ -17,20 +17,21 @@ func TestValidateNames(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"images without a real node":  {func(o *Options) { o.NodeImages = "images" }, "--node-images is for --nodes real"},
-		"a port beyond the last":      {func(o *Options) { o.Port = maxPort + 1 }, "--port is 65536"},
-		"an agent's port beyond that": {func(o *Options) { o.AgentPort = maxPort + 1 }, "--agent-port is 65536"},
-		"a negative agent's port":     {func(o *Options) { o.AgentPort = -1 }, "--agent-port is -1"},
-		"a network that is none":      {func(o *Options) { o.TenantEgress = []string{"10.0.0.0"} }, "--tenant-egress-cidr"},
-		"a sleep that is too short":   {func(o *Options) { o.SleepAfterIdle = time.Second }, "--sleep-after-idle is 1s"},
-		"limits that are none":        {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
-		"a pool that is none":         {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "" }, `--service-cidr-pool is ""`},
-		"a pool of Services":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
-		"a pool of pods":              {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
-		"parts of the whole":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
-		"an unknown DNS":              {func(o *Options) { o.TenantDNS = "none" }, `--tenant-dns is "none"`},
-		"a DNS on simulated nodes":    {func(o *Options) { o.TenantDNS = "dedicated" }, "--tenant-dns=dedicated is for --nodes real"},
-		"an unknown isolation":        {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
+		"images without a real node":   {func(o *Options) { o.NodeImages = "images" }, "--node-images is for --nodes real"},
+		"a port beyond the last":       {func(o *Options) { o.Port = maxPort + 1 }, "--port is 65536"},
+		"a gateway's port beyond that": {func(o *Options) { o.GatewayPort = maxPort + 1 }, "--gateway-port is 65536"},
+		"an agent's port beyond that":  {func(o *Options) { o.AgentPort = maxPort + 1 }, "--agent-port is 65536"},
+		"a negative agent's port":      {func(o *Options) { o.AgentPort = -1 }, "--agent-port is -1"},
+		"a network that is none":       {func(o *Options) { o.TenantEgress = []string{"10.0.0.0"} }, "--tenant-egress-cidr"},
+		"a sleep that is too short":    {func(o *Options) { o.SleepAfterIdle = time.Second }, "--sleep-after-idle is 1s"},
+		"limits that are none":         {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
+		"a pool that is none":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "" }, `--service-cidr-pool is ""`},
+		"a pool of Services":           {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
+		"a pool of pods":               {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
+		"parts of the whole":           {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
+		"an unknown DNS":               {func(o *Options) { o.TenantDNS = "none" }, `--tenant-dns is "none"`},
+		"a DNS on simulated nodes":     {func(o *Options) { o.TenantDNS = "dedicated" }, "--tenant-dns=dedicated is for --nodes real"},
+		"an unknown isolation":         {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := DefaultOptions()

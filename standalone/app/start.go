@@ -65,7 +65,19 @@ func (s *standalone) startParts(ctx context.Context, crew *crew, host *hosted.Ho
 	if err != nil {
 		return err
 	}
+	door, err := s.openGateway()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			door.close()
+		}
+	}()
 	if err := s.startManager(ctx, crew, host, super, policy, certificate); err != nil {
+		return err
+	}
+	if err := s.startGateway(ctx, crew, super, door); err != nil {
 		return err
 	}
 	if err := s.startAgent(ctx, crew, super, listener, certificate); err != nil {

@@ -25,6 +25,8 @@ type State struct {
 	Kubernetes string `json:"kubernetes"`
 	// Port is where the apiservers were served.
 	Port int `json:"port,omitempty"`
+	// GatewayPort is where the gateway served.
+	GatewayPort int `json:"gatewayPort,omitempty"`
 }
 
 // Port is the port that was used last, zero at the first time.
@@ -36,6 +38,19 @@ func (d *Dir) RememberPort(port int) error {
 		return nil
 	}
 	d.state.Port = port
+	return d.save()
+}
+
+// GatewayPort is the port of the gateway that was used last, zero at the first
+// time.
+func (d *Dir) GatewayPort() int { return d.state.GatewayPort }
+
+// RememberGatewayPort keeps the port of the gateway for the next time.
+func (d *Dir) RememberGatewayPort(port int) error {
+	if d.state.GatewayPort == port {
+		return nil
+	}
+	d.state.GatewayPort = port
 	return d.save()
 }
 

@@ -22,13 +22,21 @@ func clientsOf(plane *tenancyv1alpha1.HostedControlPlane, state contract.Control
 			Namespace: plane.Namespace, Name: tenancyv1alpha1.HostedControlPlaneSecret,
 			Annotations: map[string]string{names.VCUID: string(plane.Spec.VirtualCluster.UID)},
 		},
-		Data: map[string][]byte{
-			tenancyv1alpha1.AdminKubeconfigKey:    state.Kubeconfig,
-			tenancyv1alpha1.InternalKubeconfigKey: state.InternalKubeconfig,
-			tenancyv1alpha1.PlatformKubeconfigKey: state.PlatformKubeconfig,
-			tenancyv1alpha1.KubeletClientCAKey:    state.KubeletClientCA,
-		},
+		Data: dataOf(state),
 	}
+}
+
+func dataOf(state contract.ControlPlane) map[string][]byte {
+	data := map[string][]byte{
+		tenancyv1alpha1.AdminKubeconfigKey:    state.Kubeconfig,
+		tenancyv1alpha1.InternalKubeconfigKey: state.InternalKubeconfig,
+		tenancyv1alpha1.PlatformKubeconfigKey: state.PlatformKubeconfig,
+		tenancyv1alpha1.KubeletClientCAKey:    state.KubeletClientCA,
+	}
+	for key, value := range state.Gateway.Data() {
+		data[tenancyv1alpha1.GatewayKeyPrefix+key] = value
+	}
+	return data
 }
 
 // publishClients writes the Secret by which clients reach a control plane, unless

@@ -232,7 +232,8 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		Network: c.spec.Network, Filter: c.limit, Wrap: c.wrapOwn,
+		GatewayCA: c.creds.gateway.CertPEM,
+		Network:   c.spec.Network, Filter: c.limit, Wrap: c.wrapOwn,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
@@ -155,6 +156,12 @@ func (c *ControlPlane) NewServingCertificate(name string, ips []net.IP) (pki.Key
 // which the apiserver connects to kubelets and aggregated APIs.
 func (c *ControlPlane) ClientCAs() []byte {
 	return slices.Concat(c.creds.kubeletClients.CertPEM, c.creds.frontProxy.CertPEM)
+}
+
+// GatewayAccess returns what the gateway, which is inside the super cluster,
+// needs of a control plane that is ready.
+func (c *ControlPlane) GatewayAccess() gatewayaccess.Access {
+	return c.creds.gatewayAccess(c.inside)
 }
 
 // AdminKubeconfig returns a self-contained kubeconfig of a cluster admin.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/keyutil"
 
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 )
@@ -55,6 +56,8 @@ const (
 	kubeletCAFile      = "kubelet-ca.pem"
 	frontProxyCAFile   = "front-proxy-ca.pem"
 	frontProxyFile     = chain.FrontProxyUser + ".pem"
+	gatewayCAFile      = "gateway-ca.pem"
+	gatewayFile        = "gateway.pem"
 	// publicFrontProxyCAFile and publicAuthorityFile have certificates without
 	// keys: their content is published.
 	publicFrontProxyCAFile = "front-proxy-ca.crt"
@@ -80,12 +83,17 @@ type credentials struct {
 	// and nothing else: a client with a certificate of it can impersonate any
 	// user.
 	frontProxy pki.Authority
-	signingKey []byte
-	serving    servingNames
-	validity   time.Duration
+	// gateway signs the client certificate of the gateway, and nothing else: the
+	// control plane takes users from its headers.
+	gateway      pki.Authority
+	signingKey   []byte
+	verifyingKey []byte
+	serving      servingNames
+	validity     time.Duration
 
 	mu                                      sync.RWMutex
 	admin, platform, server, kubelet, proxy pki.KeyPair
+	gatewayClient                           pki.KeyPair
 	// platformKeys are the public keys of the platform's certificate and of the
 	// one before, which may still be in use.
 	platformKeys [2][]byte
@@ -147,6 +155,9 @@ func (c *credentials) loadAuthorities(keys Keys, spec Spec) (err error) {
 	if c.frontProxy, err = loadAuthority(keys, frontProxyCAFile, "front-proxy-ca:"+spec.Name); err != nil {
 		return err
 	}
+	if c.gateway, err = loadAuthority(keys, gatewayCAFile, "gateway-ca:"+spec.Name); err != nil {
+		return err
+	}
 	if err := ensureFile(keys, publicFrontProxyCAFile, c.frontProxy.CertPEM); err != nil {
 		return err
 	}
@@ -167,7 +178,7 @@ func (c *credentials) loadSigningKey(keys Keys) (err error) {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", keys.Locate(signingKeyFile), err)
 	}
-	_, err = readOrMake(keys, verifyingKeyFile, func() ([]byte, error) { return verifyingKey, nil })
+	c.verifyingKey, err = readOrMake(keys, verifyingKeyFile, func() ([]byte, error) { return verifyingKey, nil })
 	return err
 }
 
@@ -243,6 +254,9 @@ func (c *credentials) renewIn(keys Keys, now time.Time) error {
 		{&c.proxy, leaf{file: frontProxyFile, signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Client(chain.FrontProxyUser, nil, authorityValidity, now)
 		}}},
+		{&c.gatewayClient, leaf{file: gatewayFile, signer: c.gateway, create: func(signer pki.Authority) (pki.KeyPair, error) {
+			return signer.Client(gatewayaccess.User, nil, c.validity, now)
+		}}},
 		{&c.server, servingLeaf(servingFile, "kube-apiserver", c.authority, c.serving.dnsNames, c.serving.ips, c.validity, now)},
 	}
 	for _, each := range leaves {
@@ -280,6 +294,16 @@ func (c *credentials) isPlatform(connection *tls.ConnectionState) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return slices.ContainsFunc(c.platformKeys[:], func(own []byte) bool { return len(own) > 0 && bytes.Equal(own, key) })
+}
+
+// gatewayAccess returns what the gateway needs of the control plane.
+func (c *credentials) gatewayAccess(at endpoint) gatewayaccess.Access {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return gatewayaccess.Access{
+		Server: at.url(), ServerName: at.serverName, CA: c.authority.CertPEM, ClientCA: c.authority.CertPEM, TokenKeys: c.verifyingKey,
+		Certificate: c.gatewayClient.CertPEM, Key: c.gatewayClient.KeyPEM,
+	}
 }
 
 func (c *credentials) adminPair() pki.KeyPair {

@@ -3,7 +3,9 @@ package hosted
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -58,12 +60,27 @@ func readIdentity(keys Keys) (*identity, error) {
 		return nil, fmt.Errorf("read the serving certificate: %w", err)
 	}
 	options := x509.DefaultVerifyOptions()
-	config := chain.TLSConfig(func() (cert, key []byte) { return splitPEM(server) }, authority)
-	options.Roots = config.ClientCAs
+	certificate := func() (cert, key []byte) { return splitPEM(server) }
+	options.Roots = chain.TLSConfig(nil, authority).ClientCAs
 	tokens := signedTokens{keys}
-	return &identity{config: config, clients: union.New(
+	clients := []authenticator.Request{
 		x509.New(options, x509.CommonNameUserConversion), bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens),
-	)}, nil
+	}
+	gateway, err := keys.Read(gatewayCAFile)
+	if errors.Is(err, fs.ErrNotExist) { // it last ran in an older version
+		return &identity{config: chain.TLSConfig(certificate, authority), clients: union.New(clients...)}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the gateway CA: %w", err)
+	}
+	gateway, _ = splitPEM(gateway)
+	users, err := chain.GatewayUsers(gateway)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{
+		config: chain.TLSConfig(certificate, authority, gateway), clients: union.New(append([]authenticator.Request{users}, clients...)...),
+	}, nil
 }
 
 // authenticate returns an error for a request without credentials that the

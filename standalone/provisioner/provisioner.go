@@ -192,6 +192,7 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),
+		Gateway:         found.GatewayAccess(),
 		Limits:          found.reached.report(),
 		Controllers:     found.failing.report(),
 	}, nil

@@ -65,8 +65,8 @@ func TestPods(t *testing.T) {
 	objects := mustRender(t, everything)
 	accounts := typed[corev1.ServiceAccount](t, objects, "ServiceAccount")
 	all := workloads(t, objects)
-	if len(all) != 6 {
-		t.Errorf("%d workloads, want six", len(all))
+	if len(all) != 7 {
+		t.Errorf("%d workloads, want seven", len(all))
 	}
 	for name, of := range all {
 		spec := of.template.Spec
@@ -98,7 +98,8 @@ func TestImages(t *testing.T) {
 		everything: {
 			"vc-manager": "registry.example/team/vc-manager@sha256:" + digest, "vc-syncer": "mirror.example/syncer:v1",
 			"vn-agent": "registry.example/team/vn-agent:v1", "vc-dns": "registry.example/team/vc-dns:v1",
-			"vc-host": "registry.example/team/vc-host:v1", "vc-store": "registry.example/team/etcd:v1",
+			"vc-gateway": "registry.example/team/vc-gateway:v1",
+			"vc-host":    "registry.example/team/vc-host:v1", "vc-store": "registry.example/team/etcd:v1",
 		},
 	} {
 		got := map[string]string{}

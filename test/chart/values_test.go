@@ -43,6 +43,8 @@ func TestSchema(t *testing.T) {
 		"vcHost: {gateway: {enabled: true}}":                      "/vcHost/gateway/parentRefs",
 		"vcHost: {gateway: {apiVersion: v2}}":                     "/vcHost/gateway/apiVersion",
 		"vcHost: {gateway: {parentRefs: [{namespace: a}]}}":       "/vcHost/gateway/parentRefs",
+		"vcGateway: {url: gw.example.com}":                        "/vcGateway/url",
+		"vcGateway: {defaultTenant: common}":                      "/vcGateway/defaultTenant",
 		"vcHost: {tenantIsolation: None}":                         "/vcHost/tenantIsolation",
 		"vcHost: {sleepAfterIdle: 30}":                            "/vcHost/sleepAfterIdle",
 		"vcStore: {replicas: 2}":                                  "/vcStore/replicas",

@@ -28,6 +28,9 @@ const (
 	// KubeletClientCAKey is that of the authorities of the certificates by which
 	// the apiserver shows who it is, in PEM.
 	KubeletClientCAKey = "kubelet-client-ca.crt"
+	// GatewayKeyPrefix begins the keys with what the gateway needs of the control
+	// plane.
+	GatewayKeyPrefix = "gateway."
 )
 
 // HostedControlPlaneFinalizer is on each HostedControlPlane until its data is

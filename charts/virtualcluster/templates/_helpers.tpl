@@ -281,3 +281,24 @@ cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/vc-manager-webhook
 {{- define "virtualcluster.agentAddress" -}}
 {{- .Values.vnAgent.address | default (printf "vn-agent.%s.svc:10550" .Release.Namespace) -}}
 {{- end -}}
+
+{{- /* The URL at which clients reach the gateway. */ -}}
+{{- define "virtualcluster.gatewayURL" -}}
+{{- with .Values.vcGateway.url -}}
+{{ . }}
+{{- else -}}
+https://vc-gateway.{{ .Release.Namespace }}.svc:{{ .Values.vcGateway.service.port }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The names for which the gateway makes a certificate. */ -}}
+{{- define "virtualcluster.gatewayHosts" -}}
+{{- $hosts := list (printf "vc-gateway.%s.svc" .Release.Namespace) -}}
+{{- with .Values.vcGateway.url -}}
+{{- $hosts = append $hosts (get (urlParse .) "hostname") -}}
+{{- end -}}
+{{- with .Values.vcGateway.domain -}}
+{{- $hosts = append $hosts (printf "*.%s" .) -}}
+{{- end -}}
+{{ join "," (uniq $hosts) }}
+{{- end -}}

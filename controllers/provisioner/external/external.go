@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
@@ -110,6 +111,11 @@ func (p *Provisioner) Ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClu
 		RecheckAfter: recheck,
 
 		KubeletClientCA: secret.Data[KubeletClientCAKey],
+		// Without keys of the control plane, the gateway forwards tokens, and no
+		// client certificates.
+		Gateway: gatewayaccess.Access{
+			ServerName: answer.of.config.ServerName, CA: answer.of.config.CAData,
+		},
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package hosted
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
@@ -46,8 +48,20 @@ func (p *Provisioner) addClients(
 	state.InternalKubeconfig = secret.Data[tenancyv1alpha1.InternalKubeconfigKey]
 	state.PlatformKubeconfig = secret.Data[tenancyv1alpha1.PlatformKubeconfigKey]
 	state.KubeletClientCA = secret.Data[tenancyv1alpha1.KubeletClientCAKey]
+	state.Gateway = gatewayOf(secret.Data)
 	state.RecheckAfter = recheck
 	return state, nil
+}
+
+// gatewayOf returns what the gateway needs of a control plane.
+func gatewayOf(data map[string][]byte) gatewayaccess.Access {
+	access := map[string][]byte{}
+	for key, value := range data {
+		if name, ok := strings.CutPrefix(key, tenancyv1alpha1.GatewayKeyPrefix); ok {
+			access[name] = value
+		}
+	}
+	return gatewayaccess.Read(access)
 }
 
 // checkClients fails unless the Secret is one of the VirtualCluster and of

@@ -40,6 +40,7 @@ func All() []Program {
 		{Name: "vc-manager", Module: ".", Image: true, Description: "Reconciles VirtualClusters into control planes of tenants"},
 		{Name: "vc-syncer", Module: ".", Image: true, Description: "Syncs objects between tenants and the super cluster"},
 		{Name: "vn-agent", Module: ".", Image: true, Description: "Serves the kubelet API to apiservers of tenants"},
+		{Name: "vc-gateway", Module: ".", Image: true, Description: "Serves all tenants at one address"},
 		{Name: "vc-host", Module: kubernetesModule, Image: true, Description: "Runs the control planes of many tenants in one process"},
 		{Name: "vc-dns", Module: "dns", Image: true, Description: "DNS of many tenants in one process"},
 		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Image: true,

@@ -42,7 +42,7 @@ func TestAllProgramsAreListed(t *testing.T) {
 
 func TestOn(t *testing.T) {
 	for platform, want := range map[programs.Platform]string{
-		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-dns vc-host vc-manager vc-standalone vc-syncer vn-agent",
+		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-dns vc-gateway vc-host vc-manager vc-standalone vc-syncer vn-agent",
 		{OS: "darwin", Architecture: "amd64"}: "kubectl-vc vc-standalone",
 	} {
 		var names []string

@@ -3,11 +3,14 @@ package chain
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
 // authenticate returns the user of a request.
@@ -61,16 +64,34 @@ func authority(tenant, name string, pem []byte) (dynamiccertificates.CAContentPr
 // frontProxy returns how a proxy in front of the apiserver authenticates users;
 // nil if no authority signs for one.
 func frontProxy(spec Spec) (*authenticatorfactory.RequestHeaderConfig, error) {
-	if len(spec.FrontProxyCA) == 0 {
+	authorities := slices.Concat(spec.FrontProxyCA, spec.GatewayCA)
+	if len(authorities) == 0 {
 		return nil, nil //nolint:nilnil // upstream's way to have none
 	}
-	content, err := authority(spec.Name, "front proxy CA", spec.FrontProxyCA)
+	content, err := authority(spec.Name, "front proxy CA", authorities)
 	return &authenticatorfactory.RequestHeaderConfig{
 		UsernameHeaders:     headerrequest.StaticStringSlice{FrontProxyUserHeader},
 		UIDHeaders:          headerrequest.StaticStringSlice{},
 		GroupHeaders:        headerrequest.StaticStringSlice{FrontProxyGroupHeader},
 		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{FrontProxyExtraHeaders},
-		AllowedClientNames:  headerrequest.StaticStringSlice{FrontProxyUser},
+		AllowedClientNames:  headerrequest.StaticStringSlice{FrontProxyUser, gatewayaccess.User},
 		CAContentProvider:   content,
 	}, err
+}
+
+// GatewayUsers authenticates the requests of the gateway, whose certificate an
+// authority in PEM has signed, by their headers.
+func GatewayUsers(authorityPEM []byte) (authenticator.Request, error) {
+	content, err := dynamiccertificates.NewStaticCAContent("gateway CA", authorityPEM)
+	if err != nil {
+		return nil, fmt.Errorf("read the gateway CA: %w", err)
+	}
+	return headerrequest.NewDynamicVerifyOptionsSecure(
+		content.VerifyOptions,
+		headerrequest.StaticStringSlice{gatewayaccess.User},
+		headerrequest.StaticStringSlice{FrontProxyUserHeader},
+		headerrequest.StaticStringSlice{},
+		headerrequest.StaticStringSlice{FrontProxyGroupHeader},
+		headerrequest.StaticStringSlice{FrontProxyExtraHeaders},
+	), nil
 }

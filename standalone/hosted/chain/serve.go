@@ -61,7 +61,7 @@ func shutDown(ctx context.Context, server *http.Server, served <-chan error) err
 }
 
 func (t *Tenant) tlsConfig(certificate func() (cert, key []byte)) *tls.Config {
-	return TLSConfig(certificate, t.spec.ClientCA, t.spec.FrontProxyCA)
+	return TLSConfig(certificate, t.spec.ClientCA, t.spec.FrontProxyCA, t.spec.GatewayCA)
 }
 
 // TLSConfig returns the TLS configuration of a server. It names the authorities

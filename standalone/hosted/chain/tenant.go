@@ -50,6 +50,9 @@ type Spec struct {
 	// authority, which is published, and the client certificate.
 	FrontProxyCA     []byte
 	FrontProxyClient func() (cert, key []byte)
+	// GatewayCA verifies the gateway, from which the apiserver takes the users of
+	// requests, in PEM; empty for none. It is not published.
+	GatewayCA []byte
 	// Network dials the connections that users of the apiserver cause; nil for
 	// one that connects to nothing.
 	Network egress.Network

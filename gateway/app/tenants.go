@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+	"github.com/virtualcluster/virtualcluster/internal/names"
+)
+
+// It reads the Secrets that vc-manager writes for it, and no others.
+//
+// +kubebuilder:rbac:groups=tenancy.x-k8s.io,resources=virtualclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=gateway-access,verbs=list;watch
+// +kubebuilder:rbac:groups="",namespace=vc-system,resources=secrets,resourceNames=vc-gateway-tls,verbs=create;get;list;patch;update;watch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// reconciler keeps the index of tenants.
+type reconciler struct {
+	client.Reader // a cache
+
+	index *tenants.Index
+}
+
+func (r *reconciler) setup(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).Named("tenants").
+		For(&tenancyv1alpha1.VirtualCluster{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		WithOptions(controller.Options{NeedLeaderElection: new(false)}).
+		Complete(r)
+}
+
+// ownerOf leads from the Secret of a tenant to its VirtualCluster.
+func ownerOf(_ context.Context, secret client.Object) []reconcile.Request {
+	labels := secret.GetLabels()
+	owner := types.NamespacedName{Namespace: labels[names.VCNamespace], Name: labels[names.VCName]}
+	if owner.Namespace == "" || owner.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: owner}}
+}
+
+// Reconcile adds the tenant of a VirtualCluster to the index, or removes it.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	if err := r.Get(ctx, req.NamespacedName, vc); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("get VirtualCluster %s: %w", req.NamespacedName, err)
+	}
+	secret, err := r.secretOf(ctx, vc)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if secret == nil {
+		r.index.Remove(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	tenant, err := tenants.New(vc.Status.ClusterNamespace, gatewayaccess.Read(secret.Data), isDown(vc))
+	if err != nil {
+		r.index.Remove(req.NamespacedName)
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
+	}
+	r.index.Set(req.NamespacedName, tenant)
+	return reconcile.Result{}, nil
+}
+
+// secretOf returns the Secret with what the gateway needs of a tenant; nil if
+// there is none where vc-manager writes it. Copies of Secrets of tenants, which
+// can have the same name, are in other namespaces.
+func (r *reconciler) secretOf(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Secret, error) {
+	if vc.Status.ClusterNamespace == "" || !vc.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: vc.Status.ClusterNamespace, Name: names.GatewaySecret}
+	if err := r.Get(ctx, key, secret); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if secret.Annotations[names.VCUID] != string(vc.UID) {
+		return nil, nil
+	}
+	return secret, nil
+}
+
+// isDown reports whether no request can reach the control plane. One that sleeps
+// is ready, since a request wakes it.
+func isDown(vc *tenancyv1alpha1.VirtualCluster) bool {
+	ready := meta.FindStatusCondition(vc.Status.Conditions, tenancyv1alpha1.ConditionControlPlaneReady)
+	return vc.Status.Phase == tenancyv1alpha1.PhasePaused || ready != nil && ready.Status == metav1.ConditionFalse
+}

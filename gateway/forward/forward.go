@@ -1,0 +1,150 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+)
+
+// Request is what is forwarded.
+type Request struct {
+	// Way leads to the tenant.
+	Way *Way
+	// Asked is the path and the query for it.
+	Asked resolve.Asked
+	// User is the user of a verified client certificate; nil if the request has
+	// other credentials, or none, which are forwarded as they are.
+	User user.Info
+	// Lasts: the response is not expected to end soon.
+	Lasts bool
+	// Failed writes the response to a request that could not be forwarded.
+	Failed func(http.ResponseWriter, *http.Request, error)
+}
+
+// bufferBytes is the size of the buffers through which responses are copied, and
+// streamBufferBytes that for responses that last: most events of a watch are
+// smaller.
+const bufferBytes, streamBufferBytes = 32 << 10, 4 << 10
+
+// buffers are reused by all requests.
+type buffers struct {
+	size int
+	pool sync.Pool
+}
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[]byte); ok {
+		return *buffer
+	}
+	return make([]byte, b.size)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
+
+// Forwarder forwards requests.
+type Forwarder struct{ short, long buffers }
+
+// NewForwarder makes a forwarder.
+func NewForwarder() *Forwarder {
+	return &Forwarder{short: buffers{size: bufferBytes}, long: buffers{size: streamBufferBytes}}
+}
+
+// ErrNoUsers is a tenant that takes no users from the gateway.
+var ErrNoUsers = errors.New("the control plane takes no client certificates from the gateway: use a token, or its own address")
+
+// Forward serves a request by the apiserver of a tenant.
+func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, of Request) {
+	target, err := of.Asked.URL(of.Way.server)
+	if err != nil {
+		of.Failed(w, r, err)
+		return
+	}
+	chosen := of.Way.plain
+	if of.User != nil {
+		if chosen = of.Way.stamped; chosen == nil {
+			of.Failed(w, r, ErrNoUsers)
+			return
+		}
+	}
+	transport := chosen.http2
+	if httpstream.IsUpgradeRequest(r) {
+		transport = chosen.http1
+	}
+	buffers := &f.short
+	if of.Lasts {
+		buffers = &f.long
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(of.Way.life, cancel)()
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL, p.Out.Host = target, ""
+			p.SetXForwarded()
+			stamp(p.Out.Header, of.User)
+		},
+		Transport:      transport,
+		FlushInterval:  -1, // events of a watch
+		BufferPool:     buffers,
+		ErrorLog:       log.New(io.Discard, "", 0), // a client causes each line
+		ModifyResponse: func(response *http.Response) error { return keepPrefix(response, of.Asked.Prefix) },
+		ErrorHandler:   of.Failed,
+	}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// The headers in which an apiserver reads the user of a request from a proxy
+// that it trusts.
+const (
+	remotePrefix      = "X-Remote-"
+	remoteUser        = remotePrefix + "User"
+	remoteGroup       = remotePrefix + "Group"
+	remoteExtraPrefix = remotePrefix + "Extra-"
+)
+
+// stamp removes the headers by which a proxy says who asks, in any spelling,
+// and adds those of a user.
+func stamp(header http.Header, who user.Info) {
+	for key := range header {
+		if isRemote(key) {
+			delete(header, key)
+		}
+	}
+	if who == nil {
+		return
+	}
+	header.Del("Authorization")
+	header.Set(remoteUser, who.GetName())
+	header[remoteGroup] = append([]string(nil), who.GetGroups()...)
+	for key, values := range who.GetExtra() {
+		header[remoteExtraPrefix+url.PathEscape(key)] = append([]string(nil), values...)
+	}
+}
+
+func isRemote(key string) bool {
+	spelled := strings.ReplaceAll(key, "_", "-")
+	return len(spelled) >= len(remotePrefix) && strings.EqualFold(spelled[:len(remotePrefix)], remotePrefix)
+}
+
+// keepPrefix puts the prefix of the tenant in front of a redirect to a path of
+// the same server.
+func keepPrefix(response *http.Response, prefix string) error {
+	location := response.Header.Get("Location")
+	if prefix != "" && strings.HasPrefix(location, "/") && !strings.HasPrefix(location, "//") {
+		response.Header.Set("Location", prefix+location)
+	}
+	return nil
+}

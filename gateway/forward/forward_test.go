@@ -1,0 +1,86 @@
+package forward
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+)
+
+func TestStamp(t *testing.T) {
+	sent := http.Header{
+		"Authorization": {"Bearer token"}, "X-Remote-User": {"admin"}, "X-Remote-Extra-Scopes": {"all"}, "X_remote_group": {"system:masters"},
+		"x-remote-uid": {"1"}, "Impersonate-User": {"jane"}, "X-Remotely": {"kept"},
+	}
+	tests := map[string]struct {
+		who  user.Info
+		want http.Header
+	}{
+		"a token": {nil, http.Header{
+			"Authorization": {"Bearer token"}, "Impersonate-User": {"jane"}, "X-Remotely": {"kept"},
+		}},
+		"a certificate": {
+			&user.DefaultInfo{Name: "jo", Groups: []string{"a", "b"}, Extra: map[string][]string{"example.com/id": {"x"}}},
+			http.Header{
+				"Impersonate-User": {"jane"}, "X-Remotely": {"kept"}, "X-Remote-User": {"jo"}, "X-Remote-Group": {"a", "b"},
+				"X-Remote-Extra-example.com%2Fid": {"x"},
+			},
+		},
+		"a certificate without groups": {&user.DefaultInfo{Name: "jo"}, http.Header{
+			"Impersonate-User": {"jane"}, "X-Remotely": {"kept"}, "X-Remote-User": {"jo"}, "X-Remote-Group": nil,
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			header := sent.Clone()
+			stamp(header, tt.who)
+			if diff := cmp.Diff(tt.want, header); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestKeepPrefix(t *testing.T) {
+	for _, tt := range []struct{ prefix, location, want string }{
+		{"/tenants/red", "/api/v1/x/", "/tenants/red/api/v1/x/"},
+		{"/tenants/red", "//other.example.com/x", "//other.example.com/x"},
+		{"/tenants/red", "https://other.example.com/x", "https://other.example.com/x"},
+		{"/tenants/red", "", ""},
+		{"", "/api/v1/x/", "/api/v1/x/"},
+	} {
+		response := &http.Response{Header: http.Header{}}
+		if tt.location != "" {
+			response.Header.Set("Location", tt.location)
+		}
+		if err := keepPrefix(response, tt.prefix); err != nil || response.Header.Get("Location") != tt.want {
+			t.Errorf("%+v: got %q (%v)", tt, response.Header.Get("Location"), err)
+		}
+	}
+}
+
+func TestNewWay(t *testing.T) {
+	for name, access := range map[string]gatewayaccess.Access{
+		"no URL":                {},
+		"a URL without TLS":     {Server: "http://10.0.0.1"},
+		"a CA that is none":     {Server: "https://10.0.0.1", CA: []byte("ca")},
+		"a broken certificate":  {Server: "https://10.0.0.1", Certificate: []byte("c"), Key: []byte("k")},
+		"a URL without address": {Server: "https:///path"},
+	} {
+		if _, err := NewWay(access); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	way, err := NewWay(gatewayaccess.Access{Server: "https://10.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if way.stamped != nil || way.address() != "10.0.0.1:443" {
+		t.Errorf("stamped %v, address %s", way.stamped, way.address())
+	}
+	way.Close()
+	way.Close() // as often as one likes
+}

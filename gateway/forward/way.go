@@ -1,0 +1,139 @@
+// Package forward forwards requests to the apiservers of tenants.
+package forward
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+)
+
+const (
+	dialTimeout      = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
+	idleTimeout      = 90 * time.Second
+	// headerTimeout leaves time for a control plane to wake.
+	headerTimeout = 2 * time.Minute
+	maxHeaders    = 1 << 20
+	// streamBuffer and connBuffer bound what HTTP/2 holds of responses that a
+	// slow client has not read yet: of one, and of all of a connection.
+	streamBuffer = 256 << 10
+	connBuffer   = 16 << 20
+)
+
+// Way leads to the apiserver of one tenant. It has connections of its own, and
+// those that carry the gateway's certificate are not used for other requests.
+type Way struct {
+	server *url.URL
+	life   context.Context
+	end    context.CancelFunc
+	// plain forwards credentials of the caller, and stamped the users of client
+	// certificates; nil if the tenant takes no users from the gateway.
+	plain, stamped *transports
+}
+
+// transports are one for HTTP/2, and one for HTTP/1.1, which upgrades need.
+type transports struct{ http2, http1 *http.Transport }
+
+// NewWay makes a way. It connects when it is first used.
+func NewWay(access gatewayaccess.Access) (*Way, error) {
+	server, err := url.Parse(access.Server)
+	if err != nil || server.Scheme != "https" || server.Host == "" {
+		return nil, errors.New("the URL of the apiserver does not begin with https://")
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: access.ServerName}
+	if len(access.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(access.CA) {
+			return nil, errors.New("the CA of the apiserver has no certificate in PEM")
+		}
+	}
+	w := &Way{server: server}
+	w.life, w.end = context.WithCancel(context.Background()) // until Close
+	w.plain = w.newTransports(config)
+	if len(access.Certificate) == 0 {
+		return w, nil
+	}
+	certificate, err := tls.X509KeyPair(access.Certificate, access.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the gateway: %w", err)
+	}
+	config = config.Clone()
+	config.Certificates = []tls.Certificate{certificate}
+	w.stamped = w.newTransports(config)
+	return w, nil
+}
+
+// Close ends all requests and connections.
+func (w *Way) Close() {
+	w.end()
+	for _, all := range []*transports{w.plain, w.stamped} {
+		if all != nil {
+			all.http1.CloseIdleConnections()
+			all.http2.CloseIdleConnections()
+		}
+	}
+}
+
+func (w *Way) newTransports(config *tls.Config) *transports {
+	return &transports{http2: w.newTransport(config, true), http1: w.newTransport(config, false)}
+}
+
+func (w *Way) newTransport(config *tls.Config, multiplexed bool) *http.Transport {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(multiplexed)
+	return &http.Transport{
+		Protocols:              protocols,
+		TLSClientConfig:        config.Clone(),
+		DialContext:            w.dial,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConnsPerHost:    sharedConns,
+		MaxResponseHeaderBytes: maxHeaders,
+		DisableCompression:     true, // the client decides
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connBuffer,
+			SendPingTimeout: pingInterval, PingTimeout: pingTimeout,
+		},
+	}
+}
+
+const (
+	// sharedConns is how many idle connections without HTTP/2 are kept.
+	sharedConns = 8
+	// A connection that does not answer within these times is closed.
+	pingInterval, pingTimeout = 30 * time.Second, 15 * time.Second
+)
+
+// dial makes connections that end with the way.
+func (w *Way) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(w.life, func() { _ = conn.Close() })
+	return &ownedConn{TCPConn: conn.(*net.TCPConn), stop: sync.OnceFunc(func() { stop() })}, nil
+}
+
+// ownedConn releases what its way holds of it when it is closed.
+type ownedConn struct {
+	*net.TCPConn
+
+	stop func()
+}
+
+// Close implements net.Conn.
+func (c *ownedConn) Close() error {
+	c.stop()
+	return c.TCPConn.Close()
+}

@@ -1,0 +1,160 @@
+// Package front is the address that all tenants share: it finds the tenant of
+// each request, limits what one caller takes, and forwards.
+package front
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/virtualcluster/virtualcluster/gateway/forward"
+	"github.com/virtualcluster/virtualcluster/gateway/identity"
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+)
+
+// Handler serves the requests of all tenants.
+type Handler struct {
+	// Domain is the one below which each tenant has a host; empty for none.
+	Domain string
+	// Index has the tenants.
+	Index *tenants.Index
+	// Limits are those of a caller.
+	Limits Limits
+	// Metrics count requests.
+	Metrics *Metrics
+	// Log gets a line for each request; the zero value for none.
+	Log logr.Logger
+
+	// Forwarder forwards them.
+	Forwarder *forward.Forwarder
+
+	inFlight inFlight
+}
+
+// call is a request that is served.
+type call struct {
+	class  class
+	caller identity.Caller
+	tenant string
+	began  time.Time
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{began: time.Now(), class: refusedClass}
+	response := &recorder{ResponseWriter: w}
+	defer h.report(r, c, response)
+	h.serve(response, r, c)
+}
+
+func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
+	asked, refusal := resolve.Parse(r, h.Domain)
+	if refusal != nil {
+		reject(w, r, statusOf(refusal))
+		return
+	}
+	caller, err := identity.Of(r, h.Index, c.began)
+	if err != nil {
+		reject(w, r, apierrors.NewUnauthorized(err.Error()))
+		return
+	}
+	c.caller = caller
+	target, refusal := resolve.Resolve(asked, caller.Identity, h.Index)
+	if refusal != nil {
+		reject(w, r, statusOf(refusal))
+		return
+	}
+	tenant := h.Index.ByKey(target.Key)
+	if tenant == nil { // it was deleted in between
+		reject(w, r, apierrors.NewServiceUnavailable("the control plane of the tenant is being replaced"))
+		return
+	}
+	c.tenant, c.class = tenant.Key, classOf(r, asked)
+	done, err := h.inFlight.take(callerOf(r, tenant.Key, caller), c.class, h.Limits)
+	if err != nil {
+		reject(w, r, err)
+		return
+	}
+	defer done()
+	if err := h.Limits.bound(w, r, c.class); err != nil {
+		reject(w, r, err)
+		return
+	}
+	h.Metrics.inFlight.WithLabelValues(string(c.class)).Inc()
+	defer h.Metrics.inFlight.WithLabelValues(string(c.class)).Dec()
+	h.Forwarder.Forward(w, r, forward.Request{
+		Way: tenant.Way, Asked: asked, User: caller.User, Lasts: c.class == watchClass, Failed: failed,
+	})
+}
+
+// report counts a request, and logs it without its query, which has commands,
+// and without headers, which have tokens.
+func (h *Handler) report(r *http.Request, c *call, w *recorder) {
+	took := time.Since(c.began)
+	h.Metrics.requests.WithLabelValues(string(c.class), strconv.Itoa(w.status())).Inc()
+	if c.class != watchClass && c.class != upgradeClass {
+		h.Metrics.seconds.WithLabelValues(string(c.class)).Observe(took.Seconds())
+	}
+	if h.Log.GetSink() == nil {
+		return
+	}
+	name := ""
+	if c.caller.User != nil {
+		name = c.caller.User.GetName()
+	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	h.Log.Info("Request", "tenant", c.tenant, "user", name, "class", c.class, "method", r.Method, "path", r.URL.Path,
+		"code", w.status(), "bytes", w.written, "took", took, "client", address)
+}
+
+// failed writes the response to a request that could not be forwarded.
+func failed(w http.ResponseWriter, r *http.Request, err error) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		reject(w, r, apierrors.NewRequestEntityTooLargeError(limitMessage(tooLarge.Limit)))
+		return
+	}
+	if errors.Is(err, forward.ErrNoUsers) {
+		reject(w, r, apierrors.NewUnauthorized(err.Error()))
+		return
+	}
+	status := apierrors.NewServiceUnavailable("the control plane of the tenant does not answer")
+	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: downRetrySeconds}
+	reject(w, r, status)
+}
+
+const downRetrySeconds = 5
+
+// statusOf returns a refusal as an error of the API.
+func statusOf(refusal *resolve.Refusal) error {
+	status := metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(refusal.Code), Message: refusal.Message, Reason: reasonOf(refusal.Code), //nolint:gosec // a status
+	}
+	if refusal.RetryAfter > 0 {
+		status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(refusal.RetryAfter.Seconds())}
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+func reasonOf(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	}
+	return metav1.StatusReasonBadRequest
+}
+
+func reject(w http.ResponseWriter, r *http.Request, err error) {
+	responsewriters.ErrorNegotiated(err, scheme.Codecs, schema.GroupVersion{}, w, r)
+}

@@ -1,0 +1,141 @@
+// Package identity finds out which tenant's CA or key has signed the credentials
+// of a request. Names in credentials say nothing: a tenant's admin chooses them.
+package identity
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	requestx509 "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+)
+
+// Caller is who sends a request.
+type Caller struct {
+	resolve.Identity
+
+	// User is the user of a verified client certificate; nil for other
+	// credentials, which the tenant's apiserver verifies.
+	User user.Info
+}
+
+// ErrCertificate is a client certificate that no tenant's CA has signed, or that
+// is not valid now.
+var ErrCertificate = errors.New("the client certificate is expired, or no CA of a tenant has signed it")
+
+// Finder finds tenants by what signs credentials.
+type Finder interface {
+	ByAuthority(id []byte) *tenants.Tenant
+	ByKeyID(id string) *tenants.Tenant
+}
+
+// Of returns the caller of a request. It is called for each request: a
+// certificate expires, and a CA is replaced, while a connection is open.
+func Of(r *http.Request, finder Finder, now time.Time) (Caller, error) {
+	token := tokenOf(r.Header)
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		caller, err := connectionOf(r.Context()).byCertificate(r.TLS.PeerCertificates, finder, now)
+		if err == nil || token == "" {
+			return caller, err
+		}
+	}
+	if token == "" {
+		return Caller{Identity: resolve.Identity{Credentials: r.Header.Get("Authorization") != ""}}, nil
+	}
+	caller := Caller{Identity: resolve.Identity{Credentials: true}}
+	if t := finder.ByKeyID(keyIDOf(token)); t != nil {
+		caller.Of = t.Key
+	}
+	return caller, nil
+}
+
+// verify verifies a certificate by the CA of a tenant. It returns the
+// certificates that it is verified by, too.
+func verify(chain []*x509.Certificate, t *tenants.Tenant, now time.Time) (Caller, []*x509.Certificate, error) {
+	intermediates := x509.NewCertPool()
+	for _, certificate := range chain[1:] {
+		intermediates.AddCert(certificate)
+	}
+	verified, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: t.Roots(), Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return Caller{}, nil, ErrCertificate
+	}
+	response, ok, err := requestx509.CommonNameUserConversion.User(verified[0])
+	if err != nil || !ok || !fitsHeaders(response.User) {
+		return Caller{}, nil, ErrCertificate
+	}
+	return Caller{Identity: resolve.Identity{Of: t.Key, Credentials: true}, User: response.User}, verified[0], nil
+}
+
+// fitsHeaders reports whether an apiserver reads the same names in headers as in
+// the certificate: spaces around a value are lost, so that " system:masters"
+// would become another group.
+func fitsHeaders(who user.Info) bool {
+	for _, name := range append([]string{who.GetName()}, who.GetGroups()...) {
+		if name == "" || strings.TrimSpace(name) != name || strings.ContainsFunc(name, unicode.IsControl) {
+			return false
+		}
+	}
+	return true
+}
+
+// issuerOf returns the tenant whose CA has signed a certificate of the chain.
+func issuerOf(chain []*x509.Certificate, finder Finder) *tenants.Tenant {
+	for _, certificate := range chain {
+		if t := finder.ByAuthority(certificate.AuthorityKeyId); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// protocolPrefix begins the WebSocket protocol in which browsers send a token.
+const protocolPrefix = "base64url.bearer.authorization.k8s.io."
+
+// tokenOf returns the bearer token of a request; empty if it has none.
+func tokenOf(header http.Header) string {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
+	if strings.EqualFold(scheme, "bearer") {
+		return strings.TrimSpace(token)
+	}
+	for _, values := range header.Values("Sec-Websocket-Protocol") {
+		for protocol := range strings.SplitSeq(values, ",") {
+			if encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), protocolPrefix); ok {
+				decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // another kind of token is of no known key
+				return string(decoded)
+			}
+		}
+	}
+	return ""
+}
+
+// keyIDOf returns the kid of a JWT, unverified: it says which tenant's apiserver
+// can verify the token.
+func keyIDOf(token string) string {
+	head, _, found := strings.Cut(token, ".")
+	if !found {
+		return ""
+	}
+	data, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil {
+		return ""
+	}
+	var header struct {
+		KeyID string `json:"kid"`
+	}
+	if json.Unmarshal(data, &header) != nil {
+		return ""
+	}
+	return header.KeyID
+}

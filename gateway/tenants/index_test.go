@@ -1,0 +1,126 @@
+package tenants
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
+)
+
+func access(t *testing.T, serverName string) gatewayaccess.Access {
+	t.Helper()
+	authority, err := pki.NewAuthority("kubernetes", time.Hour, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Client(gatewayaccess.User, nil, time.Hour, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, public, err := pki.NewSigningKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gatewayaccess.Access{
+		Server: "https://10.0.0.1:6443", ServerName: serverName, CA: authority.CertPEM, ClientCA: authority.CertPEM, TokenKeys: public,
+		Certificate: pair.CertPEM, Key: pair.KeyPEM,
+	}
+}
+
+func tenant(t *testing.T, key string, access gatewayaccess.Access) *Tenant {
+	t.Helper()
+	made, err := New(key, access, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Way.Close)
+	return made
+}
+
+func authorityID(t *testing.T, access gatewayaccess.Access) []byte {
+	t.Helper()
+	authorities, err := cert.ParseCertsPEM(access.ClientCA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authorities[0].SubjectKeyId
+}
+
+func TestIndex(t *testing.T) {
+	red, blue := types.NamespacedName{Namespace: "a", Name: "red"}, types.NamespacedName{Namespace: "a", Name: "blue"}
+	i := NewIndex(red)
+	if i.Default() != "" {
+		t.Error("there is a default tenant before it exists")
+	}
+	ofRed, ofBlue := access(t, "red.vc.internal"), access(t, "")
+	first := tenant(t, "red-key", ofRed)
+	i.Set(red, first)
+	i.Set(blue, tenant(t, "blue-key", ofBlue))
+	if i.ByKey("red-key") != first || i.ByAuthority(authorityID(t, ofRed)) != first || i.ByKeyID(first.keyIDs[0]) != first ||
+		i.ByServerName("RED.vc.internal") != first {
+		t.Error("a tenant is not found by all that identifies it")
+	}
+	if i.Default() != "red-key" || i.ByServerName("") != nil {
+		t.Errorf("default %q", i.Default())
+	}
+	if entry, found := i.Find("blue-key"); !found || entry != (resolve.Entry{Key: "blue-key"}) {
+		t.Errorf("got %+v", entry)
+	}
+
+	// The state of a tenant changes, and its requests go on.
+	way := first.Way
+	i.Set(red, tenant(t, "red-key", ofRed))
+	if i.ByKey("red-key").Way != way {
+		t.Error("a change of the state closes connections")
+	}
+	i.Set(red, tenant(t, "red-key", access(t, "red.vc.internal")))
+	if i.ByAuthority(authorityID(t, ofRed)) != nil || i.ByKey("red-key").Way == way {
+		t.Error("credentials that were replaced are still recognized")
+	}
+	i.Remove(red)
+	i.Remove(red)
+	if i.ByKey("red-key") != nil || i.Default() != "" || len(i.all) != 1 {
+		t.Error("a tenant that was removed is still found")
+	}
+}
+
+// TestSharedAuthority: users of two tenants with one CA cannot be told apart.
+func TestSharedAuthority(t *testing.T) {
+	i, shared := NewIndex(types.NamespacedName{}), access(t, "")
+	red := tenant(t, "red-key", shared)
+	i.Set(types.NamespacedName{Name: "red"}, red)
+	i.Set(types.NamespacedName{Name: "blue"}, tenant(t, "blue-key", shared))
+	if i.ByAuthority(authorityID(t, shared)) != nil || i.ByKeyID(red.keyIDs[0]) != nil {
+		t.Error("one of two tenants is chosen")
+	}
+	i.Remove(types.NamespacedName{Name: "blue"})
+	if i.ByAuthority(authorityID(t, shared)) != red {
+		t.Error("the other is not found when one is removed")
+	}
+}
+
+// TestOpaque: a tenant whose keys are not known may accept any token.
+func TestOpaque(t *testing.T) {
+	i := NewIndex(types.NamespacedName{})
+	i.Set(types.NamespacedName{Name: "far"}, tenant(t, "far-key", gatewayaccess.Access{Server: "https://10.0.0.1"}))
+	if entry, _ := i.Find("far-key"); !entry.Opaque {
+		t.Error("it is taken for one whose tokens are recognized")
+	}
+}
+
+func TestNew(t *testing.T) {
+	for name, broken := range map[string]gatewayaccess.Access{
+		"no URL":              {},
+		"a client CA of text": {Server: "https://10.0.0.1", ClientCA: []byte("ca")},
+		"keys of text":        {Server: "https://10.0.0.1", TokenKeys: []byte("keys")},
+	} {
+		if _, err := New("key", broken, false); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// Package tenants has the tenants that the gateway serves, by all that
+// identifies them.
+package tenants
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/virtualcluster/virtualcluster/gateway/forward"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+)
+
+// Tenant is a tenant as the gateway knows it. It does not change.
+type Tenant struct {
+	// Key is the cluster key.
+	Key string
+	// Down: the control plane does not run, and no request wakes it.
+	Down bool
+	// Way leads to the apiserver.
+	Way *forward.Way
+
+	access gatewayaccess.Access
+	// clients verify client certificates.
+	clients []*x509.Certificate
+	roots   *x509.CertPool
+	// keyIDs are those of the keys that sign its tokens.
+	keyIDs []string
+}
+
+// New makes a tenant.
+func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
+	t := &Tenant{Key: key, Down: down, access: access, roots: x509.NewCertPool()}
+	if len(access.ClientCA) > 0 {
+		authorities, err := cert.ParseCertsPEM(access.ClientCA)
+		if err != nil {
+			return nil, errors.New("read the client CA: it has no certificate in PEM")
+		}
+		for _, authority := range authorities {
+			if authority.IsCA && len(authority.SubjectKeyId) > 0 {
+				t.clients = append(t.clients, authority)
+				t.roots.AddCert(authority)
+			}
+		}
+	}
+	if len(access.TokenKeys) > 0 {
+		keys, err := keyutil.ParsePublicKeysPEM(access.TokenKeys)
+		if err != nil {
+			return nil, fmt.Errorf("read the keys of tokens: %w", err)
+		}
+		for _, key := range keys {
+			id, err := keyID(key)
+			if err != nil {
+				return nil, err
+			}
+			t.keyIDs = append(t.keyIDs, id)
+		}
+	}
+	var err error
+	t.Way, err = forward.NewWay(access)
+	return t, err
+}
+
+// keyID returns the kid of tokens that a key verifies, as apiservers write it.
+func keyID(public any) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return "", fmt.Errorf("read a key of tokens: %w", err)
+	}
+	sum := sha256.Sum256(der)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
+// isOpaque reports whether the apiserver accepts tokens that the gateway does
+// not recognize.
+func (t *Tenant) isOpaque() bool { return len(t.keyIDs) == 0 }
+
+// Roots verify the client certificates of the tenant's users.
+func (t *Tenant) Roots() *x509.CertPool { return t.roots }
+
+// KeyIDs returns the kid of the tokens of the tenant.
+func (t *Tenant) KeyIDs() []string { return t.keyIDs }
+
+// isLike reports whether requests can continue with another state of the tenant.
+func (t *Tenant) isLike(other *Tenant) bool {
+	return t.Key == other.Key && t.access.Equal(other.access)
+}

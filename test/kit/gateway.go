@@ -1,0 +1,87 @@
+package kit
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// Through returns a tenant whose admin reaches it through the gateway.
+func Through(ctx context.Context, super *local.SuperCluster, t *local.Tenant) *local.Tenant {
+	GinkgoHelper()
+	config, err := super.GatewayConfig(ctx, t)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(config.ServerName).To(BeEmpty())
+	reached := *t
+	reached.Config = config
+	// The gateway knows the tenant a moment after vc-manager has written it.
+	Eventually(func() error {
+		reached.Client, err = local.NewClient(config)
+		if err != nil {
+			return err
+		}
+		return reached.Client.List(ctx, &corev1.NamespaceList{})
+	}).WithTimeout(Soon).Should(Succeed())
+	return &reached
+}
+
+// Door is the address of a gateway, for raw requests.
+type Door struct {
+	Address string
+	// TLS trusts the gateway.
+	TLS *tls.Config
+}
+
+// DoorOf returns the gateway of a client configuration.
+func DoorOf(config *rest.Config) Door {
+	GinkgoHelper()
+	server, err := url.Parse(config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	roots := x509.NewCertPool()
+	Expect(roots.AppendCertsFromPEM(config.CAData)).To(BeTrue())
+	return Door{Address: server.Host, TLS: &tls.Config{RootCAs: roots}}
+}
+
+// As returns the TLS configuration of a client with a certificate.
+func (d Door) As(certificate tls.Certificate) *tls.Config {
+	config := d.TLS.Clone()
+	config.Certificates = []tls.Certificate{certificate}
+	return config
+}
+
+// Ask sends a request, with the certificate of a user or without. Headers
+// alternate names and values.
+func (d Door) Ask(ctx context.Context, certificate *tls.Certificate, path string, headers ...string) local.Reply {
+	GinkgoHelper()
+	config := d.TLS
+	if certificate != nil {
+		config = d.As(*certificate)
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	reply, err := local.Ask(ctx, &http.Client{Transport: transport}, d.Address, path, headers...)
+	Expect(err).NotTo(HaveOccurred())
+	return reply
+}
+
+// UserOf issues a certificate of a tenant's own CA.
+func UserOf(super *local.SuperCluster, t *local.Tenant, name string, validity time.Duration, groups ...string) tls.Certificate {
+	GinkgoHelper()
+	authority, err := local.ReadAuthority(super.PKIFile(t.Key(), "ca.pem"))
+	Expect(err).NotTo(HaveOccurred())
+	pair, err := authority.Client(name, groups, validity, time.Now())
+	Expect(err).NotTo(HaveOccurred())
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	Expect(err).NotTo(HaveOccurred())
+	return certificate
+}
