@@ -80,8 +80,9 @@ type Options struct {
 // DefaultOptions are the settings of which nothing else is known.
 func DefaultOptions() Options {
 	return Options{
-		Namespace: rbac.Namespace, Listen: "0.0.0.0", Port: defaultPort, DomainPort: defaultDomainPort, PeerPort: defaultPeerPort, ShareNamespace: rbac.HostReplicasNamespace,
-		Registerer: metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
+		Namespace: rbac.Namespace, Listen: "0.0.0.0", Port: defaultPort, DomainPort: defaultDomainPort, PeerPort: defaultPeerPort,
+		ShareNamespace: rbac.HostReplicasNamespace,
+		Registerer:     metrics.Registry, TenantOptions: provisioner.DefaultTenantOptions(), Options: component.Defaults(),
 	}
 }
 

@@ -69,7 +69,8 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 func TestNewNamesAreInTheCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		c := &ControlPlane{creds: load(t, filepath.Join(t.TempDir(), "pki"), "a"), spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1)}
+		creds := load(t, filepath.Join(t.TempDir(), "pki"), "a")
+		c := &ControlPlane{creds: creds, spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1)}
 		go func() { _ = c.watch(t.Context(), &apiServer{}, &controllers.Manager{}) }()
 		served := func() []byte {
 			synctest.Wait()
