@@ -109,7 +109,8 @@ func (c *collector) collectStores(ctx context.Context, to chan<- prometheus.Metr
 			healthy = 1
 		}
 		for desc, value := range map[*prometheus.Desc]int64{
-			c.bytes: store.Status.Bytes, c.capacity: cmp.Or(bytesOf(store), hosted.DefaultStoreBytes), c.inStores: int64(store.Status.ControlPlanes), c.healthy: int64(healthy),
+			c.bytes: store.Status.Bytes, c.capacity: cmp.Or(bytesOf(store), hosted.DefaultStoreBytes),
+			c.inStores: int64(store.Status.ControlPlanes), c.healthy: int64(healthy),
 		} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), store.Name)
 		}
