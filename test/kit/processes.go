@@ -7,6 +7,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// killTimeout bounds the backoff of what restarts a process.
+const killTimeout = 5 * Soon
+
 // Kill kills a process that a function finds, and waits until another one has
 // replaced it.
 func Kill(find func() (int, error)) {
@@ -15,5 +18,5 @@ func Kill(find func() (int, error)) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(old).NotTo(BeZero())
 	Expect(syscall.Kill(old, syscall.SIGKILL)).To(Succeed())
-	Eventually(find).ShouldNot(Or(BeZero(), Equal(old)))
+	Eventually(find).WithTimeout(killTimeout).ShouldNot(Or(BeZero(), Equal(old)))
 }

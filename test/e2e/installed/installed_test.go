@@ -9,11 +9,15 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
@@ -21,20 +25,30 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// values install all parts.
+// values install all parts, with a store that survives the restart of a
+// member, on a node of two cores.
 const values = `
 serviceAddresses: {pool: 10.64.0.0/11}
 vcSyncer: {podCIDRs: [10.244.0.0/16]}
 vnAgent: {enabled: true, tlsSecretName: agent}
-vcHost: {agentCASecretName: agent}
-vcDNS: {enabled: true}
+vcHost: {agentCASecretName: agent, resources: {requests: {cpu: 100m}}}
+vcStore: {replicas: 3, resources: {requests: {cpu: 50m}}}
+vcDNS: {enabled: true, resources: {requests: {cpu: 50m}}}
 `
+
+// components are the parts, each of which runs the program of its name, and
+// store is the one that runs etcd.
+var components = []string{"vc-manager", "vc-syncer", "vc-host", "vn-agent", "vc-dns", store}
+
+const store, storeProgram = "vc-store", "etcd"
 
 var _ = Describe("An installation", Ordered, func() {
 	var (
 		red     *local.Tenant
 		outside string
 		file    string
+		first   *corev1.Pod
+		kept    types.UID
 	)
 
 	It("is ready after helm install, and has a first tenant with a pod", Label(smoke), func(ctx SpecContext) {
@@ -48,7 +62,7 @@ var _ = Describe("An installation", Ordered, func() {
 		started = time.Now()
 		red = newTenant(ctx, "red", outside)
 		AddReportEntry("first tenant: Ready", time.Since(started).String())
-		shouldRun(ctx, red, workload("first", "netexec"))
+		first = shouldRun(ctx, red, workload("first", "netexec"))
 		AddReportEntry("first tenant: a pod runs", time.Since(started).String())
 	}, SpecTimeout(2*later))
 
@@ -61,6 +75,96 @@ var _ = Describe("An installation", Ordered, func() {
 		resolver.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		kit.Create(ctx, red.Client, resolver)
 		Eventually(kit.Read(ctx, red.Client, resolver)).WithTimeout(later).Should(HaveField("Status.Phase", corev1.PodSucceeded))
+	}, SpecTimeout(2*later))
+
+	It("is upgraded while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
+		listing := kit.StartLister(ctx, clientsOf(red))
+		DeferCleanup(listing.Stop)
+		started := time.Now()
+		helm.Must(ctx, "upgrade", release, chart(after), "--values", file, "--wait", "--timeout", later.String())
+		AddReportEntry("helm upgrade", time.Since(started).String())
+		listing.Stop()
+		AddReportEntry("upgrade: lists, failures, longest gap", []any{listing.Lists(), len(listing.Failures()), listing.Gap().String()})
+		for _, component := range components {
+			pods, err := podsOf(ctx, component)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(pods).To(HaveEach(HaveField("Spec.Containers", HaveExactElements(HaveField("Image", HaveSuffix(":v"+after))))), component)
+		}
+		shouldBeUntouched(ctx, red, first)
+		shouldRun(ctx, red, workload("after-upgrade", "pause"))
+		Expect(listing.Failures()).To(BeEmpty())
+	}, SpecTimeout(2*later))
+
+	for _, component := range components {
+		It("continues when a replica of "+component+" is killed", func(ctx SpecContext) {
+			pods, err := podsOf(ctx, component)
+			Expect(err).NotTo(HaveOccurred())
+			victim, program := pods[0], component
+			switch component {
+			case "vc-host":
+				victim = servedBy(ctx, red)
+			case store:
+				program = storeProgram
+			}
+			listing := kit.StartLister(ctx, clientsOf(red))
+			DeferCleanup(listing.Stop)
+			Eventually(listing.Lists).Should(BeNumerically(">", 3))
+			kit.Kill(func() (int, error) { return local.ContainerPID(string(victim.UID), program) })
+			before := listing.Lists()
+			Eventually(listing.Lists).WithTimeout(later).Should(BeNumerically(">", before+30))
+			shouldRun(ctx, red, workload("after-"+component, "pause"))
+			listing.Stop()
+			AddReportEntry("killed "+component+": failures, longest gap", []any{len(listing.Failures()), listing.Gap().String()})
+			shouldBeReady(ctx)
+			switch component {
+			case "vc-host", store:
+				Expect(listing.Gap()).To(BeNumerically("<", 10*time.Second))
+			default:
+				Expect(listing.Failures()).To(BeEmpty())
+			}
+		}, SpecTimeout(2*later))
+	}
+
+	It("continues when the node is rebooted", func(ctx SpecContext) {
+		started := time.Now()
+		kit.Kill(super.NodePID)
+		c := clientsOf(red)
+		Eventually(func() error {
+			_, err := c.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+			return err
+		}).WithTimeout(later).Should(Succeed())
+		AddReportEntry("rebooted: the tenant's API", time.Since(started).String())
+		shouldRun(ctx, red, workload("after-reboot", "pause"))
+		AddReportEntry("rebooted: a new pod runs", time.Since(started).String())
+		Eventually(kit.Read(ctx, red.Client, first)).WithTimeout(later).Should(HaveValue(beReady))
+		shouldBeReady(ctx)
+	}, SpecTimeout(3*later))
+
+	It("is uninstalled without the tenants, their workloads and the CRDs", func(ctx SpecContext) {
+		helm.Must(ctx, "uninstall", release)
+		for _, component := range components {
+			Eventually(podsOf).WithContext(ctx).WithArguments(component).WithTimeout(later).Should(BeEmpty())
+		}
+		copied := kit.SuperOf(red, first)
+		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
+		Expect(copied).To(HaveValue(beReady))
+		kept = copied.UID
+		Expect(kit.Get(ctx, super.Client, red.VC)).To(Succeed())
+		Expect(red.VC.DeletionTimestamp).To(BeNil())
+		for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
+			Expect(kit.Get(ctx, super.Client, crd)).To(Succeed())
+		}
+	}, SpecTimeout(2*later))
+
+	It("has its tenants again when it is installed again", func(ctx SpecContext) {
+		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
+		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.HostReplicasNamespace))
+		helm.Must(ctx, "install", release, chart(after), "--values", file, "--wait", "--timeout", later.String())
+		shouldRun(ctx, red, workload("after-reinstallation", "pause"))
+		copied := kit.SuperOf(red, first)
+		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
+		Expect(copied.UID).To(Equal(kept), "it is the pod from before")
 	}, SpecTimeout(2*later))
 })
 
@@ -82,6 +186,17 @@ func makeNamespace(ctx context.Context) {
 	})
 }
 
+// clientsOf returns a client of a tenant that gives up a request in time to
+// measure how long requests fail.
+func clientsOf(t *local.Tenant) kubernetes.Interface {
+	GinkgoHelper()
+	config := rest.CopyConfig(t.Config)
+	config.Timeout = 2 * time.Second
+	c, err := kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
 func logsOf(ctx context.Context, config *rest.Config, p *corev1.Pod) (string, error) {
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -89,4 +204,34 @@ func logsOf(ctx context.Context, config *rest.Config, p *corev1.Pod) (string, er
 	}
 	data, err := c.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	return string(data), err
+}
+
+// servedBy returns the pod of vc-host that serves a tenant.
+func servedBy(ctx context.Context, t *local.Tenant) corev1.Pod {
+	GinkgoHelper()
+	plane := &tenancyv1alpha1.HostedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Key(), Name: tenancyv1alpha1.HostedControlPlaneName},
+	}
+	Expect(kit.Get(ctx, super.Client, plane)).To(Succeed())
+	p := &corev1.Pod{}
+	Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: rbac.Namespace, Name: plane.Status.Host}, p)).To(Succeed())
+	return *p
+}
+
+// shouldBeUntouched asserts that a pod of a tenant is the same as before, and
+// that its container has not been restarted.
+func shouldBeUntouched(ctx context.Context, t *local.Tenant, p *corev1.Pod) {
+	GinkgoHelper()
+	now := p.DeepCopy()
+	Expect(kit.Get(ctx, t.Client, now)).To(Succeed())
+	Expect(now.UID).To(Equal(p.UID))
+	Expect(now.Status.ContainerStatuses).To(HaveExactElements(HaveField("RestartCount", BeZero())))
+}
+
+// shouldBeReady waits until all parts are.
+func shouldBeReady(ctx context.Context) {
+	GinkgoHelper()
+	for _, component := range components {
+		Eventually(podsOf).WithContext(ctx).WithArguments(component).WithTimeout(later).Should(HaveEach(beReady), component)
+	}
 }

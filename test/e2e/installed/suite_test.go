@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
@@ -77,18 +79,20 @@ func chart(version string) string { return filepath.Join(charts, release+"-"+ver
 // returns its address: Services have no addresses outside of the node.
 func expose(ctx context.Context, name string, port intstr.IntOrString) string {
 	GinkgoHelper()
-	outside := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name + "-outside"},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app.kubernetes.io/name": name},
-			Ports: []corev1.ServicePort{{Port: 443, TargetPort: port}},
-		},
+	outside := outsideOf(name)
+	outside.Spec = corev1.ServiceSpec{
+		Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app.kubernetes.io/name": name},
+		Ports: []corev1.ServicePort{{Port: 443, TargetPort: port}},
 	}
 	kit.Create(ctx, super.Client, outside)
 	nodes := &corev1.NodeList{}
 	Expect(super.Client.List(ctx, nodes)).To(Succeed())
 	Expect(nodes.Items).To(HaveLen(1))
 	return net.JoinHostPort(nodes.Items[0].Status.Addresses[0].Address, strconv.Itoa(int(outside.Spec.Ports[0].NodePort)))
+}
+
+func outsideOf(name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: name + "-outside"}}
 }
 
 // newTenant creates a tenant, and connects to it by the address of vc-host
@@ -125,13 +129,13 @@ func workload(name string, args ...string) *corev1.Pod {
 func shouldRun(ctx context.Context, t *local.Tenant, p *corev1.Pod) *corev1.Pod {
 	GinkgoHelper()
 	kit.Create(ctx, t.Client, p)
-	Eventually(kit.Read(ctx, t.Client, p)).WithTimeout(later).Should(beReady)
+	Eventually(kit.Read(ctx, t.Client, p)).WithTimeout(later).Should(HaveValue(beReady))
 	Expect(kit.Get(ctx, t.Client, p)).To(Succeed())
 	return p
 }
 
 // beReady succeeds for a pod that is ready.
-var beReady = WithTransform(func(p *corev1.Pod) bool {
+var beReady = WithTransform(func(p corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
@@ -139,3 +143,10 @@ var beReady = WithTransform(func(p *corev1.Pod) bool {
 	}
 	return false
 }, BeTrue())
+
+// podsOf returns the pods of a component that are to stay.
+func podsOf(ctx context.Context, component string) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	err := super.Client.List(ctx, pods, client.InNamespace(rbac.Namespace), client.MatchingLabels{"app.kubernetes.io/name": component})
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), err
+}
