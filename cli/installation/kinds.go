@@ -24,12 +24,14 @@ func Kinds() []Kind {
 		}},
 		{"apps", "v1", [][2]string{{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}}},
 		{"policy", "v1", [][2]string{{"PodDisruptionBudget", "poddisruptionbudgets"}}},
-		{"networking.k8s.io", "v1", [][2]string{{"NetworkPolicy", "networkpolicies"}, {"ServiceCIDR", "servicecidrs"}}},
+		{"networking.k8s.io", "v1", [][2]string{{"NetworkPolicy", "networkpolicies"}}},
 		{"admissionregistration.k8s.io", "v1", [][2]string{
 			{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"},
 			{"ValidatingAdmissionPolicy", "validatingadmissionpolicies"},
 		}},
 		{"", "v1", [][2]string{{"Service", "services"}, {"ConfigMap", "configmaps"}}},
+		// After the Services, which may have addresses of it.
+		{"networking.k8s.io", "v1", [][2]string{{"ServiceCIDR", "servicecidrs"}}},
 		{"rbac.authorization.k8s.io", "v1", [][2]string{
 			{"RoleBinding", "rolebindings"}, {"Role", "roles"},
 			{"ClusterRoleBinding", "clusterrolebindings"}, {"ClusterRole", "clusterroles"},
