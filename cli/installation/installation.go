@@ -34,12 +34,13 @@ const (
 	Host    = rbac.Host
 	Agent   = rbac.Agent
 	DNS     = rbac.DNS
+	Gateway = rbac.Gateway
 	Store   = "vc-store"
 )
 
 // Deployments returns the names of the Deployments that an installation can
 // have.
-func Deployments() []string { return []string{Manager, Syncer, Host, Agent, DNS} }
+func Deployments() []string { return []string{Manager, Syncer, Host, Agent, DNS, Gateway} }
 
 // Find returns the namespace of the installation; empty if there is none. A
 // cluster has one installation at most.
