@@ -167,11 +167,12 @@ test-standalone: ## Run the tests of the control planes in one process
 test-dns: ## Run the tests of the DNS that tenants share, with the race detector
 	cd dns && CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) ./...
 
-# Cluster API's own controllers are of the same module as the tests, and take minutes to build.
+# Cluster API's own controllers and command are of the same module as the tests, and take minutes to build.
 .PHONY: test-capi
 test-capi: build ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
 	cd capi && $(GO_BUILD) -o $(BIN)/capi-core sigs.k8s.io/cluster-api/core
-	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core go test -timeout $(TEST_TIMEOUT) ./...
+	cd capi && $(GO_BUILD) -o $(BIN)/clusterctl sigs.k8s.io/cluster-api/cmd/clusterctl
+	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core CLUSTERCTL=$(BIN)/clusterctl go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: capi-components
 capi-components: ## Write what clusterctl installs into bin/capi: components of both providers, metadata, templates

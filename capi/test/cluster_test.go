@@ -3,6 +3,10 @@ package test
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,7 +22,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	controlplanev1 "github.com/virtualcluster/virtualcluster/capi/apis/controlplane/v1alpha1"
@@ -168,13 +171,17 @@ var _ = Describe("A Cluster of a class", func() {
 		By("serving the tenant")
 		Expect(tenantOf(ctx, cluster).Create(ctx, kit.Namespace("shop"))).To(Succeed())
 
-		By("showing its conditions in clusterctl describe")
-		described, err := tree.Discovery(ctx, admin, cluster.Namespace, cluster.Name, tree.DiscoverOptions{Echo: true})
-		Expect(err).NotTo(HaveOccurred())
-		available := tree.GetAvailableCondition(described.GetObject(must(kit.Read(ctx, admin, controlPlane(cluster))()).UID))
-		Expect(available).To(HaveField("Status", metav1.ConditionTrue))
-		ready := tree.GetReadyCondition(described.GetObject(must(kit.Read(ctx, admin, infrastructure(cluster))()).UID))
-		Expect(ready).To(HaveField("Status", metav1.ConditionTrue))
+		By("showing its tree and its conditions in clusterctl describe")
+		described := here.clusterctl(ctx, "describe", "cluster", cluster.Name, "-n", cluster.Namespace, "--echo", "--show-conditions", "all")
+		Expect(described).To(And(
+			MatchRegexp(`(?m)^Cluster %s/%s\b`, cluster.Namespace, cluster.Name),
+			MatchRegexp(`(?m)^[├└]─NestedCluster %s/%s\b`, cluster.Namespace, cluster.Spec.InfrastructureRef.Name),
+			MatchRegexp(`(?m)^[├└]─NestedControlPlane %s/%s\b`, cluster.Namespace, cluster.Spec.ControlPlaneRef.Name),
+			MatchRegexp(`─VirtualClusterUpToDate +True +UpToDate `),
+			MatchRegexp(`─KubeconfigAvailable +True +Available `)))
+		printed := here.clusterctl(ctx, "get", "kubeconfig", cluster.Name, "-n", cluster.Namespace)
+		Expect(strings.TrimSpace(printed)).To(Equal(
+			strings.TrimSpace(string(must(kit.Read(ctx, admin, kubeconfig(cluster))()).Data["value"]))))
 
 		By("being deleted")
 		shouldLeaveNothing(ctx, cluster)
@@ -183,7 +190,7 @@ var _ = Describe("A Cluster of a class", func() {
 	It("is restored from a directory with its tenant", func(ctx SpecContext) {
 		// clusterctl takes all Clusters of a namespace.
 		kit.Create(ctx, admin, kit.Namespace("restored"))
-		installClass(ctx, "restored")
+		here.installClass(ctx, "restored")
 		cluster := classy(func(c *clusterv1.Cluster) { c.Namespace = "restored" })
 		kit.Create(ctx, admin, cluster)
 		deleteAtEnd(cluster)
@@ -208,14 +215,59 @@ var _ = Describe("A Cluster of a class", func() {
 		Eventually(kit.Read(ctx, admin, kubeconfig(cluster))).Should(HaveField("OwnerReferences", ContainElement(HaveField("UID", after.UID))))
 		shouldLeaveNothing(ctx, cluster)
 	}, NodeTimeout(specTimeout))
+
+	It("is lost in another management cluster, and lives on in its own", func(ctx SpecContext) {
+		kit.Create(ctx, admin, kit.Namespace("moved"))
+		here.installClass(ctx, "moved")
+		cluster := classy(func(c *clusterv1.Cluster) { c.Namespace = "moved" })
+		kit.Create(ctx, admin, cluster)
+		deleteAtEnd(cluster)
+		shouldBeAvailable(ctx, cluster)
+		vc := virtualCluster(cluster)
+		Expect(kit.Get(ctx, admin, vc)).To(Succeed())
+		dir := kit.TempDir()
+		here.clusterctl(ctx, "move", "-n", cluster.Namespace, "--to-directory", dir)
+
+		By("arriving in another one")
+		there := startManagement(ctx, "--nodes=0", "--syncer=false", "--agent=false")
+		there.installCore(ctx)
+		there.startProviders(ctx)
+		there.clusterctl(ctx, "move", "--from-directory", dir, "--to-kubeconfig", there.kubeconfig())
+		Eventually(kit.Read(ctx, there.admin, controlPlane(cluster))).WithTimeout(tenantTimeout).Should(And(
+			condition(controlplanev1.ConditionVirtualClusterUpToDate, metav1.ConditionFalse, "move the Cluster back to where it is"),
+			HaveField("Status.Conditions", ContainElement(HaveField("Reason", controlplanev1.ReasonVirtualClusterLost))),
+			condition(controlplanev1.ConditionAvailable, metav1.ConditionFalse, "")))
+		kit.ShouldStayAbsent(ctx, there.admin, virtualCluster(cluster))
+
+		By("being deleted there")
+		Expect(there.admin.Delete(ctx, controlPlane(cluster))).To(Succeed())
+		kit.ShouldVanish(ctx, there.admin, controlPlane(cluster))
+		Expect(kit.Read(ctx, admin, vc)()).To(HaveField("DeletionTimestamp", BeNil()))
+		shouldBeAvailable(ctx, cluster)
+	}, NodeTimeout(specTimeout))
 })
+
+// clusterctl runs the command in the management cluster, and returns what it
+// prints.
+func (m *management) clusterctl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	home := kit.TempDir()
+	settings := filepath.Join(home, "clusterctl.yaml")
+	Expect(os.WriteFile(settings, []byte("{}"), 0o600)).To(Succeed())
+	command := exec.CommandContext(ctx, os.Getenv(clusterctlBinary), append(args, "--config", settings)...)
+	command.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "KUBECONFIG=" + m.kubeconfig(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true"}
+	command.Stderr = GinkgoWriter
+	out, err := command.Output()
+	Expect(err).NotTo(HaveOccurred(), "clusterctl %v", args)
+	return string(out)
+}
 
 // newClusterctl returns clusterctl's client of the management cluster.
 func newClusterctl(ctx context.Context) clusterctl.Client {
 	GinkgoHelper()
 	configClient, err := config.New(ctx, "", config.InjectReader(config.NewMemoryReader()))
 	Expect(err).NotTo(HaveOccurred())
-	return clusterctl.New(clusterctl.Kubeconfig{Path: super.Dir + "/super.kubeconfig"}, configClient)
+	return clusterctl.New(clusterctl.Kubeconfig{Path: here.kubeconfig()}, configClient)
 }
 
 func newMover(ctx context.Context) clusterctl.ObjectMover {

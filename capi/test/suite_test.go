@@ -41,35 +41,62 @@ import (
 const (
 	// startTimeout bounds the start of all parts.
 	startTimeout = 3 * time.Minute
-	// coreBinary is the environment variable with the path of Cluster API's own
-	// manager.
-	coreBinary = "CAPI_CORE"
+	// coreBinary and clusterctlBinary are the environment variables with the paths
+	// of Cluster API's own manager and command.
+	coreBinary       = "CAPI_CORE"
+	clusterctlBinary = "CLUSTERCTL"
 )
 
-var (
-	super *local.SuperCluster
+// management is a super cluster with Cluster API.
+type management struct {
+	*local.SuperCluster
+
 	// admin has a scheme with all kinds of Cluster API.
+	admin client.Client
+}
+
+var (
+	// here is the management cluster of the suite.
+	here  *management
 	admin client.Client
 )
 
 func TestClusterAPI(t *testing.T) {
-	if os.Getenv(coreBinary) == "" {
-		t.Skipf("set %s and %s; make test-capi does", coreBinary, local.Binary)
+	for _, binary := range []string{coreBinary, clusterctlBinary, local.Binary} {
+		if os.Getenv(binary) == "" {
+			t.Skipf("set %s; make test-capi does", binary)
+		}
 	}
 	kit.Run(t, "Cluster API")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	kit.NewLogger()
-	var err error
-	super, err = local.Start(ctx, kit.TempDir(), "--nodes=1")
+	here = startManagement(ctx, "--nodes=1")
+	admin = here.admin
+	hooks := newWebhooks()
+	here.installCore(ctx)
+	here.installWebhooks(ctx, hooks)
+	here.startCore(ctx, hooks)
+	here.startProviders(ctx)
+	here.installClass(ctx, metav1.NamespaceDefault)
+}, NodeTimeout(startTimeout))
+
+// startManagement starts a super cluster until the end of the suite or the spec.
+func startManagement(ctx context.Context, args ...string) *management {
+	GinkgoHelper()
+	super, err := local.Start(ctx, kit.TempDir(), args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
-	admin = newClient()
+	return &management{super, newClient(super)}
+}
 
-	hooks := newWebhooks()
-	installCore(ctx, hooks)
-	startCore(ctx, hooks)
+// kubeconfig returns the file of an admin.
+func (m *management) kubeconfig() string { return filepath.Join(m.Dir, "super.kubeconfig") }
+
+// startProviders installs and runs both providers.
+func (m *management) startProviders(ctx context.Context) {
+	GinkgoHelper()
 	for _, p := range []struct {
 		provider    app.Provider
 		dir, name   string
@@ -78,14 +105,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		{app.Infrastructure(), "infrastructure", "vc-capi-infrastructure", clusterctlv1.InfrastructureProviderType},
 		{app.ControlPlane(), "control-plane", "vc-capi-control-plane", clusterctlv1.ControlPlaneProviderType},
 	} {
-		install(ctx, components(ctx, p.dir, p.clusterType))
-		start(ctx, p.provider, p.name)
+		m.install(ctx, components(ctx, p.dir, p.clusterType))
+		m.start(ctx, p.provider, p.name)
 	}
-	installClass(ctx, metav1.NamespaceDefault)
-}, NodeTimeout(startTimeout))
+}
 
 // installClass creates the class of the samples.
-func installClass(ctx context.Context, namespace string) {
+func (m *management) installClass(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	data, err := os.ReadFile("../config/samples/clusterclass-nested.yaml")
 	Expect(err).NotTo(HaveOccurred())
@@ -93,10 +119,10 @@ func installClass(ctx context.Context, namespace string) {
 	for i := range objects {
 		objects[i].SetNamespace(namespace)
 	}
-	install(ctx, objects)
+	m.install(ctx, objects)
 }
 
-func newClient() client.Client {
+func newClient(super *local.SuperCluster) client.Client {
 	GinkgoHelper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -136,11 +162,11 @@ func components(ctx context.Context, dir string, kind clusterctlv1.ProviderType)
 }
 
 // start runs a provider with the rights of its service account until the end of
-// the suite.
-func start(ctx context.Context, provider app.Provider, name string) {
+// the suite or the spec.
+func (m *management) start(ctx context.Context, provider app.Provider, name string) {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name + "-system", Name: name}}
-	restConfig, err := super.AccountConfig(ctx, account)
+	restConfig, err := m.AccountConfig(ctx, account)
 	Expect(err).NotTo(HaveOccurred())
 	running, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -152,12 +178,9 @@ func start(ctx context.Context, provider app.Provider, name string) {
 }
 
 // installCore installs the CRDs of Cluster API, and has clusterctl know them.
-func installCore(ctx context.Context, hooks webhooks) {
+func (m *management) installCore(ctx context.Context) {
 	GinkgoHelper()
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	Expect(err).NotTo(HaveOccurred())
-	dir := filepath.Join(strings.TrimSpace(string(out)), "core/config")
-	files, err := filepath.Glob(filepath.Join(dir, "crd/bases/*.yaml"))
+	files, err := filepath.Glob(filepath.Join(coreConfig(ctx), "crd/bases/*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(files).NotTo(BeEmpty())
 	for _, file := range files {
@@ -169,15 +192,28 @@ func installCore(ctx context.Context, hooks webhooks) {
 				clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: "cluster-api", "cluster.x-k8s.io/v1beta2": "v1beta2",
 			})
 		}
-		install(ctx, objects)
+		m.install(ctx, objects)
 	}
-	hooks.install(ctx, filepath.Join(dir, "webhook/manifests.yaml"))
+}
+
+// installWebhooks configures the webhooks of Cluster API's own manager.
+func (m *management) installWebhooks(ctx context.Context, hooks webhooks) {
+	GinkgoHelper()
+	m.install(ctx, hooks.configurations(filepath.Join(coreConfig(ctx), "webhook/manifests.yaml")))
+}
+
+// coreConfig returns the folder with the manifests of Cluster API.
+func coreConfig(ctx context.Context) string {
+	GinkgoHelper()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	Expect(err).NotTo(HaveOccurred())
+	return filepath.Join(strings.TrimSpace(string(out)), "core/config")
 }
 
 // startCore starts Cluster API's own manager and waits until it is ready.
-func startCore(ctx context.Context, hooks webhooks) {
+func (m *management) startCore(ctx context.Context, hooks webhooks) {
 	GinkgoHelper()
-	core := exec.Command(os.Getenv(coreBinary), "--kubeconfig", filepath.Join(super.Dir, "super.kubeconfig"),
+	core := exec.Command(os.Getenv(coreBinary), "--kubeconfig", m.kubeconfig(),
 		"--feature-gates=ClusterTopology=true", "--diagnostics-address=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 		"--webhook-port", strconv.Itoa(hooks.port), "--webhook-cert-dir", hooks.dir)
 	core.Stderr, core.Stdout = GinkgoWriter, GinkgoWriter
@@ -215,12 +251,12 @@ func without(objects []unstructured.Unstructured, kind string) []unstructured.Un
 }
 
 // install applies objects, CRDs until they are served.
-func install(ctx context.Context, objects []unstructured.Unstructured) {
+func (m *management) install(ctx context.Context, objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for i := range objects {
 		obj := &objects[i]
 		Eventually(func() error {
-			return admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test"), client.ForceOwnership)
+			return m.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test"), client.ForceOwnership)
 		}).WithTimeout(kit.Soon).Should(Succeed(), "apply %s %s", obj.GetKind(), obj.GetName())
 	}
 	for i := range objects {
@@ -228,7 +264,7 @@ func install(ctx context.Context, objects []unstructured.Unstructured) {
 			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objects[i].GetName()}}
-		Eventually(kit.Read(ctx, admin, crd)).Should(HaveField("Status.Conditions", ContainElement(And(
+		Eventually(kit.Read(ctx, m.admin, crd)).Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue)))))
 	}
 }

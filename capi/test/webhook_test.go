@@ -1,7 +1,6 @@
 package test
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -37,9 +36,9 @@ func newWebhooks() webhooks {
 	return w
 }
 
-// install configures the super cluster with the webhooks of a file: with URLs in
-// place of the Services.
-func (w webhooks) install(ctx context.Context, file string) {
+// configurations returns the webhooks of a file, with URLs in place of the
+// Services.
+func (w webhooks) configurations(file string) []unstructured.Unstructured {
 	GinkgoHelper()
 	data, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
@@ -56,5 +55,5 @@ func (w webhooks) install(ctx context.Context, file string) {
 		}
 		Expect(unstructured.SetNestedSlice(objects[i].Object, hooks, "webhooks")).To(Succeed())
 	}
-	install(ctx, objects)
+	return objects
 }
