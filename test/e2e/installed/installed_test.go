@@ -3,6 +3,7 @@ package installed
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -165,6 +166,24 @@ var _ = Describe("An installation", Ordered, func() {
 		copied := kit.SuperOf(red, first)
 		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
 		Expect(copied.UID).To(Equal(kept), "it is the pod from before")
+	}, SpecTimeout(2*later))
+
+	It("leaves nothing when it is purged", func(ctx SpecContext) {
+		// It keeps a namespace with objects of others.
+		Expect(super.Client.Delete(ctx, outsideOf("vc-host"))).To(Succeed())
+		Expect(super.Client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "agent"}})).To(Succeed())
+		command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Getenv(local.Binary)), "kubectl-vc"), "uninstall", "--purge", "--yes")
+		command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(super.Dir, "super.kubeconfig"))
+		out, err := command.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		namespaces := &corev1.NamespaceList{}
+		Expect(super.Client.List(ctx, namespaces)).To(Succeed())
+		Expect(namespaces.Items).To(HaveEach(HaveField("Name", Or(Equal("default"), HavePrefix("kube-")))))
+		volumes := &corev1.PersistentVolumeList{}
+		Eventually(func() ([]corev1.PersistentVolume, error) {
+			err := super.Client.List(ctx, volumes)
+			return volumes.Items, err
+		}).Should(BeEmpty())
 	}, SpecTimeout(2*later))
 })
 
