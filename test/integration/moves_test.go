@@ -252,8 +252,8 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		writing := startWriter(ctx, tenants, "first")
 		DeferCleanup(writing.stop)
-		listing := startLister(ctx, tenants)
-		DeferCleanup(listing.stop)
+		listing := kit.StartLister(ctx, tenants)
+		DeferCleanup(listing.Stop)
 		Eventually(writing.written).WithTimeout(later).Should(BeNumerically(">", 10))
 
 		ask(ctx, "second")
@@ -262,9 +262,9 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		acknowledged := writing.written()
 		Eventually(writing.written).WithTimeout(later).Should(BeNumerically(">", acknowledged+10))
 		writing.check(ctx, tenants)
-		listing.stop()
+		listing.Stop()
 		AddReportEntry("move: objects, longest gap between lists, failed lists, failed writes",
-			[]any{number, listing.gap.String(), len(listing.failures), writing.failures})
+			[]any{number, listing.Gap().String(), len(listing.Failures()), writing.failures})
 
 		By("seeing the same objects")
 		again, err := configMaps.Get(ctx, "object-0", metav1.GetOptions{})
@@ -300,8 +300,8 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 	}, SpecTimeout(20*later))
 
 	It("stays where it is if the store does not take it", func(ctx SpecContext) {
-		listing := startLister(ctx, tenants)
-		DeferCleanup(listing.stop)
+		listing := kit.StartLister(ctx, tenants)
+		DeferCleanup(listing.Stop)
 		ask(ctx, "nowhere")
 		Expect(message(ctx, tenancyv1alpha1.ReasonNoStore)).To(ContainSubstring("ControlPlaneStore nowhere does not exist: the data stays in second"))
 		store := &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -311,8 +311,8 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		ask(ctx, "second")
 		arrives(ctx, "second")
 		kit.Edit(ctx, super.Client, store, func(s *tenancyv1alpha1.ControlPlaneStore) { s.Spec.Unschedulable = false })
-		listing.stop()
-		Expect(listing.failures).To(BeEmpty())
+		listing.Stop()
+		Expect(listing.Failures()).To(BeEmpty())
 	}, SpecTimeout(4*later))
 
 	It("is served from the old store if the new one hangs during the copy", func(ctx SpecContext) {
