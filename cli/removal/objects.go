@@ -176,6 +176,7 @@ func enumerate(objects []*unstructured.Unstructured) string {
 	for _, o := range objects {
 		all = append(all, o.GetKind()+" "+o.GetName())
 	}
+	slices.Sort(all) // the order of discovery varies
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("%d more", len(all)-most))
 	}
