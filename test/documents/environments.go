@@ -1,8 +1,8 @@
 package documents
 
 // Cluster is the environment of blocks without another: a super cluster with
-// vc-manager, vc-syncer, and the tenants of the block. They are
-// written so that a suite can run them.
+// vc-manager, vc-syncer, vc-gateway, and the tenants of the block. The
+// integration tests run them.
 const Cluster = ""
 
 // Installation is a cluster with nodes and with images that it can pull, into
