@@ -88,7 +88,7 @@ func parse(page, text string) ([]Block, error) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		if m := directive.FindStringSubmatch(lines[i]); m != nil {
-			if err := next.set(m[1]); err != nil {
+			if err := set(&next, m[1]); err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", page, i+1, err)
 			}
 		}
@@ -114,9 +114,9 @@ func parse(page, text string) ([]Block, error) {
 	return all, nil
 }
 
-// set sets what a comment says.
-func (b *Block) set(comment string) error {
-	for _, setting := range strings.Fields(comment) {
+// set sets what a comment says of a block.
+func set(b *Block, comment string) error {
+	for setting := range strings.FieldsSeq(comment) {
 		key, value, _ := strings.Cut(setting, "=")
 		switch key {
 		case "environment":

@@ -244,7 +244,7 @@ func checkHelm(t *testing.T, where string, args []string) {
 		}
 		path, _, _ := strings.Cut(args[i+1], "=")
 		var found any = values
-		for _, key := range strings.Split(path, ".") {
+		for key := range strings.SplitSeq(path, ".") {
 			level, _ := found.(map[string]any)
 			if found = level[key]; found == nil {
 				t.Errorf("%s: the chart has no value %s", where, path)
