@@ -15,6 +15,8 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/virtualcluster/virtualcluster/gateway/identity"
+	"github.com/virtualcluster/virtualcluster/internal/clienthello"
+	"github.com/virtualcluster/virtualcluster/internal/newcomers"
 )
 
 const (
@@ -30,7 +32,8 @@ const (
 	streams      = 250
 	streamBuffer = 256 << 10
 	connBuffer   = 4 << 20
-	// hellos is how many connections may be about to name a server.
+	// hellos is how many connections may not have named a server yet. The oldest
+	// gives way to the next one.
 	hellos = 1000
 )
 
@@ -101,7 +104,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 
 // accept hands connections to the server, or passes them on.
 func (s *Server) accept(ctx context.Context, listener net.Listener, own *accepted, work *sync.WaitGroup) {
-	slots := make(chan struct{}, hellos)
+	unnamed := newcomers.New(hellos)
 	for {
 		conn, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -111,12 +114,8 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, own *accepte
 			time.Sleep(acceptRetry)
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-			work.Go(func() { s.route(ctx, conn, own, func() { <-slots }) })
-		default:
-			_ = conn.Close()
-		}
+		named := unnamed.Add(conn)
+		work.Go(func() { s.route(ctx, conn, own, named) })
 	}
 }
 
@@ -125,7 +124,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, own *accepte
 func (s *Server) route(ctx context.Context, conn net.Conn, own *accepted, named func()) {
 	timed, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	name, replayed, err := peekServerName(timed, conn)
+	name, replayed, err := clienthello.Peek(timed, conn)
 	named()
 	if err != nil {
 		_ = conn.Close()

@@ -100,7 +100,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Syncer, "syncer", o.Syncer, "run vc-syncer in this process")
 	flags.BoolVar(&o.Agent, "agent", o.Agent, "run vn-agent in this process; without it, tenants have no logs and no exec")
 	flags.BoolVar(&o.Gateway, "gateway", o.Gateway, "run vc-gateway in this process, which serves all tenants at one address")
-	flags.IntVar(&o.GatewayPort, "gateway-port", o.GatewayPort, "port that vc-gateway serves tenants on; 0 picks a free one at the first start and keeps it")
+	flags.IntVar(&o.GatewayPort, "gateway-port", o.GatewayPort,
+		"port that vc-gateway serves tenants on; 0 picks a free one at the first start and keeps it")
 	flags.Lookup("gateway-port").DefValue = strconv.Itoa(defaultGatewayPort)
 	flags.IntVar(&o.AgentPort, "agent-port", o.AgentPort, "port that vn-agent serves the kubelet API on; 0 picks a free one")
 	flags.StringVar(&o.TenantDNS, "tenant-dns", o.TenantDNS,

@@ -215,7 +215,7 @@ func chooseSANs(
 		}
 	}
 	if len(rejected) > 0 {
-		chosen.report.Message = fmt.Sprintf("%s: remove it from spec.controlPlane.extraSANs; the others are used", strings.Join(rejected, ", "))
+		chosen.report.Message = strings.Join(rejected, ", ") + ": remove it from spec.controlPlane.extraSANs; the others are used"
 	}
 	return chosen
 }

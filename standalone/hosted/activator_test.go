@@ -277,7 +277,7 @@ func TestAHeldConnectionEndsWithItsControlPlane(t *testing.T) {
 	g.Expect(p.inlet.Close()).To(Succeed())
 	g.Eventually(answered, "20s").Should(Receive(HaveField("Err", HaveOccurred())))
 	g.Eventually(ended, "20s").Should(BeClosed())
-	g.Expect(p.hellos.count()).To(BeZero())
+	g.Expect(p.hellos.Count()).To(BeZero())
 }
 
 // TestAFloodWithoutCredentials: connections of clients that prove nothing wake
@@ -285,14 +285,11 @@ func TestAHeldConnectionEndsWithItsControlPlane(t *testing.T) {
 func TestAFloodWithoutCredentials(t *testing.T) {
 	g := NewWithT(t)
 	p := startSleeping(t, http.NotFoundHandler())
-	p.hellos.mu.Lock()
-	p.hellos.most = 2 * heldPerName
-	p.hellos.mu.Unlock()
-	for range 3 * heldPerName {
+	for range floodSize + heldPerName {
 		conn := tls.Client(p.dial(t, func(net.Conn) {}), &tls.Config{ServerName: "red.vc.internal", InsecureSkipVerify: true})
 		g.Expect(conn.HandshakeContext(t.Context())).To(Succeed())
 	}
-	g.Eventually(p.hellos.count, "20s").Should(Equal(2 * heldPerName))
+	g.Eventually(p.hellos.Count, "20s").Should(Equal(floodSize))
 	g.Expect(p.waiting()).To(BeZero())
 	g.Expect(p.woken).To(BeEmpty())
 	answered := make(chan answer, 1)
@@ -301,7 +298,7 @@ func TestAFloodWithoutCredentials(t *testing.T) {
 	g.Eventually(p.woken, "20s").Should(Receive())
 	p.run()
 	g.Eventually(answered, "20s").Should(Receive(HaveField("Code", http.StatusNotFound)))
-	g.Eventually(p.hellos.count, 2*proofTimeout).Should(BeZero(), "silent connections end")
+	g.Eventually(p.hellos.Count, 2*proofTimeout).Should(BeZero(), "silent connections end")
 }
 
 // TestAControlPlaneWithoutIdentity: one that has never run has issued no
@@ -316,5 +313,5 @@ func TestAControlPlaneWithoutIdentity(t *testing.T) {
 	})
 	g.Expect(p.get(t.Context(), client).Err).To(HaveOccurred())
 	g.Expect(p.woken).To(BeEmpty())
-	g.Expect(p.hellos.count()).To(BeZero())
+	g.Expect(p.hellos.Count()).To(BeZero())
 }

@@ -27,31 +27,6 @@ func isClosed(conn net.Conn) bool {
 	return !ok || !timeout.Timeout()
 }
 
-// TestTheOldestNewcomerGivesWay: a flood displaces itself, and a connection that
-// has left the newcomers stays.
-func TestTheOldestNewcomerGivesWay(t *testing.T) {
-	g := NewWithT(t)
-	n := newNewcomers(2)
-	near, far := pipes(t, 5)
-	leave := n.add(near[0])
-	leave()
-	leave()
-	removals := make([]func(), 0, 4)
-	for _, conn := range near[1:] {
-		removals = append(removals, n.add(conn))
-	}
-	var closed []bool
-	for _, conn := range far {
-		closed = append(closed, isClosed(conn))
-	}
-	g.Expect(closed).To(Equal([]bool{false, true, true, false, false}))
-	g.Expect(n.count()).To(Equal(2))
-	for _, remove := range removals {
-		remove()
-	}
-	g.Expect(n.count()).To(BeZero())
-}
-
 // TestConnectionsOfAControlPlane: those without an authorized request are
 // limited, and displace neither the users' nor the platform's. Users have a
 // limit of their own, which the platform's do not count for.
@@ -76,7 +51,7 @@ func TestConnectionsOfAControlPlane(t *testing.T) {
 	for _, conn := range near[2:] {
 		accept(conn)
 	}
-	g.Eventually(in.newcomers.count).Should(Equal(newcomersPerPlane))
+	g.Eventually(in.newcomers.Count).Should(Equal(newcomersPerPlane))
 	g.Expect(in.connections()).To(HaveLen(newcomersPerPlane + 2))
 	g.Expect([]bool{isClosed(far[0]), isClosed(far[1]), isClosed(far[2]), isClosed(far[len(far)-1])}).To(
 		Equal([]bool{false, false, true, false}))

@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -17,10 +18,7 @@ func TestExpiries(t *testing.T) {
 	ready := &ControlPlane{ready: make(chan struct{}), creds: load(t, t.TempDir(), "a")}
 	close(ready.ready)
 	h := &Host{planes: map[string]*ControlPlane{"starting": starting, "ready": ready}}
-	found := map[string]time.Time{}
-	for kind, end := range h.expiries {
-		found[kind] = end
-	}
+	found := maps.Collect(h.expiries)
 	g.Expect(found).To(HaveLen(3))
 	year := time.Now().Add(defaultValidity)
 	g.Expect(found[kindServer]).To(BeTemporally("~", year, time.Minute))

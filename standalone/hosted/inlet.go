@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/virtualcluster/virtualcluster/internal/newcomers"
 )
 
 // inlet is the listener of one control plane's server. It accepts connections
@@ -24,7 +26,7 @@ type inlet struct {
 	serves atomic.Pointer[http.Handler]
 
 	// newcomers are the open connections without an authorized request.
-	newcomers *newcomers
+	newcomers *newcomers.Set
 
 	mu   sync.Mutex
 	open map[*inletConn]struct{}
@@ -51,7 +53,7 @@ func newInlet(pods net.IP, ports PortRange) (*inlet, error) {
 // newInletAt returns an inlet without a port of its own. Others pass connections
 // to the address to it.
 func newInletAt(address net.Addr) *inlet {
-	return &inlet{queue: newQueue(address), open: map[*inletConn]struct{}{}, newcomers: newNewcomers(newcomersPerPlane)}
+	return &inlet{queue: newQueue(address), open: map[*inletConn]struct{}{}, newcomers: newcomers.New(newcomersPerPlane)}
 }
 
 func (in *inlet) feed() {
@@ -104,7 +106,7 @@ func (in *inlet) track(conn net.Conn) *inletConn {
 // greet adds a connection to the newcomers. It may close another one, which
 // needs the mutex.
 func (in *inlet) greet(conn *inletConn) {
-	leave := in.newcomers.add(conn)
+	leave := in.newcomers.Add(conn)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if _, open := in.open[conn]; !open {

@@ -16,7 +16,7 @@ func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	g.Expect(err).NotTo(HaveOccurred())
-	defer silent.Close() //nolint:errcheck // nothing depends on it
+	defer silent.Close()
 	r := startRouter(t, "")
 	r.elsewhere = func(context.Context, string) (string, bool) { return silent.Addr().String(), true }
 	pass := func(name string) (client net.Conn, done <-chan struct{}) {
@@ -58,7 +58,7 @@ func TestAClosedConnectionIsNotHeld(t *testing.T) {
 	g := NewWithT(t)
 	other, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	g.Expect(err).NotTo(HaveOccurred())
-	defer other.Close() //nolint:errcheck // nothing depends on it
+	defer other.Close()
 	r := startRouter(t, "")
 	r.elsewhere = func(context.Context, string) (string, bool) { return other.Addr().String(), true }
 	client := r.dial(t, func(net.Conn) {})

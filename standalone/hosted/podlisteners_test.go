@@ -75,7 +75,7 @@ func TestPortsForPods(t *testing.T) {
 	address, _ := blue.(*net.TCPAddr)
 	taken, err := net.ListenTCP("tcp", address)
 	g.Expect(err).NotTo(HaveOccurred())
-	defer taken.Close() //nolint:errcheck // nothing depends on it
+	defer taken.Close()
 	second := podsOf(t, r.router, r.dir)
 	for _, name := range []string{"red", "blue", "never-ran"} {
 		second.reopen(name)
@@ -143,7 +143,7 @@ func TestAPortForPodsIsCheap(t *testing.T) {
 func stackBytes() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return int64(stats.StackInuse) //nolint:gosec // far below the largest number
+	return int64(stats.StackInuse)
 }
 
 // TestPortsFollowControlPlanes: a control plane has its port while it runs or

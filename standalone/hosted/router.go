@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/virtualcluster/virtualcluster/internal/clienthello"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/newcomers"
 )
 
 const (
@@ -38,7 +40,7 @@ type router struct {
 	names Names
 
 	// hellos are the connections that have not named a control plane.
-	hellos *newcomers
+	hellos *newcomers.Set
 	// sleepers have no route, and one when they have woken.
 	sleepers *sleepers
 	// activator serves connections to sleepers.
@@ -126,7 +128,7 @@ func listenRouter(ip net.IP, port int, fallback string, keyring Keyring) (*route
 		return nil, err
 	}
 	r := &router{
-		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newNewcomers(hellosPerHost),
+		listener: listener, fallback: serverName(fallback), sleepers: newSleepers(), hellos: newcomers.New(hellosPerHost),
 		routes: map[string]*inlet{}, passed: newPassed(),
 	}
 	r.activator = newActivator(r, identities{keyring}.of)
@@ -184,7 +186,7 @@ func acceptFrom(ctx context.Context, listener net.Listener, accepted func(net.Co
 // connection identifies, or to the activator if it sleeps.
 func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) {
 	if r.sleepers.sleeps(serverName) {
-		r.work.Go(func() { r.activator.admit(ctx, serverName, conn, r.hellos.add(conn)) })
+		r.work.Go(func() { r.activator.admit(ctx, serverName, conn, r.hellos.Add(conn)) })
 		return
 	}
 	if in := r.find(serverName); in != nil {
@@ -195,7 +197,7 @@ func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) 
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
-	leave := r.hellos.add(conn)
+	leave := r.hellos.Add(conn)
 	name, conn, err := readServerName(ctx, conn)
 	name = r.canonical(ctx, name)
 	if err == nil && r.sleepers.sleeps(name) {
@@ -231,7 +233,7 @@ func (r *router) canonical(ctx context.Context, name string) string {
 func readServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	name, conn, err := peekServerName(ctx, conn)
+	name, conn, err := clienthello.Peek(ctx, conn)
 	return strings.ToLower(name), conn, err
 }
 

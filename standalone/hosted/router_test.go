@@ -11,6 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/internal/newcomers"
 )
 
 // routed is a router with the inlets of some control planes.
@@ -23,12 +25,16 @@ type routed struct {
 	end func()
 }
 
+// floodSize is how many connections to a router may have proven nothing, in tests.
+const floodSize = 2 * heldPerName
+
 func startRouter(t *testing.T, fallback string, planes ...string) *routed {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	r, err := listenRouter(net.IPv4(127, 0, 0, 1), 0, fallback, directories{dir})
 	g.Expect(err).NotTo(HaveOccurred())
+	r.hellos = newcomers.New(floodSize)
 	all := &routed{router: r, dir: dir, inlets: map[string]*inlet{}}
 	for _, name := range planes {
 		all.inlets[name], err = newInlet(nil, PortRange{})

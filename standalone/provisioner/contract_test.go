@@ -65,6 +65,6 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // nothing was accepted
+	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -10,8 +10,8 @@ import "time"
 type Expiring[K comparable, V any] struct {
 	// Lifetime is how long entries are valid.
 	Lifetime time.Duration
-	// Most is the maximum number of entries in a generation. At least so many
-	// of the latest are kept.
+	// Most is the maximum number of entries in a generation. At least that
+	// number of the latest are kept.
 	Most int
 
 	young, old map[K]dated[V]

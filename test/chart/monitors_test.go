@@ -12,8 +12,8 @@ import (
 )
 
 // TestServiceMonitors: each component has a ServiceMonitor, which selects one
-// Service with the port of its metrics. Programs that authorize who asks are
-// asked with a token, over HTTPS.
+// Service with the port of its metrics. Programs that authorize clients are
+// scraped with a token, over HTTPS.
 func TestServiceMonitors(t *testing.T) {
 	objects := mustRender(t, everything)
 	services := typed[corev1.Service](t, objects, "Service")

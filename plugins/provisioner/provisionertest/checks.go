@@ -163,8 +163,7 @@ func deletes(ctx context.Context, b *bench) error {
 	}
 }
 
-// returns checks that no method outlives its context. What it returns then is
-// its own affair.
+// returns checks that no method outlives its context, whatever it returns.
 func returns(ctx context.Context, b *bench) error {
 	vc, err := b.virtualCluster(ctx)
 	if err != nil {

@@ -15,9 +15,9 @@ const (
 	// raisers is the number of writes in flight, which leaves the etcd to its
 	// control planes.
 	raisers = 32
-	// MaxRaise is the largest difference of revisions that is written. Each one
-	// takes RaiseBytes until it is compacted.
-	MaxRaise   = 1_000_000
+	// MaxRaise is the largest difference of revisions that is written.
+	MaxRaise = 1_000_000
+	// RaiseBytes is what each revision takes until it is compacted.
 	RaiseBytes = 128
 )
 

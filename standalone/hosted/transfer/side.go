@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// SealRoot is the prefix of the keys that seal sides, and RecordRoot of those
-	// with their records; the name of a tenant follows.
-	SealRoot   = "/sealed/"
+	// SealRoot is the prefix of the keys that seal sides; the name of a tenant
+	// follows.
+	SealRoot = "/sealed/"
+	// RecordRoot is the prefix of the keys with the records of sides; the name of
+	// a tenant follows.
 	RecordRoot = "/moves/"
 	// updates is how often the record of a side is read again if it has changed.
 	updates = 5

@@ -135,6 +135,7 @@ func TestEarlierAttempts(t *testing.T) {
 		"copies": func(ctx context.Context) error { _, err := transfer.Copy(ctx, from, to, 1); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			g.Expect(attempt(t.Context())).To(MatchError(transfer.ErrSuperseded))
 			g.Expect(value(t, to.Client, key("pod-2"))).To(Equal("value 2"))
@@ -144,7 +145,6 @@ func TestEarlierAttempts(t *testing.T) {
 
 // TestSeal: the etcd rejects each kind of write to a sealed side, and no other.
 func TestSeal(t *testing.T) {
-	t.Parallel()
 	side, _ := pair(t)
 	client, _ := guarded(t, side.Client)
 	fill(t, side, 1)

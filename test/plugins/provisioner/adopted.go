@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// interval is how often each apiserver is asked, and timeout how long it may
-	// take to answer.
+	// interval is that of the requests to each apiserver, and timeout how long one
+	// may take.
 	interval = 2 * time.Second
 	timeout  = 5 * time.Second
 	// recheck is when to reconcile a tenant again without an event.

@@ -1,4 +1,4 @@
-package hosted
+package clienthello
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestPeekedConnectionStillHandshakes(t *testing.T) {
 		answer <- string(data)
 	}()
 
-	name, conn, err := peekServerName(t.Context(), ours)
+	name, conn, err := Peek(t.Context(), ours)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(name).To(Equal("a.vc.internal"))
 	server := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, name)}})
@@ -65,7 +65,7 @@ func TestPeekRefusesWhatIsNoClientHello(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
 			go func() { _, _ = io.WriteString(theirs, test.send) }()
-			_, conn, err := peekServerName(ctx, ours)
+			_, conn, err := Peek(ctx, ours)
 			NewWithT(t).Expect(err).To(HaveOccurred())
 			_ = conn.Close()
 		})

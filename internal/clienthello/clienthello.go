@@ -1,4 +1,6 @@
-package hosted
+// Package clienthello tells which server a TLS client asks for, before a
+// server answers it.
+package clienthello
 
 import (
 	"bytes"
@@ -10,13 +12,13 @@ import (
 	"net"
 )
 
-// errHelloRead aborts the handshake of peekServerName after the client hello.
+// errHelloRead aborts the handshake of Peek after the client hello.
 var errHelloRead = errors.New("client hello read")
 
-// peekServerName reads the TLS client hello and returns the server name in it,
+// Peek reads the TLS client hello and returns the server name in it,
 // which may be empty, and a connection that replays all bytes from the start.
 // When ctx ends, it closes the connection and returns an error.
-func peekServerName(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
+func Peek(ctx context.Context, conn net.Conn) (string, net.Conn, error) {
 	var name string
 	var seen bytes.Buffer
 	err := tls.Server(&helloConn{Conn: conn, seen: &seen}, &tls.Config{
