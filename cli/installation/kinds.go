@@ -1,6 +1,9 @@
 package installation
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Kind is a kind of objects of which an installation consists.
 type Kind struct {
@@ -24,14 +27,14 @@ func Kinds() []Kind {
 		}},
 		{"apps", "v1", [][2]string{{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}}},
 		{"policy", "v1", [][2]string{{"PodDisruptionBudget", "poddisruptionbudgets"}}},
-		{"networking.k8s.io", "v1", [][2]string{{"NetworkPolicy", "networkpolicies"}}},
+		{networkingv1.GroupName, "v1", [][2]string{{"NetworkPolicy", "networkpolicies"}}},
 		{"admissionregistration.k8s.io", "v1", [][2]string{
 			{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"},
 			{"ValidatingAdmissionPolicy", "validatingadmissionpolicies"},
 		}},
 		{"", "v1", [][2]string{{"Service", "services"}, {"ConfigMap", "configmaps"}}},
 		// After the Services, which may have addresses of it.
-		{"networking.k8s.io", "v1", [][2]string{{"ServiceCIDR", "servicecidrs"}}},
+		{networkingv1.GroupName, "v1", [][2]string{{"ServiceCIDR", "servicecidrs"}}},
 		{"rbac.authorization.k8s.io", "v1", [][2]string{
 			{"RoleBinding", "rolebindings"}, {"Role", "roles"},
 			{"ClusterRoleBinding", "clusterrolebindings"}, {"ClusterRole", "clusterroles"},
@@ -53,7 +56,7 @@ func Kinds() []Kind {
 // of other projects included.
 func OptionalKinds() []Kind {
 	return []Kind{
-		{schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, "ingresses"},
+		{schema.GroupVersionKind{Group: networkingv1.GroupName, Version: "v1", Kind: "Ingress"}, "ingresses"},
 		{schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, "servicemonitors"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, "certificates"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"}, "issuers"},

@@ -205,7 +205,8 @@ func setExtraSANs(conditions *[]metav1.Condition, vc *tenancyv1alpha1.VirtualClu
 	case sans.Rejected != "":
 		verdict{"", metav1.ConditionFalse, sans.Rejected, clip(sans.Message)}.set(conditions, kind, vc.Generation)
 	default:
-		verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonValid, "The control plane has all extra names"}.set(conditions, kind, vc.Generation)
+		valid := verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonValid, "The control plane has all extra names"}
+		valid.set(conditions, kind, vc.Generation)
 	}
 }
 

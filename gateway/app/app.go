@@ -89,7 +89,9 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("add the default tenant: %w", err)
 		}
 	}
-	handler := &front.Handler{Domain: options.Domain, Index: index, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder()}
+	handler := &front.Handler{
+		Domain: options.Domain, Index: index, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
+	}
 	if options.AccessLog {
 		handler.Log = mgr.GetLogger().WithName("access")
 	}

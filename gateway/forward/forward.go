@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 )

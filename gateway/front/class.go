@@ -3,7 +3,7 @@ package front
 import (
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 )

@@ -137,7 +137,8 @@ const downRetrySeconds = 5
 // statusOf returns a refusal as an error of the API.
 func statusOf(refusal *resolve.Refusal) error {
 	status := metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(refusal.Code), Message: refusal.Message, Reason: reasonOf(refusal.Code), //nolint:gosec // a status
+		Status: metav1.StatusFailure, Message: refusal.Message, Reason: reasonOf(refusal.Code),
+		Code: int32(refusal.Code), //nolint:gosec // a status
 	}
 	if refusal.RetryAfter > 0 {
 		status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(refusal.RetryAfter.Seconds())}

@@ -122,7 +122,8 @@ func (f *inFlight) take(caller string, of class, limits Limits) (done func(), er
 		count, limit = &have.streams, limits.Streams
 	}
 	if *count >= limit {
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("the gateway serves %d of these requests at a time to a caller", limit), busyRetrySeconds)
+		busy := fmt.Sprintf("the gateway serves %d of these requests at a time to a caller", limit)
+		return nil, apierrors.NewTooManyRequests(busy, busyRetrySeconds)
 	}
 	*count++
 	if f.callers == nil {

@@ -17,21 +17,21 @@ type Metrics struct {
 
 // NewMetrics makes the metrics of a gateway and registers them.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
-	labels := []string{"class"}
+	const class = "class"
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vc_gateway_requests_total",
 			Help: "Requests, by class (read, write, watch, upgrade, proxy, or refused by the gateway before it was known) and status code.",
-		}, append(labels, "code")),
+		}, []string{class, "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "vc_gateway_request_seconds",
 			Help:    "Time of requests from their headers to the end of the response, by class; not of watches and upgrades.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, labels),
+		}, []string{class}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "vc_gateway_requests_in_flight",
 			Help: "Requests in flight, by class.",
-		}, labels),
+		}, []string{class}),
 		passThrough: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "vc_gateway_passed_connections",
 			Help: "Open connections that are passed to a control plane without being decrypted.",

@@ -17,6 +17,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/identity"
 	"github.com/virtualcluster/virtualcluster/internal/clienthello"
 	"github.com/virtualcluster/virtualcluster/internal/newcomers"
+	"github.com/virtualcluster/virtualcluster/internal/pause"
 )
 
 const (
@@ -111,7 +112,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, own *accepte
 			return
 		}
 		if err != nil { // out of file descriptors, most likely
-			time.Sleep(acceptRetry)
+			pause.For(ctx, acceptRetry)
 			continue
 		}
 		named := unnamed.Add(conn)

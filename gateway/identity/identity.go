@@ -34,7 +34,9 @@ var ErrCertificate = errors.New("the client certificate is expired, or no CA of 
 
 // Finder finds tenants by what signs credentials.
 type Finder interface {
+	// ByAuthority returns the tenant whose CA has the key id; nil if none has.
 	ByAuthority(id []byte) *tenants.Tenant
+	// ByKeyID returns the tenant whose tokens name the key; nil if none has.
 	ByKeyID(id string) *tenants.Tenant
 }
 
@@ -109,7 +111,7 @@ func tokenOf(header http.Header) string {
 	if strings.EqualFold(scheme, "bearer") {
 		return strings.TrimSpace(token)
 	}
-	for _, values := range header.Values("Sec-Websocket-Protocol") {
+	for _, values := range header.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(values, ",") {
 			if encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), protocolPrefix); ok {
 				decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // another kind of token is of no known key

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -106,9 +107,7 @@ func TestOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			r.TLS = &tls.ConnectionState{PeerCertificates: tt.chain}
-			for key, values := range tt.header {
-				r.Header[key] = values
-			}
+			maps.Copy(r.Header, tt.header)
 			caller, err := Of(r, w.index, time.Now().Add(tt.later))
 			if (err != nil) != tt.fails {
 				t.Fatalf("got %v, want an error: %t", err, tt.fails)

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"crypto/tls"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -109,9 +110,7 @@ func TestParse(t *testing.T) {
 			if tt.sni != "" {
 				r.TLS = &tls.ConnectionState{ServerName: tt.sni}
 			}
-			for key, values := range tt.header {
-				r.Header[key] = values
-			}
+			maps.Copy(r.Header, tt.header)
 			got, refusal := Parse(r, domain)
 			if code(refusal) != tt.code {
 				t.Fatalf("got %v, want code %d", refusal, tt.code)

@@ -3,6 +3,7 @@ package resolve
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -52,7 +53,7 @@ func cutFullPath(path string) (name, inner string) {
 	if len(rest) == 1 && (rest[0] == "" || rest[0] == "status" || rest[0] == "scale") {
 		return "", path
 	}
-	kept := append(elements[:version+1:version+1], rest...)
+	kept := slices.Concat(elements[:version+1], rest)
 	return elements[version+2], strings.Join(kept, "/")
 }
 
@@ -93,7 +94,7 @@ func encodesPlain(path string) bool {
 			return false
 		}
 		c, err := url.PathUnescape("%" + rest[:2]) // checkPath has decoded it
-		if err != nil || strings.Contains("/%-._~", c) || isAlphanumeric(c[0]) {
+		if err != nil || strings.ContainsAny(c, "/%-._~") || isAlphanumeric(c[0]) {
 			return true
 		}
 		path = rest

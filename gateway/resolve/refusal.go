@@ -7,6 +7,8 @@ import (
 )
 
 // Refusal is why a request is not forwarded.
+//
+//nolint:errname // resolve.Refusal says what it is; it is a response, and no error of the program
 type Refusal struct {
 	// Code is the status of the response.
 	Code int

@@ -8,7 +8,7 @@ import (
 func TestExpiring(t *testing.T) {
 	const lifetime = time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	after := func(d time.Duration) time.Time { return start.Add(d) }
+	after := start.Add
 	for name, tc := range map[string]struct {
 		puts map[time.Duration]string
 		key  string

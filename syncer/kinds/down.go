@@ -142,8 +142,8 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase), MaxInNamespace: d.MaxInNamespace,
-			Affects: d.Affects, Digest: d.erasedDigest(),
+			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
+			MaxInNamespace: d.MaxInNamespace, Affects: d.Affects, Digest: d.erasedDigest(),
 		},
 	}
 }

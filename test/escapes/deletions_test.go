@@ -29,7 +29,7 @@ const lostData = "docs/decisions/0008, 0009: the loss of a tenant's data"
 // that no real one does. It may lose its own copies by that, but causes neither
 // requests without end nor any effect on other tenants.
 var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, ContinueOnFailure, func() {
-	const ns = "deletions"
+	const ns = deletionsNamespace
 	var (
 		mallory, honest *local.Tenant
 		hostile         *local.Hostile
@@ -59,7 +59,7 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 	BeforeAll(func(ctx SpecContext) {
 		honest = tenant(ctx)
 		inhabit(ctx, honest, 2)
-		others = copiesOf(ctx, honest, ns)
+		others = copiesOf(ctx, honest)
 		Expect(others).To(HaveLen(4), "the namespace, the Service and two pods")
 	})
 
@@ -69,7 +69,7 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 	})
 
 	AfterEach(func(ctx SpecContext) {
-		Expect(copiesOf(ctx, honest, ns)).To(Equal(others))
+		Expect(copiesOf(ctx, honest)).To(Equal(others))
 		shouldSync(ctx, honest, "default", fmt.Sprintf("after-%d", time.Now().UnixNano()))
 		Expect(kit.Read(ctx, super.Client, honest.VC)()).To(
 			kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
@@ -120,15 +120,15 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 			kit.Create(ctx, mallory.Client, kit.Pod(ns, fmt.Sprintf("more-%d", i)))
 		}
 		Eventually(running(ctx, mallory, ns)).Should(Equal(2 + more))
-		before := copiesOf(ctx, mallory, ns)
+		before := copiesOf(ctx, mallory)
 		lists("pods", func([]any) []any { return []any{} })
 		Eventually(kit.Read(ctx, super.Client, mallory.VC)).WithTimeout(relisted).Should(
 			haveSyncing(tenancyv1alpha1.ReasonRemovalUnconfirmed, names.ConfirmRemoval))
-		Consistently(func() map[string]types.UID { return copiesOf(ctx, mallory, ns) }).Should(Equal(before))
+		Consistently(func() map[string]types.UID { return copiesOf(ctx, mallory) }).Should(Equal(before))
 	})
 
 	attack("an empty list of namespaces, whose pods are still listed", lostData, func(ctx SpecContext) {
-		before := copiesOf(ctx, mallory, ns)
+		before := copiesOf(ctx, mallory)
 		lists("namespaces", func(items []any) []any {
 			kept := []any{}
 			for _, item := range items {
@@ -139,7 +139,7 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 			return kept
 		})
 		Eventually(func() int { return hostile.Seen(local.Lists("namespaces")) }).WithTimeout(relisted).Should(BeNumerically(">", 1))
-		Consistently(func() map[string]types.UID { return copiesOf(ctx, mallory, ns) }).WithTimeout(2 * patrol).Should(Equal(before))
+		Consistently(func() map[string]types.UID { return copiesOf(ctx, mallory) }).WithTimeout(2 * patrol).Should(Equal(before))
 	})
 
 	attack("a part of a list, again and again with other parts", "idea: each list deletes what the previous one had", func(ctx SpecContext) {
@@ -187,9 +187,12 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 	})
 })
 
-// copiesOf returns the UIDs of a tenant's copies in a namespace that are not
+// deletionsNamespace is where the tenants of these attacks have objects.
+const deletionsNamespace = "deletions"
+
+// copiesOf returns the UIDs of a tenant's copies in that namespace that are not
 // being deleted, and that of the namespace.
-func copiesOf(ctx context.Context, t *local.Tenant, ns string) map[string]types.UID {
+func copiesOf(ctx context.Context, t *local.Tenant) map[string]types.UID {
 	GinkgoHelper()
 	found := map[string]types.UID{}
 	add := func(kind string, obj client.Object) {
@@ -197,7 +200,7 @@ func copiesOf(ctx context.Context, t *local.Tenant, ns string) map[string]types.
 			found[kind+" "+obj.GetName()] = obj.GetUID()
 		}
 	}
-	in := kit.Namespace(t.Super(ns))
+	in := kit.Namespace(t.Super(deletionsNamespace))
 	Expect(kit.Get(ctx, super.Client, in)).To(Succeed())
 	add("namespace", in)
 	pods, services := &corev1.PodList{}, &corev1.ServiceList{}

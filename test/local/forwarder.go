@@ -53,7 +53,7 @@ func (f *Forwarder) Stop() {
 }
 
 func pass(ctx context.Context, conn net.Conn, to Target) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	address, passed := to(ctx, conn)
 	if address == "" {
@@ -63,7 +63,7 @@ func pass(ctx context.Context, conn net.Conn, to Target) {
 	if err != nil {
 		return
 	}
-	defer other.Close()
+	defer func() { _ = other.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = other.Close() })()
 	var copying sync.WaitGroup
 	copying.Go(func() { pour(other, passed) })

@@ -172,8 +172,8 @@ func returns(ctx context.Context, b *bench) error {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	return errors.Join(
-		unchanged("Ensure", vc, func() { _, _ = b.Provisioner.Ensure(done, vc) }),
-		unchanged("Delete", vc, func() { _, _ = b.Provisioner.Delete(done, vc) }),
+		unchanged("Ensure", vc, func() { _, _ = b.Ensure(done, vc) }),
+		unchanged("Delete", vc, func() { _, _ = b.Delete(done, vc) }),
 	)
 }
 
@@ -184,7 +184,7 @@ func fails(ctx context.Context, b *bench) error {
 	}
 	vc, err := b.Invalid(ctx)
 	if err != nil {
-		return fmt.Errorf("Invalid: %w", err)
+		return fmt.Errorf("call Invalid: %w", err)
 	}
 	b.given = append(b.given, vc)
 	var state provisioner.ControlPlane

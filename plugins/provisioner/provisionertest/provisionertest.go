@@ -132,7 +132,7 @@ func (b *bench) restart(ctx context.Context) error {
 	}
 	if err != nil {
 		cancel()
-		return fmt.Errorf("New: %w", err)
+		return fmt.Errorf("call New: %w", err)
 	}
 	b.Provisioner = made
 	if notifier, notifies := made.(provisioner.Notifier); notifies {
@@ -176,7 +176,7 @@ func (b *bench) virtualCluster(ctx context.Context) (*tenancyv1alpha1.VirtualClu
 
 // ensure calls Ensure, which must wait for nothing and change nothing.
 func (b *bench) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (state provisioner.ControlPlane, err error) {
-	wrong := unchanged("Ensure", vc, func() { state, err = b.Provisioner.Ensure(ctx, vc) })
+	wrong := unchanged("Ensure", vc, func() { state, err = b.Ensure(ctx, vc) })
 	if wrong != nil {
 		return state, wrong
 	}
@@ -185,7 +185,7 @@ func (b *bench) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) 
 
 // remove calls Delete, which must wait for nothing and change nothing.
 func (b *bench) remove(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (gone bool, err error) {
-	wrong := unchanged("Delete", vc, func() { gone, err = b.Provisioner.Delete(ctx, vc) })
+	wrong := unchanged("Delete", vc, func() { gone, err = b.Delete(ctx, vc) })
 	if wrong != nil {
 		return false, wrong
 	}
@@ -229,7 +229,7 @@ func (b *bench) delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) 
 
 // deleteAll deletes what the check has left.
 func (b *bench) deleteAll(ctx context.Context) error {
-	var wrong []error
+	wrong := make([]error, 0, len(b.given))
 	for _, vc := range b.given {
 		wrong = append(wrong, b.delete(ctx, vc))
 	}
