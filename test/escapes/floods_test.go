@@ -74,6 +74,7 @@ var _ = Describe("The time of others", Ordered, func() {
 
 	attack("objects that come and go by the hundred", "review: churn that costs the tenant nothing", func(ctx SpecContext) {
 		othersGetOn(ctx, "churn", newFlood(ctx, func(ctx context.Context, wave int64) error {
+			ctx = context.WithoutCancel(ctx) // a wave that ends between both requests would leave its object in the tenant
 			svc := &corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "churn-" + strconv.FormatInt(wave, 10)},
 				Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
