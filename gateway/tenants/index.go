@@ -18,7 +18,7 @@ type Index struct {
 	mu sync.RWMutex
 	// all has the tenants by their VirtualClusters.
 	all map[types.NamespacedName]*Tenant
-	// byKey has them by cluster key, byAuthority by the subject key identifier
+	// byKey finds them by cluster key, byAuthority by the subject key identifier
 	// of their client CAs, byKeyID by the kid of their tokens, and byServerName
 	// by the TLS server name of their apiserver.
 	byKey, byAuthority, byKeyID, byServerName map[string][]*Tenant

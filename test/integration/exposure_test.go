@@ -24,7 +24,7 @@ import (
 )
 
 // domain is that of the names of control planes in these specs. It is not
-// resolved: clients dial the proxy, as the record *.DOMAIN has them do.
+// resolved: clients dial the proxy, as with the record *.DOMAIN.
 const domain = "tenants.example.com"
 
 var _ = Describe("The address of a hosted control plane", Ordered, func() {
@@ -152,7 +152,7 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		Eventually(kit.Read(ctx, site.Client, red)).ShouldNot(haveSANs(metav1.ConditionTrue, tenancyv1alpha1.ReasonValid))
 	}, SpecTimeout(3*later))
 
-	It("has a name that another one has when that one has it no more", func(ctx SpecContext) {
+	It("takes a name when the control plane that had it gives it up", func(ctx SpecContext) {
 		const extra = "shared.example.org"
 		setSANs(ctx, blue, extra)
 		Eventually(kit.Read(ctx, site.Client, blue)).Should(haveSANs(metav1.ConditionTrue, tenancyv1alpha1.ReasonValid))

@@ -126,7 +126,7 @@ func (p *Provisioner) Delete(_ context.Context, vc *tenancyv1alpha1.VirtualClust
 }
 
 // Capabilities returns no Service addresses: the control plane was configured
-// elsewhere. Its operator has it reach vn-agent, or opts out of what needs that.
+// elsewhere. Its operator lets it reach vn-agent, or opts out of what needs that.
 func (*Provisioner) Capabilities() provisioner.Capabilities {
 	return provisioner.Capabilities{Network: true}
 }
