@@ -213,7 +213,7 @@ test-long: build ## Run at length what is short in the suite: outages, kills, a 
 	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
 	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
 
-E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed \
+E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \
 	go tool ginkgo --no-color --timeout 60m
 
 # The tags are those of the two versions between which the specs of an installation upgrade.
@@ -221,8 +221,20 @@ E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_
 installed-images: build $(TOOLS)/helm ## Build images of the programs in bin/ for a real node into bin/installed, to install the chart there
 	cd hack/release && for v in v0.0.1 v0.0.2; do go run -buildvcs=false ./cmd/images --version $$v --built $(BIN) --out $(BIN)/installed; done
 
+# The version from which a spec upgrades: the last release, and before the first one a commit whose chart can be installed.
+PREVIOUS ?= $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || echo 8a71350049a5)
+
+.PHONY: previous-images
+previous-images: ## Build an earlier version, of git, to upgrade from: make previous-images PREVIOUS=v0.1.0
+	rm -rf $(BIN)/previous $(BIN)/installed/*_v0.0.0.oci.tar
+	@if ! git cat-file -e '$(PREVIOUS)^{commit}' 2>/dev/null; then \
+		echo 'git has no $(PREVIOUS), and so no spec upgrades from it; git fetch --unshallow --tags gets it'; exit; fi; \
+	mkdir -p $(BIN)/previous && git archive '$(PREVIOUS)' | tar -x -C $(BIN)/previous && \
+	$(MAKE) -C $(BIN)/previous build VERSION=v0.0.0 && cd $(BIN)/previous/hack/release && \
+	go run -buildvcs=false ./cmd/images --version v0.0.0 --built $(BIN)/previous/bin --out $(BIN)/installed
+
 .PHONY: e2e
-e2e: node-can-run node installed-images ## Run the tests with containers, on a real node of this machine: root on Linux
+e2e: node-can-run node installed-images previous-images ## Run the tests with containers, on a real node of this machine: root on Linux
 	$(E2E) --v ./test/e2e/...
 
 .PHONY: e2e-smoke

@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+const gatewayGroup, tlsRoute, tlsRoutes = "gateway.networking.k8s.io", "TLSRoute", "tlsroutes"
+
 // Kind is a kind of objects of which an installation consists.
 type Kind struct {
 	schema.GroupVersionKind
@@ -57,6 +59,10 @@ func Kinds() []Kind {
 func OptionalKinds() []Kind {
 	return []Kind{
 		{schema.GroupVersionKind{Group: networkingv1.GroupName, Version: "v1", Kind: "Ingress"}, "ingresses"},
+		// In each version that the values allow, since a cluster may serve one of them only.
+		{schema.GroupVersionKind{Group: gatewayGroup, Version: "v1", Kind: tlsRoute}, tlsRoutes},
+		{schema.GroupVersionKind{Group: gatewayGroup, Version: "v1alpha3", Kind: tlsRoute}, tlsRoutes},
+		{schema.GroupVersionKind{Group: gatewayGroup, Version: "v1alpha2", Kind: tlsRoute}, tlsRoutes},
 		{schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, "servicemonitors"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, "certificates"},
 		{schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"}, "issuers"},

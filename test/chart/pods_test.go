@@ -94,12 +94,12 @@ func TestPods(t *testing.T) {
 // of its own.
 func TestImages(t *testing.T) {
 	for values, want := range map[string]map[string]string{
-		"": {"vc-manager": "vc-manager:dev", "vc-syncer": "vc-syncer:dev", "vc-host": "vc-host:dev", "vc-store": "etcd:dev"},
+		"": {"vc-manager": "vc-manager:dev", "vc-syncer": "vc-syncer:dev", "vc-host": "vc-host:dev", "vc-store": "etcd:3.6.16-0"},
 		everything: {
 			"vc-manager": "registry.example/team/vc-manager@sha256:" + digest, "vc-syncer": "mirror.example/syncer:v1",
 			"vn-agent": "registry.example/team/vn-agent:v1", "vc-dns": "registry.example/team/vc-dns:v1",
 			"vc-gateway": "registry.example/team/vc-gateway:v1",
-			"vc-host":    "registry.example/team/vc-host:v1", "vc-store": "registry.example/team/etcd:v1",
+			"vc-host":    "registry.example/team/vc-host:v1", "vc-store": "registry.example/team/etcd:3.6.16-0",
 		},
 	} {
 		got := map[string]string{}

@@ -30,6 +30,8 @@ type Block struct {
 	// Context is the tenant on whose apiserver the block works; empty for the super
 	// cluster.
 	Context string
+	// Types is the line that the reader types when the block asks.
+	Types string
 }
 
 // String returns where the block is.
@@ -72,6 +74,31 @@ func Read(root string) ([]Block, error) {
 	return all, nil
 }
 
+// Page is a document with those of its blocks that a test runs.
+type Page struct {
+	// Name is the file, below the folder of the project.
+	Name   string
+	Blocks []Block
+}
+
+// Pages reads the pages of a project with the commands and manifests of
+// environments, in order.
+func Pages(root string, environments ...string) ([]Page, error) {
+	blocks, err := Read(root)
+	var pages []Page
+	for _, b := range blocks {
+		if b.IsValues() || b.Language != "sh" && b.Language != "yaml" || !slices.Contains(environments, b.Environment) {
+			continue
+		}
+		if len(pages) == 0 || pages[len(pages)-1].Name != b.Page {
+			pages = append(pages, Page{Name: b.Page})
+		}
+		last := &pages[len(pages)-1]
+		last.Blocks = append(last.Blocks, b)
+	}
+	return pages, err
+}
+
 var (
 	fence     = regexp.MustCompile("^( *)```([a-z]*)$")
 	directive = regexp.MustCompile(`^ *<!-- test: (.*) -->$`)
@@ -108,7 +135,7 @@ func parse(page, text string) ([]Block, error) {
 		next = Block{Page: page}
 		i += end + 1
 	}
-	if next.Environment != "" || len(next.Tenants) > 0 || next.Context != "" {
+	if next.Environment != "" || len(next.Tenants) > 0 || next.Context != "" || next.Types != "" {
 		return nil, fmt.Errorf("%s: a comment for a test is about no block", page)
 	}
 	return all, nil
@@ -125,8 +152,10 @@ func set(b *Block, comment string) error {
 			b.Tenants = strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 		case "in":
 			b.Context = value
+		case "types":
+			b.Types = value
 		default:
-			return fmt.Errorf("a comment for a test has environment, tenants and in, not %s", setting)
+			return fmt.Errorf("a comment for a test has environment, tenants, in and types, not %s", setting)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func all(t *testing.T) []Block {
 
 func TestParse(t *testing.T) {
 	page := strings.Join([]string{
-		"# Page", "", "```sh", "one", "```", "", "1. do:", "", "   <!-- test: environment=make tenants=red,blue in=red -->",
+		"# Page", "", "```sh", "one", "```", "", "1. do:", "", "   <!-- test: environment=make tenants=red,blue in=red types=yes -->",
 		"   ```yaml", "   two: 2", "     three: 3", "   ```", "",
 	}, "\n")
 	got, err := parse("page.md", page)
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 		{Page: "page.md", Line: 3, Language: "sh", Text: "one\n"},
 		{
 			Page: "page.md", Line: 10, Language: "yaml", Text: "two: 2\n  three: 3\n",
-			Environment: "make", Tenants: []string{"red", "blue"}, Context: "red",
+			Environment: "make", Tenants: []string{"red", "blue"}, Context: "red", Types: "yes",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -83,7 +83,7 @@ func TestEveryBlockHasAnEnvironment(t *testing.T) {
 			if b.Environment != "" {
 				t.Errorf("%s: a block of %q is not tested, and has an environment", b, b.Language)
 			}
-		case b.Environment == Cluster:
+		case slices.Contains([]string{Cluster, Nodes, Installation}, b.Environment):
 		case known:
 			delete(unused, b.Environment)
 			t.Logf("%s is not run: %s", b, reason)

@@ -5,20 +5,22 @@ package documents
 // integration tests run them.
 const Cluster = ""
 
-// Installation is a cluster with nodes and with images that it can pull, into
-// which the block installs the chart or which has it.
-const Installation = "installation"
+// The environments of blocks that the specs of an installation run. Nodes is a
+// cluster with nodes, volumes, Helm, and images that it can pull, and with
+// nothing of VirtualCluster. Installation is the same with all parts installed.
+const Nodes, Installation = "nodes", "installation"
 
 // Environments returns the environments in which no test runs a block, with the
 // reason. Its commands are parsed, and its manifests are not sent.
 func Environments() map[string]string {
 	return map[string]string{
-		Installation:  "it needs the chart in a cluster with nodes, which make e2e has",
 		"make":        "it calls make, for minutes or hours; CI runs these targets",
 		"machine":     "it installs files or packages on the machine, as root",
 		"registry":    "it needs a registry, or images in a node",
 		"program":     "it starts a program that stays, or needs one that has the port",
 		"loss":        "it is for an object of an installation that has lost its data",
+		"stores":      "it needs a second etcd; the integration tests of moves have two",
 		"cluster-api": "it needs Cluster API; the tests of capi have these objects in config/samples",
+		"gateway-api": "it needs the CustomResourceDefinitions of the Gateway API",
 	}
 }

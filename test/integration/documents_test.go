@@ -3,11 +3,9 @@ package integration
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,31 +31,15 @@ const pageTimeout = 9 * kit.Soon
 // documentsTeam is the namespace of the VirtualClusters in the documents.
 const documentsTeam = "team"
 
-// reader does what a page says, in a folder of its own that has what the
-// documents name of the project.
-type reader struct{ dir string }
+// reader does what a page says.
+type reader struct{ kit.Reader }
 
 func newReader() reader {
 	GinkgoHelper()
-	r := reader{kit.TempDir()}
-	for _, name := range []string{"charts", "config"} {
-		Expect(os.Symlink(must(filepath.Abs("../../"+name)), filepath.Join(r.dir, name))).To(Succeed())
-	}
-	Expect(os.MkdirAll(filepath.Join(r.dir, ".vc"), 0o755)).To(Succeed())
-	Expect(os.Symlink(filepath.Join(super.Dir, "super.kubeconfig"), r.kubeconfig("super"))).To(Succeed())
-	// kubectl finds the plugin beside itself.
-	bin := filepath.Join(r.dir, "bin")
-	Expect(os.Mkdir(bin, 0o755)).To(Succeed())
-	for name, path := range map[string]string{
+	return reader{kit.NewReader(super, map[string]string{
 		"kubectl": os.Getenv(kubectlBinary), "kubectl-vc": filepath.Join(filepath.Dir(os.Getenv("VC_STANDALONE")), "kubectl-vc"),
-	} {
-		Expect(os.Symlink(must(filepath.Abs(path)), filepath.Join(bin, name))).To(Succeed())
-	}
-	return r
+	}, map[string]string{"charts": "../../charts", "config": "../../config"})}
 }
-
-// kubeconfig returns the file of a tenant, or of the super cluster.
-func (r reader) kubeconfig(of string) string { return filepath.Join(r.dir, ".vc", of+".kubeconfig") }
 
 // do runs a block, after it has prepared the tenants that the block needs.
 func (r reader) do(ctx context.Context, block documents.Block) {
@@ -70,29 +52,14 @@ func (r reader) do(ctx context.Context, block documents.Block) {
 	By(block.String())
 	switch {
 	case block.Language == "sh":
-		r.run(ctx, block, block.Text, "")
+		r.Run(ctx, block, block.Text, "")
 	case strings.HasPrefix(block.Text, "spec:"):
-		r.run(ctx, block, "kubectl patch virtualcluster red --namespace team --type merge --patch-file /dev/stdin --dry-run=server", block.Text)
+		r.Run(ctx, block, "kubectl patch virtualcluster red --namespace team --type merge --patch-file /dev/stdin --dry-run=server", block.Text)
 	case strings.Contains(block.Text, "\nkind: VirtualCluster\n"):
-		r.run(ctx, block, "kubectl apply --filename -", block.Text)
+		r.Run(ctx, block, "kubectl apply --filename -", block.Text)
 	default:
-		r.run(ctx, block, "kubectl apply --dry-run=server --filename -", block.Text)
+		r.Run(ctx, block, "kubectl apply --dry-run=server --filename -", block.Text)
 	}
-}
-
-// run runs a script, which has to succeed.
-func (r reader) run(ctx context.Context, block documents.Block, script, input string) {
-	GinkgoHelper()
-	of := "super"
-	if block.Context != "" {
-		of = block.Context
-	}
-	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
-	command.Dir, command.Stdin, command.WaitDelay = r.dir, strings.NewReader(input), time.Second
-	command.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig(of), "HOME="+r.dir,
-		"PATH="+filepath.Join(r.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, err := command.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "%s\n%s\n%s%s", block, script, input, out)
 }
 
 // prepare creates the tenants, and deletes others with their files.
@@ -111,7 +78,7 @@ func (r reader) prepare(ctx context.Context, tenants []string) {
 			r.connect(ctx, vc)
 		case !wanted && err == nil:
 			removeTenant(ctx, vc)
-			for _, file := range []string{r.kubeconfig(name), filepath.Join(r.dir, name+".kubeconfig")} {
+			for _, file := range []string{r.Kubeconfig(name), filepath.Join(r.Dir, name+".kubeconfig")} {
 				Expect(os.RemoveAll(file)).To(Succeed())
 			}
 		}
@@ -120,7 +87,7 @@ func (r reader) prepare(ctx context.Context, tenants []string) {
 
 // isConnected reports whether there is a kubeconfig of a tenant.
 func (r reader) isConnected(name string) bool {
-	_, err := os.Stat(r.kubeconfig(name))
+	_, err := os.Stat(r.Kubeconfig(name))
 	return err == nil
 }
 
@@ -132,7 +99,7 @@ func (r reader) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 	tenant := must(super.Connect(ctx, vc))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Key(), Name: names.AdminKubeconfigSecret}}
 	Expect(kit.Get(ctx, super.Client, secret)).To(Succeed())
-	Expect(os.WriteFile(r.kubeconfig(vc.Name), secret.Data[names.AdminKubeconfigKey], 0o600)).To(Succeed())
+	Expect(os.WriteFile(r.Kubeconfig(vc.Name), secret.Data[names.AdminKubeconfigKey], 0o600)).To(Succeed())
 	through(ctx, tenant)
 	pod := kit.Pod("shop", "web-0")
 	kit.Create(ctx, tenant.Client, kit.Namespace("shop"), pod)
@@ -140,17 +107,7 @@ func (r reader) connect(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster)
 }
 
 var _ = Describe("The documents", Ordered, ContinueOnFailure, func() {
-	blocks, err := documents.Read("../..")
-	pages, order := map[string][]documents.Block{}, []string{}
-	for _, block := range blocks {
-		if block.Environment != documents.Cluster || block.IsValues() || block.Language != "sh" && block.Language != "yaml" {
-			continue
-		}
-		if len(pages[block.Page]) == 0 {
-			order = append(order, block.Page)
-		}
-		pages[block.Page] = append(pages[block.Page], block)
-	}
+	pages, err := documents.Pages("../..", documents.Cluster)
 
 	BeforeAll(func(ctx SpecContext) {
 		Expect(err).NotTo(HaveOccurred())
@@ -165,11 +122,11 @@ var _ = Describe("The documents", Ordered, ContinueOnFailure, func() {
 		useSyncer(account, func(o *app.Options) { o.QuotaValidation = true }) // quotas have no effect without
 	})
 
-	for _, page := range order {
-		It("do what they say: "+page, func(ctx SpecContext) {
+	for _, page := range pages {
+		It("do what they say: "+page.Name, func(ctx SpecContext) {
 			r := newReader()
 			DeferCleanup(func(ctx SpecContext) { r.prepare(ctx, nil) })
-			for _, block := range pages[page] {
+			for _, block := range page.Blocks {
 				r.do(ctx, block)
 			}
 		}, SpecTimeout(pageTimeout))

@@ -18,6 +18,8 @@ app.kubernetes.io/name: {{ . }}
 {{- $component := index . 1 -}}
 {{- $own := (index . 2).image -}}
 {{- $all := $root.Values.image -}}
+{{- $tag := $all.tag | default $root.Chart.AppVersion -}}
+{{- if eq $component "vc-store" }}{{ $tag = include "virtualcluster.etcdTag" . }}{{ end -}}
 {{- with $own.repository -}}
 {{ . }}
 {{- else -}}
@@ -27,9 +29,12 @@ app.kubernetes.io/name: {{ . }}
 {{- if $own.digest -}}
 @{{ $own.digest }}
 {{- else -}}
-:{{ $own.tag | default $all.tag | default $root.Chart.AppVersion }}
+:{{ $own.tag | default $tag }}
 {{- end -}}
 {{- end -}}
+
+{{- /* The tag of the image of etcd, that of hack/release: an upgrade of the chart with the same tag does not restart the store. */ -}}
+{{- define "virtualcluster.etcdTag" -}}3.6.16-0{{- end -}}
 
 {{- /* The spec of a Deployment but its containers, up to the pod's: (list $ COMPONENT VALUES). */ -}}
 {{- define "virtualcluster.deployment" -}}

@@ -56,15 +56,18 @@ func New(release version.Release, p programs.Program, files map[programs.Platfor
 
 // labels are those of the OCI image specification.
 func labels(release version.Release, p programs.Program) map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		titleLabel:                             p.Name,
 		"org.opencontainers.image.description": p.Description,
 		"org.opencontainers.image.version":     release.Version,
-		"org.opencontainers.image.revision":    release.Revision,
 		"org.opencontainers.image.created":     release.Time.Format(time.RFC3339),
 		"org.opencontainers.image.source":      version.Source,
 		"org.opencontainers.image.licenses":    "Apache-2.0",
 	}
+	if release.Revision != "" {
+		all["org.opencontainers.image.revision"] = release.Revision
+	}
+	return all
 }
 
 // baseLayer is what all images share: an empty directory for temporary files,

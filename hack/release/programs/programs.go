@@ -20,6 +20,10 @@ type Program struct {
 	// Package is its package if it is another project's, in a version that the
 	// module requires. A program of the project is cmd/NAME in its module.
 	Package string
+	// Tag is that of the image of a program of another project: its version, and
+	// the number of the image of this version. Releases with the same tag have the
+	// same image. Another version of Go or of its modules needs another number.
+	Tag string
 	// Image reports whether a container image of it is published.
 	Image bool
 	// Desktop reports whether an archive is published for macOS, too.
@@ -29,6 +33,9 @@ type Program struct {
 
 const (
 	linux = "linux"
+	// stripped are the linker's flags for a program of another project, which
+	// does not change with the version of the release.
+	stripped = "-s -w"
 	// kubernetesModule is the folder of the module that imports k8s.io/kubernetes.
 	kubernetesModule = "standalone"
 )
@@ -43,7 +50,7 @@ func All() []Program {
 		{Name: "vc-gateway", Module: ".", Image: true, Description: "Serves all tenants at one address"},
 		{Name: "vc-host", Module: kubernetesModule, Image: true, Description: "Runs the control planes of many tenants in one process"},
 		{Name: "vc-dns", Module: "dns", Image: true, Description: "DNS of many tenants in one process"},
-		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Image: true,
+		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Tag: "3.6.16-0", Image: true,
 			Description: "The store of hosted control planes"},
 		{Name: "vc-standalone", Module: kubernetesModule, Image: true, Desktop: true, Description: "VirtualCluster on one machine"},
 	}
@@ -121,7 +128,10 @@ func (b Build) compile(ctx context.Context, platform Platform, p Program) error 
 		return err
 	}
 	flags := b.Flags
-	if p.Module == kubernetesModule {
+	switch {
+	case p.Package != "":
+		flags = stripped
+	case p.Module == kubernetesModule:
 		flags += " " + b.KubernetesFlags
 	}
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", //nolint:gosec // the arguments are the developer's

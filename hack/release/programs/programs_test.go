@@ -40,6 +40,29 @@ func TestAllProgramsAreListed(t *testing.T) {
 	}
 }
 
+// TestTags: the chart has the images with tags of their own, and they are those
+// of the versions that are compiled.
+func TestTags(t *testing.T) {
+	for _, p := range programs.All() {
+		if (p.Tag != "") != (p.Package != "") {
+			t.Errorf("%s is of the package %q, and has the tag %q", p.Name, p.Package, p.Tag)
+		}
+		if p.Tag == "" {
+			continue
+		}
+		version, _, _ := strings.Cut(p.Tag, "-")
+		for file, want := range map[string]string{
+			filepath.Join(p.Module, "go.mod"):              p.Package + " v" + version + "\n",
+			"charts/virtualcluster/templates/_helpers.tpl": p.Tag,
+			"config/default/workloads.yaml":                "image: " + p.Name + ":" + p.Tag,
+		} {
+			if content, err := os.ReadFile(filepath.Join(root, file)); err != nil || !strings.Contains(string(content), want) {
+				t.Errorf("%s lacks %q: %v", file, want, err)
+			}
+		}
+	}
+}
+
 func TestOn(t *testing.T) {
 	for platform, want := range map[programs.Platform]string{
 		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-dns vc-gateway vc-host vc-manager vc-standalone vc-syncer vn-agent",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/virtualcluster/virtualcluster/hack/release/containers"
 	"github.com/virtualcluster/virtualcluster/hack/release/programs"
@@ -21,16 +22,27 @@ func Images(release version.Release, out string, files func(programs.Program) ma
 		return err
 	}
 	for _, p := range programs.Images() {
-		index, err := containers.New(release, p, files(p))
+		image := imageRelease(release, p)
+		index, err := containers.New(image, p, files(p))
 		if err != nil {
 			return fmt.Errorf("make the image of %s: %w", p.Name, err)
 		}
-		file := filepath.Join(out, p.Name+"_"+release.Version+imageSuffix)
-		if err := containers.Write(file, release, p, index); err != nil {
+		file := filepath.Join(out, p.Name+"_"+image.Version+imageSuffix)
+		if err := containers.Write(file, image, p, index); err != nil {
 			return fmt.Errorf("write %s: %w", file, err)
 		}
 	}
 	return nil
+}
+
+// imageRelease returns the release that an image is of. A program with a tag of
+// its own has neither the commit nor the time of the project's release, so that
+// its image stays the same.
+func imageRelease(release version.Release, p programs.Program) version.Release {
+	if p.Tag == "" {
+		return release
+	}
+	return version.Release{Version: p.Tag, Time: time.Unix(0, 0).UTC()}
 }
 
 // ImageArchives returns the image archives in a folder.

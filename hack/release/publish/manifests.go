@@ -86,7 +86,7 @@ func kustomization(release version.Release, registry string) string {
 		if registry != "" {
 			name = strings.TrimSuffix(registry, "/") + "/" + name
 		}
-		fmt.Fprintf(&y, "- {name: %s, newName: %s, newTag: %q}\n", p.Name, name, release.Version)
+		fmt.Fprintf(&y, "- {name: %s, newName: %s, newTag: %q}\n", p.Name, name, imageRelease(release, p).Version)
 	}
 	return y.String()
 }

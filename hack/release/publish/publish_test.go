@@ -73,6 +73,20 @@ func checkProgram(t *testing.T, file string) {
 	}
 }
 
+// TestImageRelease: the image of a program with a tag of its own is the same in
+// all releases.
+func TestImageRelease(t *testing.T) {
+	for _, p := range programs.Images() {
+		want := release
+		if p.Tag != "" {
+			want = version.Release{Version: p.Tag, Time: time.Unix(0, 0).UTC()}
+		}
+		if got := imageRelease(release, p); got != want {
+			t.Errorf("the image of %s is of %+v, want %+v", p.Name, got, want)
+		}
+	}
+}
+
 func TestImageArchivesOfAnEmptyFolder(t *testing.T) {
 	if _, err := ImageArchives(t.TempDir()); err == nil || !strings.Contains(err.Error(), "make images writes them") {
 		t.Error(err)
@@ -107,7 +121,8 @@ func TestKustomization(t *testing.T) {
 	} {
 		got := kustomization(release, registry)
 		if !strings.HasPrefix(got, "resources: [../config/default]\nimages:\n") ||
-			!strings.Contains(got, `- {name: vc-dns, newName: `+image+`, newTag: "v0.1.0"}`) {
+			!strings.Contains(got, `- {name: vc-dns, newName: `+image+`, newTag: "v0.1.0"}`) ||
+			!strings.Contains(got, `- {name: etcd, newName: `+strings.Replace(image, "vc-dns", "etcd", 1)+`, newTag: "3.6.16-0"}`) {
 			t.Errorf("registry %q:\n%s", registry, got)
 		}
 	}

@@ -47,17 +47,14 @@ var _ = Describe("An installation", Ordered, func() {
 	var (
 		red     *local.Tenant
 		outside string
-		file    string
 		first   *corev1.Pod
 		kept    types.UID
 	)
 
 	It("is ready after helm install, and has a first tenant with a pod", Label(smoke), func(ctx SpecContext) {
-		file = filepath.Join(super.Dir, "values.yaml")
-		Expect(os.WriteFile(file, []byte(values), 0o600)).To(Succeed())
 		makeNamespace(ctx)
 		started := time.Now()
-		helm.Must(ctx, "install", release, chart(before), "--values", file, "--wait", "--timeout", later.String())
+		runHelm(ctx, "install", before)
 		AddReportEntry("helm install to ready", time.Since(started).String())
 		outside = expose(ctx, "vc-host", intstr.FromString("apiservers"))
 		started = time.Now()
@@ -79,18 +76,23 @@ var _ = Describe("An installation", Ordered, func() {
 	}, SpecTimeout(2*later))
 
 	It("is upgraded while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
+		same := []any{}
+		members, err := podsOf(ctx, store)
+		Expect(err).NotTo(HaveOccurred())
+		for _, member := range members {
+			same = append(same, HaveField("UID", member.UID))
+		}
 		listing := kit.StartLister(ctx, clientsOf(red))
 		DeferCleanup(listing.Stop)
 		started := time.Now()
-		helm.Must(ctx, "upgrade", release, chart(after), "--values", file, "--wait", "--timeout", later.String())
+		runHelm(ctx, "upgrade", after)
 		AddReportEntry("helm upgrade", time.Since(started).String())
 		listing.Stop()
 		AddReportEntry("upgrade: lists, failures, longest gap", []any{listing.Lists(), len(listing.Failures()), listing.Gap().String()})
-		for _, component := range components {
-			pods, err := podsOf(ctx, component)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(pods).To(HaveEach(HaveField("Spec.Containers", HaveExactElements(HaveField("Image", HaveSuffix(":v"+after))))), component)
-		}
+		shouldHaveImages(ctx, after)
+		members, err = podsOf(ctx, store)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(members).To(ConsistOf(same...), "an upgrade with the same etcd does not restart it")
 		shouldBeUntouched(ctx, red, first)
 		shouldRun(ctx, red, workload("after-upgrade", "pause"))
 		Expect(listing.Failures()).To(BeEmpty())
@@ -161,7 +163,7 @@ var _ = Describe("An installation", Ordered, func() {
 	It("has its tenants again when it is installed again", func(ctx SpecContext) {
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.HostReplicasNamespace))
-		helm.Must(ctx, "install", release, chart(after), "--values", file, "--wait", "--timeout", later.String())
+		runHelm(ctx, "install", after)
 		shouldRun(ctx, red, workload("after-reinstallation", "pause"))
 		copied := kit.SuperOf(red, first)
 		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
@@ -169,13 +171,7 @@ var _ = Describe("An installation", Ordered, func() {
 	}, SpecTimeout(2*later))
 
 	It("leaves nothing when it is purged", func(ctx SpecContext) {
-		// It keeps a namespace with objects of others.
-		Expect(super.Client.Delete(ctx, outsideOf("vc-host"))).To(Succeed())
-		Expect(super.Client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "agent"}})).To(Succeed())
-		command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Getenv(local.Binary)), "kubectl-vc"), "uninstall", "--purge", "--yes")
-		command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(super.Dir, "super.kubeconfig"))
-		out, err := command.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(out))
+		purge(ctx)
 		namespaces := &corev1.NamespaceList{}
 		Expect(super.Client.List(ctx, namespaces)).To(Succeed())
 		Expect(namespaces.Items).To(HaveEach(HaveField("Name", Or(Equal("default"), HavePrefix("kube-")))))
@@ -186,6 +182,33 @@ var _ = Describe("An installation", Ordered, func() {
 		}).Should(BeEmpty())
 	}, SpecTimeout(2*later))
 })
+
+// runHelm installs a version with all parts, or upgrades to it.
+func runHelm(ctx context.Context, verb, version string) {
+	GinkgoHelper()
+	file := filepath.Join(super.Dir, "values.yaml")
+	Expect(os.WriteFile(file, []byte(values), 0o600)).To(Succeed())
+	helm.Must(ctx, verb, release, chart(version), "--values", file, "--wait", "--timeout", later.String())
+}
+
+// purge deletes the installation with all tenants.
+func purge(ctx context.Context) {
+	GinkgoHelper()
+	// It keeps a namespace with objects of others.
+	agent := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "agent"}}
+	for _, obj := range []client.Object{outsideOf("vc-host"), agent} {
+		Expect(client.IgnoreNotFound(super.Client.Delete(ctx, obj))).To(Succeed())
+	}
+	command := exec.CommandContext(ctx, beside("kubectl-vc"), "uninstall", "--purge", "--yes")
+	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(super.Dir, "super.kubeconfig"))
+	out, err := command.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// beside returns the path of another program that make has built.
+func beside(program string) string {
+	return filepath.Join(filepath.Dir(os.Getenv(local.Binary)), program)
+}
 
 // makeNamespace makes the namespace of the release, which admits restricted
 // pods only, with a certificate for vn-agent.
@@ -235,6 +258,20 @@ func servedBy(ctx context.Context, t *local.Tenant) corev1.Pod {
 	p := &corev1.Pod{}
 	Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: rbac.Namespace, Name: plane.Status.Host}, p)).To(Succeed())
 	return *p
+}
+
+// shouldHaveImages asserts that all pods have the images of a version.
+func shouldHaveImages(ctx context.Context, version string) {
+	GinkgoHelper()
+	for _, component := range components {
+		pods, err := podsOf(ctx, component)
+		Expect(err).NotTo(HaveOccurred())
+		want := HaveSuffix(component + ":v" + version)
+		if component == store {
+			want = MatchRegexp(`etcd:3\.\d+\.\d+-\d+$`) // it has versions of its own
+		}
+		Expect(pods).To(HaveEach(HaveField("Spec.Containers", HaveExactElements(HaveField("Image", want)))), component)
+	}
 }
 
 // shouldBeUntouched asserts that a pod of a tenant is the same as before, and
