@@ -150,6 +150,7 @@ func Checks(domain string, probe Probe) []Check {
 		Check{Name: "tenants", Stage: Installed, Run: tenants},
 		Check{Name: "certificates", Stage: Installed, Run: certificates},
 		Check{Name: "endpoints", Stage: Installed, Run: endpoints},
+		Check{Name: "service-addresses", Stage: Installed, Run: serviceAddresses},
 	)
 }
 

@@ -13,6 +13,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/crd"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
@@ -362,5 +364,30 @@ func TestEndpointsVerdict(t *testing.T) {
 		"behind a firewall": {[]reached{{"team/red", "192.0.2.1:443", errors.New("timeout")}}, Warning, "cannot be reached from here"},
 	} {
 		t.Run(title, func(t *testing.T) { is(t, endpointsVerdict(tt.tried), tt.want, tt.part) })
+	}
+}
+
+func TestServiceAddressesVerdict(t *testing.T) {
+	pool := []networkingv1.ServiceCIDR{{Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.104.0.0/13", "fd00:1::/108"}}}}
+	service := func(label string, addresses ...string) []corev1.Service {
+		s := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "web"}, Spec: corev1.ServiceSpec{ClusterIPs: addresses}}
+		if label != "" {
+			s.Labels = map[string]string{label: "red"}
+		}
+		return []corev1.Service{s}
+	}
+	for name, tt := range map[string]struct {
+		services []corev1.Service
+		want     Verdict
+		part     string
+	}{
+		"another range":     {service("", "10.96.0.10"), OK, "no Service"},
+		"headless":          {service("", corev1.ClusterIPNone), OK, "no Service"},
+		"without addresses": {service(""), OK, "no Service"},
+		"a tenant's":        {service(names.VCName, "10.104.0.10"), OK, "no Service"},
+		"of the pool":       {service("", "10.104.0.10"), Warning, "platform/web has 10.104.0.10"},
+		"the second family": {service("", "10.96.0.10", "fd00:1::a"), Warning, "platform/web has fd00:1::a"},
+	} {
+		t.Run(name, func(t *testing.T) { is(t, serviceAddressesVerdict(pool, tt.services), tt.want, tt.part) })
 	}
 }

@@ -32,7 +32,7 @@ const values = `
 serviceAddresses: {pool: 10.64.0.0/11}
 vcSyncer: {podCIDRs: [10.244.0.0/16]}
 vnAgent: {enabled: true, tlsSecretName: agent}
-vcHost: {agentCASecretName: agent, resources: {requests: {cpu: 100m}}}
+vcHost: {agentCASecretName: agent, endpointDomain: tenants.example.com, ingress: {enabled: true}, resources: {requests: {cpu: 100m}}}
 vcStore: {replicas: 3, resources: {requests: {cpu: 50m}}}
 vcDNS: {enabled: true, resources: {requests: {cpu: 50m}}}
 `
@@ -74,6 +74,10 @@ var _ = Describe("An installation", Ordered, func() {
 		kit.Create(ctx, red.Client, resolver)
 		Eventually(kit.Read(ctx, red.Client, resolver)).WithTimeout(later).Should(HaveField("Status.Phase", corev1.PodSucceeded))
 	}, SpecTimeout(2*later))
+
+	It("is reached through HAProxy, which passes TLS on by the name of the tenant", func(ctx SpecContext) {
+		shouldWorkThroughHAProxy(ctx, red, first, outside)
+	}, SpecTimeout(later))
 
 	It("is upgraded while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
 		same := []any{}
