@@ -208,9 +208,10 @@ test-escapes: build ## Try what a hostile tenant would try, on real apiservers; 
 	$(INTEGRATION) --procs 2 ./test/escapes
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants; hosted control planes with the race detector
-	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot' ./test/integration
+test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants; the memory of vc-host; a move that clusterctl gives up; hosted control planes with the race detector
+	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot|vc-host with many tenants' ./test/integration
 	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
+	AT_LENGTH=1 $(MAKE) test-capi TEST_TIMEOUT=30m
 	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \

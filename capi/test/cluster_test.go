@@ -3,6 +3,7 @@ package test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +21,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	controlplanev1 "github.com/virtualcluster/virtualcluster/capi/apis/controlplane/v1alpha1"
@@ -36,6 +35,9 @@ const (
 	tenantTimeout = 90 * time.Second
 	specTimeout   = 4 * time.Minute
 )
+
+// longer is the environment variable for specs that take minutes.
+const longer = "AT_LENGTH"
 
 var serial int
 
@@ -201,12 +203,12 @@ var _ = Describe("A Cluster of a class", func() {
 		before := must(kit.Read(ctx, admin, controlPlane(cluster))())
 		Expect(before.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
 
-		mover, dir := newMover(ctx), kit.TempDir()
-		Expect(mover.ToDirectory(ctx, cluster.Namespace, dir)).To(Succeed())
+		dir := kit.TempDir()
+		here.clusterctl(ctx, "move", "-n", cluster.Namespace, "--to-directory", dir)
 		deleteAsMoved(ctx, cluster)
 		Consistently(kit.Read(ctx, admin, vc)).Should(HaveField("DeletionTimestamp", BeNil()))
 
-		Expect(mover.FromDirectory(ctx, newClusterctl(ctx), dir)).To(Succeed())
+		here.clusterctl(ctx, "move", "--from-directory", dir)
 		shouldBeAvailable(ctx, cluster)
 		after := must(kit.Read(ctx, admin, controlPlane(cluster))())
 		Expect(after.UID).NotTo(Equal(before.UID))
@@ -215,6 +217,30 @@ var _ = Describe("A Cluster of a class", func() {
 		Eventually(kit.Read(ctx, admin, kubeconfig(cluster))).Should(HaveField("OwnerReferences", ContainElement(HaveField("UID", after.UID))))
 		shouldLeaveNothing(ctx, cluster)
 	}, NodeTimeout(specTimeout))
+
+	It("is not moved to another management cluster, of which clusterctl reports an error", func(ctx SpecContext) {
+		if os.Getenv(longer) == "" {
+			Skip("set " + longer + ": clusterctl waits for six minutes")
+		}
+		kit.Create(ctx, admin, kit.Namespace("blocked"))
+		here.installClass(ctx, "blocked")
+		cluster := classy(func(c *clusterv1.Cluster) { c.Namespace = "blocked" })
+		kit.Create(ctx, admin, cluster)
+		deleteAtEnd(cluster)
+		shouldBeAvailable(ctx, cluster)
+		there := startManagement(ctx, "--nodes=0", "--syncer=false", "--agent=false")
+		there.installCore(ctx)
+		there.startProviders(ctx)
+		_, err := here.runClusterctl(ctx, "move", "-n", cluster.Namespace, "--to-kubeconfig", there.kubeconfig())
+		Expect(err).To(MatchError(ContainSubstring("error waiting for resources to be ready to move")))
+		kit.ShouldStayAbsent(ctx, there.admin, cluster)
+
+		By("going on when it is resumed")
+		Expect(kit.Get(ctx, admin, cluster)).To(Succeed())
+		Expect(cluster.Spec.Paused).To(HaveValue(BeTrue()))
+		kit.Edit(ctx, admin, cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
+		shouldBeAvailable(ctx, cluster)
+	}, NodeTimeout(4*specTimeout))
 
 	It("is lost in another management cluster, and lives on in its own", func(ctx SpecContext) {
 		kit.Create(ctx, admin, kit.Namespace("moved"))
@@ -251,30 +277,26 @@ var _ = Describe("A Cluster of a class", func() {
 // prints.
 func (m *management) clusterctl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
+	out, err := m.runClusterctl(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// runClusterctl runs the command, and returns what it prints. An error has its log.
+func (m *management) runClusterctl(ctx context.Context, args ...string) (string, error) {
+	GinkgoHelper()
 	home := kit.TempDir()
 	settings := filepath.Join(home, "clusterctl.yaml")
 	Expect(os.WriteFile(settings, []byte("{}"), 0o600)).To(Succeed())
 	command := exec.CommandContext(ctx, os.Getenv(clusterctlBinary), append(args, "--config", settings)...)
 	command.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "KUBECONFIG=" + m.kubeconfig(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true"}
-	command.Stderr = GinkgoWriter
+	log := &strings.Builder{}
+	command.Stderr = io.MultiWriter(GinkgoWriter, log)
 	out, err := command.Output()
-	Expect(err).NotTo(HaveOccurred(), "clusterctl %v", args)
-	return string(out)
-}
-
-// newClusterctl returns clusterctl's client of the management cluster.
-func newClusterctl(ctx context.Context) clusterctl.Client {
-	GinkgoHelper()
-	configClient, err := config.New(ctx, "", config.InjectReader(config.NewMemoryReader()))
-	Expect(err).NotTo(HaveOccurred())
-	return clusterctl.New(clusterctl.Kubeconfig{Path: here.kubeconfig()}, configClient)
-}
-
-func newMover(ctx context.Context) clusterctl.ObjectMover {
-	GinkgoHelper()
-	c := newClusterctl(ctx)
-	Expect(c.ProviderInventory().EnsureCustomResourceDefinitions(ctx)).To(Succeed())
-	return c.ObjectMover()
+	if err != nil {
+		err = fmt.Errorf("clusterctl %v: %w: %s", args, err, log)
+	}
+	return string(out), err
 }
 
 // deleteAsMoved deletes the objects of a Cluster as clusterctl does after it has

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,6 +66,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(super.Stop()).To(Succeed())
 		Expect(os.RemoveAll(dir)).To(Succeed(), "and nothing is mounted in it")
 	})
+	// An API that is not available stops a purge, and that of metrics-server is the last.
+	apis, err := discovery.NewDiscoveryClientForConfig(super.Config)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { _, _, err := apis.ServerGroupsAndResources(); return err }).WithTimeout(later).Should(Succeed())
 	helm = kit.NewHelm(super, rbac.Namespace)
 	charts = filepath.Join(dir, "charts")
 	for _, version := range []string{before, after} {
