@@ -70,3 +70,21 @@ func TestDefault(t *testing.T) {
 		t.Errorf("%s of the chart is not in config/default", name)
 	}
 }
+
+// TestKustomizationsAreLabelled: kubectl vc uninstall knows all objects that an
+// admin applies with kustomize.
+func TestKustomizationsAreLabelled(t *testing.T) {
+	for _, folder := range []string{
+		"default", "dns", "rbac", "rbac/vc-dns", "rbac/vc-gateway", "rbac/vn-agent", "servicecidr",
+	} {
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config", folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range built.Resources() {
+			if object.GetLabels()["app.kubernetes.io/part-of"] != "virtualcluster" {
+				t.Errorf("config/%s: %s has no label", folder, object.CurId())
+			}
+		}
+	}
+}

@@ -5,10 +5,14 @@ package documents
 // integration tests run them.
 const Cluster = ""
 
-// The environments of blocks that the specs of an installation run. Nodes is a
-// cluster with nodes, volumes, Helm, and images that it can pull, and with
-// nothing of VirtualCluster. Installation is the same with all parts installed.
-const Nodes, Installation = "nodes", "installation"
+// The environments of blocks that the specs of an installation run.
+const (
+	// Nodes is a cluster with nodes, volumes, and images that it can pull, and with
+	// nothing of VirtualCluster.
+	Nodes = "nodes"
+	// Installation is the same with all parts installed.
+	Installation = "installation"
+)
 
 // Environments returns the environments in which no test runs a block, with the
 // reason. Its commands are parsed, and its manifests are not sent.
