@@ -121,21 +121,6 @@ func (l *listener) shouldBeUntouched() {
 	Consistently(l.connected).WithTimeout(kit.Quiet / 5).Should(BeZero())
 }
 
-// machineAddress is an address of this machine that is not loopback: upstream
-// refuses loopback in most objects.
-func machineAddress() string {
-	GinkgoHelper()
-	addresses, err := net.InterfaceAddrs()
-	Expect(err).NotTo(HaveOccurred())
-	for _, a := range addresses {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && prefix.Addr().IsGlobalUnicast() {
-			return prefix.Addr().String()
-		}
-	}
-	Skip("this machine has no address but loopback")
-	return ""
-}
-
 // usePodNetwork routes the addresses of the pod network to this machine until
 // the container of specs ends.
 func usePodNetwork(ctx context.Context) {

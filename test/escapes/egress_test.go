@@ -41,7 +41,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		mallory = tenant(ctx, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated))
 		kit.Create(ctx, mallory.Client, kit.Namespace(egressNamespace))
 		loopback = listen("127.0.0.1:0", nil)
-		machine = listen(machineAddress()+":0", nil)
+		machine = listen(kit.MachineAddress()+":0", nil)
 	})
 	AfterEach(func() {
 		loopback.shouldBeUntouched()

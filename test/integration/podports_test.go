@@ -19,7 +19,7 @@ var _ = Describe("A replica of vc-host whose ports for pods are all in use", fun
 		site := kit.StartSite(ctx)
 		_, port, err := net.SplitHostPort(kit.FreeAddress(ctx))
 		Expect(err).NotTo(HaveOccurred())
-		site.StartReplica(ctx, "host-a", "--pod-ports="+port+"-"+port)
+		site.StartReplica(ctx, "host-a", "--pod-address="+kit.MachineAddress(), "--pod-ports="+port+"-"+port)
 		hosted := func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "" }
 		red, blue := kit.VirtualCluster(hosted), kit.VirtualCluster(hosted)
 		is := func(status metav1.ConditionStatus, reason string) types.GomegaMatcher {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,6 +17,21 @@ func FreeAddress(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
+}
+
+// MachineAddress returns an address of this machine that is not loopback:
+// Kubernetes refuses loopback in most objects.
+func MachineAddress() string {
+	GinkgoHelper()
+	addresses, err := net.InterfaceAddrs()
+	Expect(err).NotTo(HaveOccurred())
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && prefix.Addr().IsGlobalUnicast() {
+			return prefix.Addr().String()
+		}
+	}
+	Skip("this machine has no address but loopback")
+	return ""
 }
 
 // Probed returns a function that reads the status code of a health endpoint.
