@@ -10,7 +10,8 @@ import (
 // Controller is a controller that can run beside an apiserver.
 type Controller = controllers.Controller
 
-// TenantControllers returns the controllers of a tenant's control plane.
+// TenantControllers returns the controllers of a tenant's control plane that
+// does not run DaemonSets.
 func TenantControllers() []Controller { return controllers.Tenant() }
 
 // SuperControllers returns the controllers of the super cluster.

@@ -36,8 +36,10 @@ type Spec struct {
 	// with a handler chain: for a super cluster, whose components and nodes use
 	// its watch cache and Diagnostics. Its controllers always run.
 	Stock bool
-	// Controllers run beside the apiserver; TenantControllers() when nil.
+	// Controllers run beside the apiserver; those of a tenant when nil.
 	Controllers []Controller
+	// DaemonSets runs DaemonSets; otherwise a handler chain refuses their creation.
+	DaemonSets bool
 	// NodeAuthorization enables the Node authorizer and the NodeRestriction
 	// admission plugin, for a Stock cluster with kubelets of its own.
 	NodeAuthorization bool
@@ -86,7 +88,7 @@ func (s Spec) withDefaults() Spec {
 		s.Network = egress.Closed{}
 	}
 	if s.Controllers == nil {
-		s.Controllers = TenantControllers()
+		s.Controllers = controllersOfTenant(s.DaemonSets)
 	}
 	return s
 }

@@ -77,10 +77,8 @@ type Hosted struct {
 // plane is a control plane that was started.
 type plane struct {
 	*hosted.ControlPlane
-	// restartedAt is the annotation's value with which it was started.
-	restartedAt string
-	// isolation is that with which it was started.
-	isolation tenancyv1alpha1.Isolation
+	// fixed are those with which it was started.
+	fixed fixedSettings
 	// limits and extraSANs are those that it has now.
 	limits    hosted.Limits
 	extraSANs []string
@@ -97,6 +95,13 @@ type plane struct {
 	work lookup
 	// scaling is the state of its workloads.
 	scaling scaling
+}
+
+// fixedSettings are what a control plane has from its start on: a change restarts it.
+type fixedSettings struct {
+	restartedAt string // the annotation's value
+	isolation   tenancyv1alpha1.Isolation
+	daemonSets  bool
 }
 
 var (
@@ -170,10 +175,7 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		return h.start(vc)
 	case isClosed(found.Done()):
 		return h.startAgain(vc, found)
-	case found.restartedAt != vc.Annotations[names.RestartedAt], found.isolation != h.isolationOf(vc):
-		initiateStop(found.ControlPlane)
-		return waiting("The control plane is stopping, to be started again"), nil
-	case found.stopping, found.handedOver:
+	case found.fixed != h.fixedOf(vc), found.stopping, found.handedOver:
 		initiateStop(found.ControlPlane)
 		return waiting("The control plane is stopping, to be started again"), nil
 	case !isClosed(found.Ready()):
@@ -198,6 +200,15 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 	}, nil
 }
 
+// fixedOf returns what the control plane of a VirtualCluster should have from its
+// start on.
+func (h *Hosted) fixedOf(vc *tenancyv1alpha1.VirtualCluster) fixedSettings {
+	return fixedSettings{
+		restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
+		daemonSets: vc.Spec.Policy != nil && vc.Spec.Policy.DaemonSets == tenancyv1alpha1.DaemonSetsRun,
+	}
+}
+
 // isolationOf returns what the control plane of a VirtualCluster shares.
 func (h *Hosted) isolationOf(vc *tenancyv1alpha1.VirtualCluster) tenancyv1alpha1.Isolation {
 	if vc.Spec.ControlPlane != nil && vc.Spec.ControlPlane.Isolation != "" {
@@ -212,12 +223,13 @@ func waiting(message string) provisioner.ControlPlane {
 
 // start starts the control plane. The caller holds the lock.
 func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
-	key, limits := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.options.Limits)
+	key, limits, fixed := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.options.Limits), h.fixedOf(vc)
 	started, err := h.host.Run(hosted.Spec{
 		Name:          key,
 		ServiceCIDR:   cmp.Or(vc.Status.ServiceCIDR, vc.Spec.ServiceCIDR),
 		ClusterDomain: vc.Spec.ClusterDomain,
-		Shared:        h.isolationOf(vc) == tenancyv1alpha1.IsolationShared,
+		Shared:        fixed.isolation == tenancyv1alpha1.IsolationShared,
+		DaemonSets:    fixed.daemonSets,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
 		// vn-agent serves many tenants, and each tenant's own authority signs
@@ -237,7 +249,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
 	}
 	h.planes[key] = &plane{
-		ControlPlane: started, restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
+		ControlPlane: started, fixed: fixed,
 		limits: limits, extraSANs: h.extraSANsOf(vc), of: reference(vc), reached: &reachedLimits{last: started.Consumption()},
 	}
 	h.work.Go(func() { h.follow(started, reference(vc)) })

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -180,26 +181,36 @@ func (e *superEvents) copyHandler(k *kinds.Kind) toolscache.ResourceEventHandler
 // nodeHandler handles events of nodes, of which every tenant may have objects,
 // and ignores heartbeats.
 func (e *superEvents) nodeHandler(k *kinds.Kind) toolscache.ResourceEventHandler {
-	event := func(obj client.Object) {
+	event := func(was, now client.Object) {
 		if !e.known() {
 			return
 		}
-		key := client.ObjectKeyFromObject(obj)
+		key := client.ObjectKeyFromObject(now)
 		e.tenants.each(func(s *engagement) {
-			if used, err := s.UsesNode(s.Ctx, key.Name); used || err != nil {
+			if s.concernsNode(was, now) {
 				s.Enqueue(s.Request(k, key), queue.PriorityNormal)
 			}
 		})
 	}
 	return caches.Handler{
-		Add: func(obj client.Object, _ bool) { event(obj) },
+		Add: func(obj client.Object, _ bool) { event(obj, obj) },
 		Update: func(was, now client.Object) {
-			if !wire.Equal(k.Up.Desired(kinds.View{}, was), k.Up.Desired(kinds.View{}, now)) {
-				event(now)
+			if !maps.Equal(was.GetLabels(), now.GetLabels()) || !wire.Equal(k.Up.Desired(kinds.View{}, was), k.Up.Desired(kinds.View{}, now)) {
+				event(was, now)
 			}
 		},
-		Remove: func(obj client.Object, _ bool) { event(obj) },
+		Remove: func(obj client.Object, _ bool) { event(obj, obj) },
 	}
+}
+
+// concernsNode reports whether the tenant sees a node of the super cluster, or
+// has seen it before a change.
+func (s *engagement) concernsNode(was, now client.Object) bool {
+	if t := s.Identity(); t.ShowsNode(was.GetLabels()) || t.ShowsNode(now.GetLabels()) {
+		return true
+	}
+	used, err := s.UsesNode(s.Ctx, now.GetName())
+	return used || err != nil
 }
 
 // viewers returns the tenants that an event of such an object concerns, with

@@ -18,6 +18,9 @@ type Up[T client.Object] struct {
 	// Desired returns the desired object of the tenant: a new object with its
 	// name and namespace, or nil if the tenant should not have it.
 	Desired func(v View, super T) T
+	// Keep adds to the result of Desired what the tenant may have on its object
+	// beside it; nil for nothing.
+	Keep func(v View, tenant, desired T)
 	// Merge writes the result of Desired, except the status, to a deep copy of
 	// the tenant's object. Status, which may be nil, writes the status.
 	Merge  func(tenant, desired T)
@@ -52,7 +55,8 @@ func (u Up[T]) Erase() *Kind {
 		Up: &Up[client.Object]{
 			Name: u.Name, Object: u.Object, List: u.List,
 			Desired: func(v View, super client.Object) client.Object { return objectOrNil(u.Desired(v, super.(T))) },
-			Merge:   changes(u.Merge), Status: changes(u.Status), Back: changesViewed(u.Back),
+			Keep:    changesViewed(u.Keep), Back: changesViewed(u.Back),
+			Merge: changes(u.Merge), Status: changes(u.Status),
 			Replace: or2(compares(u.Replace), func(_, _ client.Object) bool { return false }),
 			Node:    u.Node, Class: u.Class, Expires: u.Expires,
 			Namespace: or(reads(u.Namespace), client.Object.GetNamespace),

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -30,6 +32,7 @@ func Node(agent Agent) kinds.Flow {
 		ClusterScoped: true,
 		Node:          true,
 		Desired:       agent.virtualNode,
+		Keep:          keepNodeLabels,
 		Merge: func(tenant, desired *corev1.Node) {
 			tenant.Labels = desired.Labels
 			tenant.Spec.Unschedulable, tenant.Spec.Taints = desired.Spec.Unschedulable, desired.Spec.Taints
@@ -68,6 +71,19 @@ func (a Agent) virtualNode(_ kinds.View, super *corev1.Node) *corev1.Node {
 		}
 	}
 	return node
+}
+
+// keepNodeLabels keeps the labels of a tenant that runs DaemonSets, which it
+// selects the nodes by. The super cluster's own are not the tenant's to set.
+func keepNodeLabels(v kinds.View, tenant, desired *corev1.Node) {
+	if v.Tenant.Policy.DaemonSets != tenancyv1alpha1.DaemonSetsRun {
+		return
+	}
+	for key, value := range tenant.Labels {
+		if !nodeLabelShown(key) && !names.Reserved(key) {
+			desired.Labels[key] = value
+		}
+	}
 }
 
 // addresses returns the agent's address, with the type that an apiserver

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -121,6 +124,29 @@ func TestNodeMerge(t *testing.T) {
 	want.Status = desired.Status
 	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Errorf("after Status (-want +got):\n%s", diff)
+	}
+}
+
+// TestNodeKeepsTheLabelsOfATenant: DaemonSets select nodes by them. They add no
+// label that the super cluster shows or reserves.
+func TestNodeKeepsTheLabelsOfATenant(t *testing.T) {
+	k := kindOf[kinds.Up[*corev1.Node]](t, Node(Agent{}))
+	tenant := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		"disk": "ssd", "node-role.kubernetes.io/mine": "", "topology.kubernetes.io/zone": "forged", "topology.kubernetes.io/rack": "forged",
+		"kubernetes.io/hostname": "forged", names.Public: "true",
+	}}}
+	shown := k.Desired(kinds.View{}, superNode()).GetLabels()
+	for policy, own := range map[tenancyv1alpha1.DaemonSetPolicy]map[string]string{
+		"": {}, tenancyv1alpha1.DaemonSetsRefuse: {},
+		tenancyv1alpha1.DaemonSetsRun: {"disk": "ssd", "node-role.kubernetes.io/mine": ""},
+	} {
+		desired := k.Desired(kinds.View{}, superNode())
+		k.Keep(under(tenancyv1alpha1.TenantPolicy{DaemonSets: policy}), tenant, desired)
+		want := maps.Clone(shown)
+		maps.Copy(want, own)
+		if diff := cmp.Diff(want, desired.GetLabels()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", policy, diff)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	spec.Priority, spec.PreemptionPolicy, spec.Overhead = nil, nil, nil
 	spec.TerminationGracePeriodSeconds = v.Tenant.GracePeriod(spec.TerminationGracePeriodSeconds)
 	spec.Tolerations = tolerations(v.Tenant.Policy, spec.Tolerations)
+	omitNodeLabels(v.Tenant.Policy, spec)
 	translateAffinity(v.Tenant, spec.Affinity, tenant.Labels)
 	translateSpread(v.Tenant, spec.TopologySpreadConstraints, tenant.Labels)
 

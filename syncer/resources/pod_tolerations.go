@@ -35,7 +35,12 @@ func tolerations(policy tenancyv1alpha1.TenantPolicy, of []corev1.Toleration) []
 	if policy.AllowSystemTolerations {
 		return of
 	}
-	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return !mayTolerate(policy.AllowTolerations, t) })
+	allowed := policy.AllowTolerations
+	if policy.DaemonSets == tenancyv1alpha1.DaemonSetsRun {
+		// DaemonSets run on cordoned nodes, too.
+		allowed = append(slices.Clip(allowed), corev1.TaintNodeUnschedulable)
+	}
+	return slices.DeleteFunc(of, func(t corev1.Toleration) bool { return !mayTolerate(allowed, t) })
 }
 
 // mayTolerate reports whether a toleration is for a node's condition or matches

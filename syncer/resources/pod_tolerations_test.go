@@ -42,6 +42,10 @@ func TestTolerationsOfAPod(t *testing.T) {
 	}{
 		{"by default", tenancyv1alpha1.TenantPolicy{}, everyday},
 		{"with those of the system allowed", tenancyv1alpha1.TenantPolicy{AllowSystemTolerations: true}, all},
+		{
+			"with DaemonSets allowed", tenancyv1alpha1.TenantPolicy{DaemonSets: tenancyv1alpha1.DaemonSetsRun},
+			slices.Concat(exists("node.kubernetes.io/unschedulable"), everyday),
+		},
 		{"with others allowed", tenancyv1alpha1.TenantPolicy{AllowTolerations: []string{"*"}}, slices.Concat(everyday, others)},
 		{
 			"with one of the system's own by name",

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
@@ -33,10 +34,10 @@ func (s *Keys) EachSuperKey(ctx context.Context, k *kinds.Kind, f func(client.Ob
 		return errors.Join(eachCopy(ctx, s, k, f), s.EachKeptTokens(ctx, func(kept client.Object) { f(TokensKey(kept)) }))
 	case k.Down != nil:
 		return eachCopy(ctx, s, k, f)
+	case k.Up.Class, k.Up.Node && s.tenant.Identity().Sync.Nodes == tenancyv1alpha1.SyncAll:
+		return s.super.CacheOf(k).EachKey(ctx, k, f)
 	case k.Up.Node:
 		return eachNode(ctx, s, func(name string) { f(client.ObjectKey{Name: name}) })
-	case k.Up.Class:
-		return s.super.CacheOf(k).EachKey(ctx, k, f)
 	}
 	return eachShown(ctx, s, k, f)
 }

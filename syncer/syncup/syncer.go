@@ -113,6 +113,9 @@ func (s *Syncer) read(ctx context.Context, k *kinds.Kind, key client.ObjectKey) 
 		return o, err
 	}
 	o.shown, err = s.shown(ctx, k, o.super)
+	if o.shown != nil && o.tenant != nil && k.Up.Keep != nil {
+		k.Up.Keep(s.view.In(ctx, ""), o.tenant, o.shown)
+	}
 	return o, err
 }
 
@@ -141,6 +144,8 @@ func (s *Syncer) sees(ctx context.Context, k *kinds.Kind, super client.Object) (
 	switch {
 	case t.Mode(k.Name) == tenancyv1alpha1.SyncOff:
 		return "", false, nil
+	case k.Up.Node && t.ShowsNode(super.GetLabels()):
+		return "", true, nil
 	case k.Up.Node:
 		visible, err = s.nodes.UsesNode(ctx, super.GetName())
 		return "", visible, err

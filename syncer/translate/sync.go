@@ -3,6 +3,7 @@ package translate
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -33,6 +34,12 @@ func (t Tenant) Offers(kind string, super client.Object) bool {
 		}
 	}
 	return false
+}
+
+// ShowsNode reports whether the tenant sees a node of the super cluster with
+// these labels even if none of its pods runs there.
+func (t Tenant) ShowsNode(superLabels map[string]string) bool {
+	return t.Sync.Nodes == tenancyv1alpha1.SyncAll && labels.SelectorFromSet(t.Sync.NodeSelector).Matches(labels.Set(superLabels))
 }
 
 // labelsOf and annotationsOf return the patterns of an entry of

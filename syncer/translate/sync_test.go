@@ -25,6 +25,30 @@ func TestMode(t *testing.T) {
 	}
 }
 
+func TestShowsNode(t *testing.T) {
+	some := tenancyv1alpha1.SyncSpec{Nodes: tenancyv1alpha1.SyncAll, NodeSelector: map[string]string{"pool": "a", "gpu": ""}}
+	for name, tt := range map[string]struct {
+		sync   tenancyv1alpha1.SyncSpec
+		labels map[string]string
+		want   bool
+	}{
+		"by default":                   {tenancyv1alpha1.SyncSpec{}, nil, false},
+		"those that run its pods":      {tenancyv1alpha1.SyncSpec{Nodes: tenancyv1alpha1.SyncReferenced}, nil, false},
+		"all":                          {tenancyv1alpha1.SyncSpec{Nodes: tenancyv1alpha1.SyncAll}, nil, true},
+		"one with all labels":          {some, map[string]string{"pool": "a", "gpu": "", "zone": "z"}, true},
+		"one with one of two labels":   {some, map[string]string{"pool": "a"}, false},
+		"one with another value":       {some, map[string]string{"pool": "b", "gpu": ""}, false},
+		"one without any":              {some, nil, false},
+		"one with labels, but not all": {tenancyv1alpha1.SyncSpec{NodeSelector: some.NodeSelector}, some.NodeSelector, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (Tenant{Sync: tt.sync}).ShowsNode(tt.labels); got != tt.want {
+				t.Errorf("shown: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestOffers(t *testing.T) {
 	tenant := Tenant{Sync: tenancyv1alpha1.SyncSpec{Publish: []tenancyv1alpha1.PublishedClasses{
 		{Kind: "StorageClass", Names: []string{"fast", "slow"}}, {Kind: "IngressClass", Names: []string{"public"}},

@@ -61,9 +61,18 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 // tenants returns the specs of the tenants by their sides.
 func tenants() map[string]tenancyv1alpha1.VirtualClusterSpec {
 	return map[string]tenancyv1alpha1.VirtualClusterSpec{
-		shared:        {Policy: openPolicy(), ControlPlane: &tenancyv1alpha1.ControlPlaneSpec{Isolation: tenancyv1alpha1.IsolationShared}},
-		dedicated:     {Policy: openPolicy(), ControlPlane: &tenancyv1alpha1.ControlPlaneSpec{Isolation: tenancyv1alpha1.IsolationDedicated}},
+		shared:        open(tenancyv1alpha1.IsolationShared),
+		dedicated:     open(tenancyv1alpha1.IsolationDedicated),
 		defaultPolicy: {},
+	}
+}
+
+// open returns the spec of a tenant that is allowed everything that the suite
+// requests.
+func open(isolation tenancyv1alpha1.Isolation) tenancyv1alpha1.VirtualClusterSpec {
+	return tenancyv1alpha1.VirtualClusterSpec{
+		Policy: openPolicy(), Sync: &tenancyv1alpha1.SyncSpec{Nodes: tenancyv1alpha1.SyncAll},
+		ControlPlane: &tenancyv1alpha1.ControlPlaneSpec{Isolation: isolation},
 	}
 }
 
@@ -74,7 +83,7 @@ func openPolicy() *tenancyv1alpha1.TenantPolicy {
 		PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
 		AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
 		IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
-		AllowTolerations: []string{"*"}, AllowNodeProfiles: true,
+		AllowTolerations: []string{"*"}, AllowNodeProfiles: true, DaemonSets: tenancyv1alpha1.DaemonSetsRun,
 		EndpointCIDRs: []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
 	}
 }

@@ -25,6 +25,18 @@ type VolumeType string
 // +kubebuilder:validation:Enum=Retain;Delete
 type ReclaimPolicy string
 
+// DaemonSetPolicy is what becomes of a tenant's DaemonSets.
+//
+// +kubebuilder:validation:Enum=Refuse;Run
+type DaemonSetPolicy string
+
+const (
+	// DaemonSetsRefuse forbids their creation.
+	DaemonSetsRefuse DaemonSetPolicy = "Refuse"
+	// DaemonSetsRun runs them on the nodes that the tenant sees.
+	DaemonSetsRun DaemonSetPolicy = "Run"
+)
+
 // CIDR is a network in CIDR notation, without host bits.
 //
 // +kubebuilder:validation:MaxLength=43
@@ -73,6 +85,14 @@ type TenantPolicy struct {
 	// like). Without it, they run without such tolerations.
 	// +optional
 	AllowSystemTolerations bool `json:"allowSystemTolerations,omitempty"`
+
+	// daemonSets is what becomes of the DaemonSets of a hosted tenant. Refuse, the
+	// default, forbids their creation: a tenant has no nodes of its own. Run has
+	// a pod of each on every node that the tenant sees, which spec.sync.nodes
+	// selects; pods may then tolerate that a node is cordoned. A change restarts
+	// the control plane. Other provisioners decide for themselves.
+	// +optional
+	DaemonSets DaemonSetPolicy `json:"daemonSets,omitempty"`
 
 	// allowTolerations are further taints that pods may tolerate: a key, a key
 	// with a value such as dedicated=red, or the beginning of keys with an

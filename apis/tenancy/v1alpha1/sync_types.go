@@ -16,6 +16,8 @@ const (
 
 // SyncSpec is what the syncer syncs for a tenant, where it differs from the
 // default.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeSelector) || (has(self.nodes) && self.nodes == 'All')",message="nodeSelector needs nodes: All, since other tenants see the nodes that run their pods"
 type SyncSpec struct {
 	// kinds selects which objects of a kind are synced. Default: of kinds that
 	// can be Referenced the referenced ones, of other kinds all.
@@ -34,6 +36,20 @@ type SyncSpec struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=16
 	Publish []PublishedClasses `json:"publish,omitempty"`
+
+	// nodes selects the nodes of the super cluster that the tenant sees, as virtual
+	// nodes. Referenced, the default, are those that run its pods. All are also
+	// those that nodeSelector selects, before any pod runs there.
+	// +optional
+	// +kubebuilder:validation:Enum=Referenced;All
+	Nodes SyncMode `json:"nodes,omitempty"`
+
+	// nodeSelector has the labels of the super cluster's nodes that mode All shows.
+	// Default: every node.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
 	// customResources are synced like built-in kinds. Their definitions are
 	// copied from the super cluster to the tenant.

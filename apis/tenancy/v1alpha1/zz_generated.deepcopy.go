@@ -919,6 +919,13 @@ func (in *SyncSpec) DeepCopyInto(out *SyncSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.NodeSelector != nil {
+		in, out := &in.NodeSelector, &out.NodeSelector
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.CustomResources != nil {
 		in, out := &in.CustomResources, &out.CustomResources
 		*out = make([]CustomResourceSync, len(*in))

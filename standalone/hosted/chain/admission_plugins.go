@@ -39,8 +39,9 @@ func neededBy(plugin string) (resource string, ok bool) {
 	return resource, ok
 }
 
-// newAdmission returns upstream's default plugins for a tenant. It repeats
-// AdmissionOptions.ApplyTo, whose post-start hook would belong to one cluster.
+// newAdmission returns upstream's default plugins for a tenant, and its own. It
+// repeats AdmissionOptions.ApplyTo, whose post-start hook would belong to one
+// cluster.
 func (c *Chain) newAdmission(t *Tenant) (admission.Interface, error) {
 	dynamicClient, err := dynamic.NewForConfig(t.config)
 	if err != nil {
@@ -56,7 +57,11 @@ func (c *Chain) newAdmission(t *Tenant) (admission.Interface, error) {
 			kubeadmission.NewPluginInitializer(),
 		},
 	}
-	return p.build()
+	built, err := p.build()
+	if err != nil || t.spec.Validation == nil {
+		return built, err
+	}
+	return admission.NewChainHandler(built, t.spec.Validation), nil
 }
 
 // plugins create the admission plugins of a tenant.

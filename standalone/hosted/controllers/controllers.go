@@ -23,6 +23,10 @@ func Tenant() []Controller {
 	return slices.Concat(clusterControllers(), certificateControllers(), workloadControllers(), serviceControllers(), volumeControllers())
 }
 
+// DaemonSets returns the controller that runs DaemonSets on the nodes that a
+// control plane has.
+func DaemonSets() Controller { return Controller{"daemonset-controller", buildDaemonSets} }
+
 // Super returns the controllers of the super cluster: the tenant's, those for
 // pods on nodes, and the scheduler. None of them evicts pods.
 func Super() []Controller {

@@ -82,6 +82,7 @@ func needs() map[string]*need {
 		"certificatesigningrequest-cleaner-controller": objectsOf("certificatesigningrequests"),
 
 		"deployment-controller":                objectsOf("deployments"),
+		"daemonset-controller":                 objectsOf("daemonsets"),
 		"replicaset-controller":                objectsOf("replicasets"),
 		"replicationcontroller-controller":     objectsOf("controllers"),
 		"statefulset-controller":               objectsOf("statefulsets"),

@@ -33,7 +33,7 @@ import (
 func TestEveryControllerHasANeed(t *testing.T) {
 	g := NewWithT(t)
 	var names []string
-	for _, controller := range Tenant() {
+	for _, controller := range append(Tenant(), DaemonSets()) {
 		names = append(names, controller.Name)
 	}
 	g.Expect(slices.Collect(maps.Keys(needs()))).To(ConsistOf(names))

@@ -24,7 +24,7 @@ const podGCThreshold = 12500
 // this process, so a late heartbeat says nothing about them.
 func nodeControllers() []Controller {
 	return []Controller{
-		{"daemonset-controller", buildDaemonSets},
+		DaemonSets(),
 		{"pod-garbage-collector-controller", buildPodGC},
 		{"resourceclaim-controller", buildResourceClaims},
 		{"kube-scheduler", buildScheduler},
