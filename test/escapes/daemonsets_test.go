@@ -1,6 +1,8 @@
 package escapes
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -50,17 +52,15 @@ var _ = Describe("DaemonSets and the nodes that a tenant sees", func() {
 		}
 		kit.Edit(ctx, mallory.Client, virtual, func(n *corev1.Node) {
 			n.Labels["mallory.example.com/mine"] = "yes"
-			for key, value := range forged {
-				n.Labels[key] = value
-			}
+			maps.Copy(n.Labels, forged)
 		})
-		real := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: virtual.Name}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: virtual.Name}}
 		Eventually(kit.Read(ctx, mallory.Client, virtual)).Should(HaveField("Labels", And(
 			HaveKeyWithValue("mallory.example.com/mine", "yes"), HaveKeyWithValue(names.FromSuper, "true"),
 			HaveKeyWithValue(corev1.LabelHostname, Not(Equal("another"))), Not(HaveKeyWithValue(corev1.LabelTopologyZone, "forged")),
 			Not(HaveKey(names.Public)))))
-		Expect(kit.Get(ctx, super.Client, real)).To(Succeed())
-		Expect(real.Labels).NotTo(HaveKey("mallory.example.com/mine"))
-		Expect(real.Labels).NotTo(HaveKeyWithValue(corev1.LabelTopologyZone, "forged"))
+		Expect(kit.Get(ctx, super.Client, node)).To(Succeed())
+		Expect(node.Labels).NotTo(HaveKey("mallory.example.com/mine"))
+		Expect(node.Labels).NotTo(HaveKeyWithValue(corev1.LabelTopologyZone, "forged"))
 	})
 })

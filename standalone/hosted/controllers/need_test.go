@@ -58,7 +58,8 @@ func TestNeedsNameResources(t *testing.T) {
 // stored returns the prefixes of resources that tenants can have.
 func stored() []string {
 	return []string{
-		"certificatesigningrequests", "clusterroles", "configmaps", "controllers", "cronjobs", "deployments", "horizontalpodautoscalers", "jobs",
+		"certificatesigningrequests", "clusterroles", "configmaps", "controllers", "cronjobs", "daemonsets", "deployments",
+		"horizontalpodautoscalers", "jobs",
 		"namespaces", "persistentvolumeclaims", "persistentvolumes", "poddisruptionbudgets", "pods", "replicasets", "resourcequotas", "secrets",
 		"serviceaccounts", "servicecidrs", "services/endpoints", "services/specs", "statefulsets", "validatingadmissionpolicies",
 		"volumeattributesclasses",
