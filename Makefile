@@ -227,12 +227,13 @@ PREVIOUS ?= $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/nul
 
 .PHONY: previous-images
 previous-images: ## Build an earlier version, of git, to upgrade from: make previous-images PREVIOUS=v0.1.0
-	rm -rf $(BIN)/previous $(BIN)/installed/*_v0.0.0.oci.tar
+	rm -rf $(BIN)/previous $(BIN)/earlier $(BIN)/installed/*_v0.0.0.oci.tar
 	@if ! git cat-file -e '$(PREVIOUS)^{commit}' 2>/dev/null; then \
 		echo 'git has no $(PREVIOUS), and so no spec upgrades from it; git fetch --unshallow --tags gets it'; exit; fi; \
-	mkdir -p $(BIN)/previous && git archive '$(PREVIOUS)' | tar -x -C $(BIN)/previous && \
-	$(MAKE) -C $(BIN)/previous build VERSION=v0.0.0 && cd $(BIN)/previous/hack/release && \
-	go run -buildvcs=false ./cmd/images --version v0.0.0 --built $(BIN)/previous/bin --out $(BIN)/installed
+	mkdir -p $(BIN)/earlier && git archive '$(PREVIOUS)' | tar -x -C $(BIN)/earlier && \
+	$(MAKE) -C $(BIN)/earlier build VERSION=v0.0.0 && cd $(BIN)/earlier/hack/release && \
+	go run -buildvcs=false ./cmd/images --version v0.0.0 --built $(BIN)/earlier/bin --out $(BIN)/installed && \
+	mkdir $(BIN)/previous && mv $(BIN)/earlier/charts $(BIN)/previous && rm -rf $(BIN)/earlier
 
 .PHONY: e2e
 e2e: node-can-run node installed-images previous-images ## Run the tests with containers, on a real node of this machine: root on Linux

@@ -204,6 +204,7 @@ var _ = Describe("A Cluster of a class", func() {
 		Expect(before.Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
 
 		dir := kit.TempDir()
+		shouldHaveNoShim(ctx, cluster)
 		here.clusterctl(ctx, "move", "-n", cluster.Namespace, "--to-directory", dir)
 		deleteAsMoved(ctx, cluster)
 		Consistently(kit.Read(ctx, admin, vc)).Should(HaveField("DeletionTimestamp", BeNil()))
@@ -252,6 +253,7 @@ var _ = Describe("A Cluster of a class", func() {
 		vc := virtualCluster(cluster)
 		Expect(kit.Get(ctx, admin, vc)).To(Succeed())
 		dir := kit.TempDir()
+		shouldHaveNoShim(ctx, cluster)
 		here.clusterctl(ctx, "move", "-n", cluster.Namespace, "--to-directory", dir)
 
 		By("arriving in another one")
@@ -272,6 +274,20 @@ var _ = Describe("A Cluster of a class", func() {
 		shouldBeAvailable(ctx, cluster)
 	}, NodeTimeout(specTimeout))
 })
+
+// shouldHaveNoShim waits until the objects of a Cluster are owned by the Cluster
+// alone. Cluster API's topology controller gives them a Secret as the first
+// owner, and clusterctl leaves out, without an error, what has an owner that it
+// does not move.
+func shouldHaveNoShim(ctx context.Context, cluster *clusterv1.Cluster) {
+	GinkgoHelper()
+	for _, obj := range []client.Object{controlPlane(cluster), infrastructure(cluster)} {
+		Eventually(func() ([]metav1.OwnerReference, error) {
+			err := kit.Get(ctx, admin, obj)
+			return obj.GetOwnerReferences(), err
+		}).WithTimeout(tenantTimeout).Should(HaveExactElements(HaveField("Kind", "Cluster")), obj.GetName())
+	}
+}
 
 // clusterctl runs the command in the management cluster, and returns what it
 // prints.
