@@ -115,6 +115,27 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		Expect(roots).To(HaveLen(2))
 	})
 
+	It("is one that HAProxy passes on by the name that a client sends, and no other name", func(ctx SpecContext) {
+		config := through(kubeconfig(ctx, red, names.AdminKubeconfigKey), kit.StartHAProxy(ctx, domain, site.Service.Address))
+		want, err := rootOf(ctx, kubeconfig(ctx, red, names.InternalKubeconfigKey))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(rootOf(ctx, config)).To(Equal(want))
+
+		c, err := kubernetes.NewForConfig(config)
+		Expect(err).NotTo(HaveOccurred())
+		watch, err := c.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		defer watch.Stop()
+		_, err = c.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "watched"}}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(watch.ResultChan()).Should(Receive(HaveField("Object", HaveField("Name", "watched"))))
+
+		config.ServerName = "nobody.example.org"
+		_, err = rootOf(ctx, config)
+		Expect(err).To(HaveOccurred())
+	})
+
 	It("is another one inside the super cluster, at which the platform reaches it, too", func(ctx SpecContext) {
 		outside := kubeconfig(ctx, red, names.AdminKubeconfigKey)
 		want, err := rootOf(ctx, through(outside, proxy))

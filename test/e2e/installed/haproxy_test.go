@@ -2,8 +2,6 @@ package installed
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,41 +21,6 @@ import (
 // domain is the one below which tenants have names. It is not resolved: clients
 // connect to HAProxy, as with the record *.DOMAIN, and send the name.
 const domain = "tenants.example.com"
-
-// passthrough is a configuration of HAProxy as its Ingress controllers write it for
-// an Ingress with TLS passthrough: by the server name of the client hello.
-const passthrough = `
-defaults
-  mode tcp
-  timeout connect 5s
-  timeout client 60s
-  timeout server 60s
-frontend tls
-  bind %s
-  tcp-request inspect-delay 5s
-  tcp-request content accept if { req.ssl_hello_type 1 }
-  use_backend vc-host if { req.ssl_sni -m end .%s }
-backend vc-host
-  server vc-host %s
-`
-
-// startHAProxy starts HAProxy in front of vc-host, and returns its address.
-func startHAProxy(ctx context.Context, program, backend string) string {
-	GinkgoHelper()
-	address, file := kit.FreeAddress(ctx), filepath.Join(kit.TempDir(), "haproxy.cfg")
-	Expect(os.WriteFile(file, fmt.Appendf(nil, passthrough, address, domain, backend), 0o600)).To(Succeed())
-	session, err := gexec.Start(exec.Command(program, "-db", "-f", file), GinkgoWriter, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { session.Terminate().Wait(kit.Soon) })
-	Eventually(func() error {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			err = conn.Close()
-		}
-		return err
-	}).Should(Succeed())
-	return address
-}
 
 // kubectlOf returns a function that runs kubectl of a tenant, at an address at which
 // it sends the tenant's name. A command that does not end is stopped with the spec.
@@ -84,11 +47,7 @@ func kubectlOf(ctx context.Context, t *local.Tenant, address string) func(args .
 // through HAProxy, and that clients who name no tenant reach nothing.
 func shouldWorkThroughHAProxy(ctx context.Context, t *local.Tenant, pod *corev1.Pod, backend string) {
 	GinkgoHelper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		Skip("there is no haproxy: install the package haproxy to test TLS passthrough")
-	}
-	kubectl := kubectlOf(ctx, t, startHAProxy(ctx, program, backend))
+	kubectl := kubectlOf(ctx, t, kit.StartHAProxy(ctx, domain, backend))
 	run := func(args ...string) string {
 		GinkgoHelper()
 		out, err := kubectl(args...).CombinedOutput()
