@@ -135,11 +135,7 @@ var _ = Describe("An installation", Ordered, func() {
 	It("continues when the node is rebooted", func(ctx SpecContext) {
 		started := time.Now()
 		kit.Kill(super.NodePID)
-		c := clientsOf(red)
-		Eventually(func() error {
-			_, err := c.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-			return err
-		}).WithTimeout(later).Should(Succeed())
+		shouldServe(ctx, red)
 		AddReportEntry("rebooted: the tenant's API", time.Since(started).String())
 		shouldRun(ctx, red, workload("after-reboot", "pause"))
 		AddReportEntry("rebooted: a new pod runs", time.Since(started).String())
@@ -168,6 +164,7 @@ var _ = Describe("An installation", Ordered, func() {
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.ReplicasNamespace))
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.HostReplicasNamespace))
 		runHelm(ctx, "install", after)
+		shouldServe(ctx, red) // vc-host is ready before it has its tenants
 		shouldRun(ctx, red, workload("after-reinstallation", "pause"))
 		copied := kit.SuperOf(red, first)
 		Expect(kit.Get(ctx, super.Client, copied)).To(Succeed())
@@ -241,6 +238,16 @@ func clientsOf(t *local.Tenant) kubernetes.Interface {
 	c, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 	return c
+}
+
+// shouldServe waits until the apiserver of a tenant responds.
+func shouldServe(ctx context.Context, t *local.Tenant) {
+	GinkgoHelper()
+	c := clientsOf(t)
+	Eventually(func() error {
+		_, err := c.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		return err
+	}).WithTimeout(later).Should(Succeed())
 }
 
 func logsOf(ctx context.Context, config *rest.Config, p *corev1.Pod) (string, error) {
