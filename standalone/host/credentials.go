@@ -9,12 +9,16 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // authorityKey is the key of the authority of a store's members in the Secret
 // with its credentials. The others are those of Secrets of type tls.
 const authorityKey = "ca.crt"
+
+// errUnknownCredentials is returned if the super cluster did not respond.
+var errUnknownCredentials = errors.New("cannot read the credentials now")
 
 // storeCredentials are the credentials of a store. Those of the client change
 // while they are in use.
@@ -28,8 +32,11 @@ type storeCredentials struct {
 func (s *storeController) readCredentials(ctx context.Context, secretName string) (*storeCredentials, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: s.namespace, Name: secretName}
-	if err := s.live.Get(ctx, key, secret); err != nil {
+	switch err := s.live.Get(ctx, key, secret); {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("get Secret %s: %w", key, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: get Secret %s: %w", errUnknownCredentials, key, err)
 	}
 	credentials, err := parseCredentials(secret.Data)
 	if err != nil {

@@ -1,13 +1,19 @@
 package host
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"maps"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
@@ -52,6 +58,46 @@ func TestParseCredentials(t *testing.T) {
 			shown, err = config.GetClientCertificate(&tls.CertificateRequestInfo{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(shown.Leaf.Equal(first)).To(BeFalse(), "a renewed certificate is used")
+		})
+	}
+}
+
+// failing is a client whose requests fail.
+type failing struct {
+	client.Reader // nil: no other methods are called
+
+	err error
+}
+
+// Get implements client.Reader.
+func (f failing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return f.err
+}
+
+// TestCredentialsThatCannotBeRead: a super cluster that does not respond says
+// nothing about a store.
+func TestCredentialsThatCannotBeRead(t *testing.T) {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"missing":         {apierrors.NewNotFound(secrets, "fast"), tenancyv1alpha1.ReasonCredentialsInvalid},
+		"forbidden":       {apierrors.NewForbidden(secrets, "fast", nil), tenancyv1alpha1.ReasonCredentialsInvalid},
+		"too late":        {context.DeadlineExceeded, ""},
+		"overloaded":      {apierrors.NewTooManyRequests("later", 1), ""},
+		"without network": {errors.New("connection refused"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := &storeController{live: failing{err: test.err}, reports: func(client.ObjectKey) bool { return true }}
+			store := &tenancyv1alpha1.ControlPlaneStore{}
+			found, err := s.check(t.Context(), store)
+			g.Expect(err).To(MatchError(test.err))
+			g.Expect(found.reason).To(Equal(test.want))
+			if test.want == "" {
+				g.Expect(s.report(t.Context(), store, store, found)).To(Succeed(), "nothing is written")
+			}
 		})
 	}
 }

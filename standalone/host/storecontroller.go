@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func (s *storeController) Reconcile(ctx context.Context, req reconcile.Request) 
 	return reconcile.Result{RequeueAfter: checkInterval}, nil
 }
 
-// health is the health of a store.
+// health is the health of a store. It has no reason if nothing is known of it.
 type health struct {
 	reason, message string
 	bytes           int64
@@ -91,7 +92,10 @@ type health struct {
 // is retried with backoff.
 func (s *storeController) check(ctx context.Context, object *tenancyv1alpha1.ControlPlaneStore) (health, error) {
 	credentials, err := s.readCredentials(ctx, object.Spec.CredentialsSecret)
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnknownCredentials): // says nothing about the store
+		return health{}, err
+	case err != nil:
 		return health{reason: tenancyv1alpha1.ReasonCredentialsInvalid, message: err.Error()}, err
 	}
 	connected, err := s.stores.connect(object.Name, object.Spec.Endpoints, bytesOf(object), credentials)
@@ -144,7 +148,7 @@ func (s *storeController) updateOrphans(ctx context.Context, object *tenancyv1al
 
 // report writes the status of a store, if it has changed.
 func (s *storeController) report(ctx context.Context, before, object *tenancyv1alpha1.ControlPlaneStore, found health) error {
-	if !s.reports(client.ObjectKeyFromObject(object)) {
+	if found.reason == "" || !s.reports(client.ObjectKeyFromObject(object)) {
 		return nil
 	}
 	placed := &tenancyv1alpha1.HostedControlPlaneList{}

@@ -243,6 +243,21 @@ func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	}
 }
 
+// TestALateRejectionIsARejection: an answer within the grace period counts, also if
+// failures of validators admit objects.
+func TestALateRejectionIsARejection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(t, true, &answering{validate: func(context.Context, string) error {
+			time.Sleep(patience + grace/2)
+			return plugins.Reject("pods")
+		}})
+		written, err := try(t.Context(), g, red)
+		if _, rejects := errors.AsType[*plugins.RejectionError](err); written || !rejects {
+			t.Errorf("written %t, %v", written, err)
+		}
+	})
+}
+
 // TestBrokenValidators checks that a fault of a validator only blocks the
 // object that it was called for or, if the admin chose so, nothing.
 func TestBrokenValidators(t *testing.T) {

@@ -153,15 +153,21 @@ func (v *validator) run(
 	}
 	select {
 	case err := <-answer:
-		if err != nil {
-			return context.Cause(ctx)
+		if err == nil || isRejection(err) {
+			return err
 		}
-		return nil
+		return context.Cause(ctx)
 	case <-time.After(grace):
 		v.count(tenant, 1)
 		close(left)
 		return lateError{context.Cause(ctx)}
 	}
+}
+
+// isRejection reports whether a validator has decided, rather than failed.
+func isRejection(err error) bool {
+	_, ok := errors.AsType[*plugins.RejectionError](err)
+	return ok
 }
 
 // hangs reports whether an abandoned call for this tenant has not returned.

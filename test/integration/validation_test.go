@@ -69,7 +69,8 @@ func withValidator(v *byName, change ...func(*app.Options)) {
 	BeforeAll(func() {
 		useSyncer(account, append([]func(*app.Options){func(o *app.Options) {
 			o.QuotaValidation, o.Plugins, o.QuotaValidators = true, []plugins.Registration{v.registration()}, []string{"by-name"}
-			o.QuotaValidationTimeout = 500 * time.Millisecond
+			// A busy machine may delay an answer by more than half a second.
+			o.QuotaValidationTimeout = 3 * time.Second
 		}}, change...)...)
 	})
 }
@@ -122,14 +123,14 @@ var _ = Describe("A validator", Ordered, func() {
 	})
 
 	It("keeps a pod pending with a reason, and is not called repeatedly (QV-9, QV-11)", func(ctx SpecContext) {
-		held := kit.Pod(ns, "held-back")
+		held, before := kit.Pod(ns, "held-back"), v.asked.Load()
 		kit.Create(ctx, red.Client, held)
 		const why = "QuotaExceeded: cannot create pod due to exceeding quota limit: pods of tenant "
 		Eventually(kit.Read(ctx, red.Client, held)).Should(WithTransform(heldBack, HavePrefix(why)))
 		Eventually(warnings).WithContext(ctx).WithArguments(red.Client, held).Should(ConsistOf(HavePrefix(why)))
 		Expect(warnings(ctx, red.Client, held)[0]).NotTo(ContainSubstring(red.Key()))
-		asked := v.asked.Load()
-		Consistently(v.asked.Load).Should(Equal(asked))
+		// The condition is a change of the pod, after which it is validated once more.
+		Consistently(v.asked.Load).Should(BeNumerically("<=", before+2))
 		Expect(must(kit.Read(ctx, red.Client, held)()).Status.Phase).To(Equal(corev1.PodPending))
 		Expect(kit.Get(ctx, super.Client, kit.SuperOf(red, held))).To(MatchError(apierrors.IsNotFound, "not found"))
 		Expect(syncer.Metric("vc_syncer_pending_objects", map[string]string{"kind": "Pod", "outcome": "rejected"})).To(BeEquivalentTo(1))
