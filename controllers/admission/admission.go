@@ -10,17 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 )
 
 // SetupWithManager adds the webhook to the server of a manager, which is ready
 // when the server has started.
 func SetupWithManager(mgr manager.Manager) error {
-	err := builder.WebhookManagedBy(mgr, &tenancyv1alpha1.VirtualCluster{}).WithValidator(validator{}).Complete()
+	err := builder.WebhookManagedBy(mgr, &tenancyv1alpha1.VirtualCluster{}).WithValidator(validator{live: mgr.GetAPIReader()}).Complete()
 	if err != nil {
 		return fmt.Errorf("add the webhook of VirtualClusters: %w", err)
 	}
@@ -30,21 +32,24 @@ func SetupWithManager(mgr manager.Manager) error {
 	return nil
 }
 
-// validator compiles the rules of VirtualClusters.
-type validator struct{}
-
-// ValidateCreate refuses rules that do not compile.
-func (validator) ValidateCreate(_ context.Context, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
-	return nil, check(vc)
+// validator compiles the rules of VirtualClusters, and looks for their aliases.
+type validator struct {
+	// live reads from the apiserver: a cache lags behind.
+	live client.Reader
 }
 
-// ValidateUpdate rejects rules that do not compile. The webhook's configuration
-// selects the updates for which it is called.
-func (validator) ValidateUpdate(_ context.Context, _, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
+// ValidateCreate rejects rules that do not compile, and an alias that is taken.
+func (v validator) ValidateCreate(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
+	return nil, v.check(ctx, vc, true)
+}
+
+// ValidateUpdate rejects rules that do not compile, and a new alias that is
+// taken. The webhook's configuration selects the updates for which it is called.
+func (v validator) ValidateUpdate(ctx context.Context, old, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
 	if vc.DeletionTimestamp != nil {
 		return nil, nil // finalizers come off whatever the rules are
 	}
-	return nil, check(vc)
+	return nil, v.check(ctx, vc, vc.Spec.Alias != old.Spec.Alias)
 }
 
 // ValidateDelete refuses nothing.
@@ -52,14 +57,30 @@ func (validator) ValidateDelete(context.Context, *tenancyv1alpha1.VirtualCluster
 	return nil, nil
 }
 
-func check(vc *tenancyv1alpha1.VirtualCluster) error {
-	if vc.Spec.Quota == nil {
-		return nil
+func (v validator) check(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, newAlias bool) error {
+	var wrong field.ErrorList
+	if vc.Spec.Quota != nil {
+		wrong = rules.Check(vc.Spec.Quota.Rules, field.NewPath("spec", "quota", "rules"))
 	}
-	wrong := rules.Check(vc.Spec.Quota.Rules, field.NewPath("spec", "quota", "rules"))
+	if newAlias && vc.Spec.Alias != "" {
+		taken, err := v.isTaken(ctx, vc)
+		if err != nil {
+			return err
+		}
+		if taken {
+			wrong = append(wrong, field.Duplicate(field.NewPath("spec", "alias"), vc.Spec.Alias))
+		}
+	}
 	if len(wrong) == 0 {
 		return nil
 	}
 	kind := schema.GroupKind{Group: tenancyv1alpha1.GroupVersion.Group, Kind: "VirtualCluster"}
 	return apierrors.NewInvalid(kind, vc.Name, wrong)
+}
+
+// isTaken reports whether another VirtualCluster has the alias. Two that are
+// created at once are told apart by the condition AliasHeld.
+func (v validator) isTaken(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (bool, error) {
+	holder, err := alias.Holder(ctx, v.live, vc.Spec.Alias)
+	return holder != nil && holder.UID != vc.UID, err
 }

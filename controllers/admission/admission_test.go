@@ -4,9 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/alias"
 )
 
 func virtualCluster(expressions ...string) *tenancyv1alpha1.VirtualCluster {
@@ -46,6 +51,45 @@ func TestRulesHaveToCompile(t *testing.T) {
 			}
 			if _, err := (validator{}).ValidateDelete(t.Context(), tc.vc); err != nil {
 				t.Errorf("a deletion: %v", err)
+			}
+		})
+	}
+}
+
+// TestAliases: an alias is rejected that another VirtualCluster has, when it is
+// set and not later.
+func TestAliases(t *testing.T) {
+	named := func(name, uid, alias string) *tenancyv1alpha1.VirtualCluster {
+		vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(uid)}}
+		vc.Spec.Alias = alias
+		return vc
+	}
+	scheme := runtime.NewScheme()
+	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&tenancyv1alpha1.VirtualCluster{}, alias.Field, alias.Of).
+		WithObjects(named("red", "1", "shop"), named("blue", "2", "")).Build()
+	for name, tc := range map[string]struct {
+		old, vc *tenancyv1alpha1.VirtualCluster
+		taken   bool
+	}{
+		"a free one":                      {nil, named("green", "3", "store"), false},
+		"one that is taken":               {nil, named("green", "3", "shop"), true},
+		"none":                            {nil, named("green", "3", ""), false},
+		"one that is taken, added":        {named("blue", "2", ""), named("blue", "2", "shop"), true},
+		"its own":                         {named("red", "1", "shop"), named("red", "1", "shop"), false},
+		"one that a race has given twice": {named("green", "3", "shop"), named("green", "3", "shop"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if tc.old == nil {
+				_, err = validator{live}.ValidateCreate(t.Context(), tc.vc)
+			} else {
+				_, err = validator{live}.ValidateUpdate(t.Context(), tc.old, tc.vc)
+			}
+			if tc.taken != apierrors.IsInvalid(err) || !tc.taken && err != nil {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -72,6 +72,8 @@ type outcome struct {
 	// chosen is zero if that was not reached.
 	chosen       choice
 	controlPlane provisioner.ControlPlane
+	// alias is whether the tenant has the alias of the spec.
+	alias aliasState
 	// waitingFor says what a deletion waits for.
 	waitingFor string
 	// err is why it went no further; a provisioner.Failure is for an admin to
@@ -103,7 +105,12 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 		return r.report(ctx, vc.DeepCopy(), vc, outcome{err: err})
 	}
 	before := vc.DeepCopy()
-	return r.report(ctx, before, vc, r.ensure(ctx, vc))
+	o := r.ensure(ctx, vc)
+	var err error
+	if o.alias, err = r.findAlias(ctx, vc); err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.report(ctx, before, vc, o)
 }
 
 // ensure makes what the tenant lacks, in order: root namespace, control plane,

@@ -79,6 +79,7 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 		controllersWork(controllers).set(&status.Conditions, tenancyv1alpha1.ConditionControllersWorking, vc.Generation)
 	}
 	setExtraSANs(&status.Conditions, vc, o.controlPlane.ExtraSANs)
+	setAlias(&status.Conditions, vc, o.alias)
 	if move := o.controlPlane.Move; move != nil {
 		moved(move).set(&status.Conditions, tenancyv1alpha1.ConditionMoved, vc.Generation)
 	}

@@ -17,6 +17,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -37,6 +38,9 @@ type reconciler struct {
 }
 
 func (r *reconciler) setup(mgr manager.Manager) error {
+	if err := alias.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	return builder.ControllerManagedBy(mgr).Named("tenants").
 		For(&tenancyv1alpha1.VirtualCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
@@ -60,6 +64,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Get(ctx, req.NamespacedName, vc); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("get VirtualCluster %s: %w", req.NamespacedName, err)
 	}
+	if err := r.findHolders(ctx, req.NamespacedName, vc.Spec.Alias); err != nil {
+		return reconcile.Result{}, err
+	}
 	secret, err := r.secretOf(ctx, vc)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -75,6 +82,28 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.index.Set(req.NamespacedName, tenant)
 	return reconcile.Result{}, nil
+}
+
+// findHolders finds out which VirtualClusters have the alias of one, and those
+// that it had. It reads the cache, which has all VirtualClusters before the
+// first reconcile: the order of reconciles decides nothing.
+func (r *reconciler) findHolders(ctx context.Context, of types.NamespacedName, current string) error {
+	aliases := r.index.AliasesOf(of)
+	if current != "" {
+		aliases = append(aliases, current)
+	}
+	for _, each := range aliases {
+		holder, err := alias.Holder(ctx, r.Reader, each)
+		if err != nil {
+			return err
+		}
+		var has *types.NamespacedName
+		if holder != nil {
+			has = new(client.ObjectKeyFromObject(holder))
+		}
+		r.index.SetHolder(each, has)
+	}
+	return nil
 }
 
 // secretOf returns the Secret with what the gateway needs of a tenant; nil if

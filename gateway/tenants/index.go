@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // Index finds tenants. Its methods can be called at the same time.
@@ -22,6 +23,9 @@ type Index struct {
 	// of their client CAs, byKeyID by the kid of their tokens, and byServerName
 	// by the TLS server name of their apiserver.
 	byKey, byAuthority, byKeyID, byServerName map[string][]*Tenant
+	// holders are the VirtualClusters that have an alias, whether they have a
+	// tenant yet or not. No alias has the form of a cluster key.
+	holders map[string]types.NamespacedName
 }
 
 var _ resolve.Index = (*Index)(nil)
@@ -31,6 +35,7 @@ func NewIndex(byDefault types.NamespacedName) *Index {
 	return &Index{
 		byDefault: byDefault, all: map[types.NamespacedName]*Tenant{},
 		byKey: map[string][]*Tenant{}, byAuthority: map[string][]*Tenant{}, byKeyID: map[string][]*Tenant{}, byServerName: map[string][]*Tenant{},
+		holders: map[string]types.NamespacedName{},
 	}
 }
 
@@ -62,6 +67,43 @@ func (i *Index) Remove(of types.NamespacedName) {
 		delete(i.all, of)
 		t.Way.Close()
 	}
+}
+
+// SetHolder sets the VirtualCluster that has an alias; nil for none.
+func (i *Index) SetHolder(alias string, of *types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if of == nil {
+		delete(i.holders, alias)
+		return
+	}
+	i.holders[alias] = *of
+}
+
+// AliasesOf returns the aliases that a VirtualCluster has.
+func (i *Index) AliasesOf(of types.NamespacedName) []string {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	var aliases []string
+	for alias, holder := range i.holders {
+		if holder == of {
+			aliases = append(aliases, alias)
+		}
+	}
+	return aliases
+}
+
+// byAlias returns the tenant that has an alias; nil for none.
+func (i *Index) byAlias(alias string) *Tenant {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if names.MayBeClusterKey(alias) {
+		return nil
+	}
+	if of, held := i.holders[alias]; held {
+		return i.all[of]
+	}
+	return nil
 }
 
 // Close ends all requests.
@@ -123,6 +165,9 @@ func (i *Index) only(m map[string][]*Tenant, key string) *Tenant {
 // Find implements resolve.Index.
 func (i *Index) Find(name string) (resolve.Entry, bool) {
 	t := i.ByKey(name)
+	if t == nil {
+		t = i.byAlias(name)
+	}
 	if t == nil {
 		return resolve.Entry{}, false
 	}

@@ -89,6 +89,43 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestAliases: an alias leads to the tenant that holds it, and never to one whose
+// cluster key it could be.
+func TestAliases(t *testing.T) {
+	i := NewIndex(types.NamespacedName{})
+	red, blue := types.NamespacedName{Name: "red"}, types.NamespacedName{Name: "blue"}
+	find := func(name string) string {
+		entry, _ := i.Find(name)
+		return entry.Key
+	}
+	i.SetHolder("shop", &red)
+	if find("shop") != "" {
+		t.Error("an alias leads to a tenant that is not there")
+	}
+	i.Set(red, tenant(t, "team-0a1b2c-red", access(t, "")))
+	i.Set(blue, tenant(t, "team-0a1b2c-blue", access(t, "")))
+	if find("shop") != "team-0a1b2c-red" || find("team-0a1b2c-red") != "team-0a1b2c-red" {
+		t.Error("a tenant is not found by its alias and its key")
+	}
+	i.SetHolder("team-0a1b2c-blue", &red)
+	i.SetHolder("team-0a1b2c-green", &red)
+	if find("team-0a1b2c-blue") != "team-0a1b2c-blue" || find("team-0a1b2c-green") != "" {
+		t.Error("an alias shadows a cluster key")
+	}
+	i.SetHolder("shop", &blue)
+	if find("shop") != "team-0a1b2c-blue" || len(i.AliasesOf(red)) != 2 {
+		t.Error("the holder does not change")
+	}
+	i.Remove(blue)
+	if find("shop") != "" {
+		t.Error("the alias leads to a tenant that was removed")
+	}
+	i.SetHolder("shop", nil)
+	if len(i.AliasesOf(blue)) != 0 {
+		t.Error("an alias without a holder is kept")
+	}
+}
+
 // TestSharedAuthority: users of two tenants with one CA cannot be told apart.
 func TestSharedAuthority(t *testing.T) {
 	i, shared := NewIndex(types.NamespacedName{}), access(t, "")

@@ -251,6 +251,22 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name != ''"))
 	})
 
+	It("rejects an alias that another VirtualCluster has", func(ctx SpecContext) {
+		red := tenant(ctx, withAlias("taken"))
+		taken := And(MatchError(apierrors.IsInvalid, "invalid"), MatchError(ContainSubstring(`spec.alias: Duplicate value: "taken"`)))
+		other := virtualCluster(withAlias("taken"))
+		Expect(super.Client.Create(ctx, other)).To(taken)
+		kit.Edit(ctx, super.Client, red.VC.DeepCopy(), withRule("tenant.name != ''"))
+		blue := tenant(ctx).VC.DeepCopy()
+		Eventually(func() error {
+			Expect(kit.Get(ctx, super.Client, blue)).To(Succeed())
+			withAlias("taken")(blue)
+			return super.Client.Update(ctx, blue)
+		}).Should(taken)
+		removeTenant(ctx, red.VC)
+		Expect(super.Client.Create(ctx, other, client.DryRunAll)).To(Succeed())
+	})
+
 	It("is not called for other writes, so that they do not depend on the manager", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("true"))
 		configuration, err := webhookconfig.Configuration()

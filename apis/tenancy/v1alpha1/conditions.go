@@ -42,6 +42,9 @@ const (
 	// ControlPlaneStore of spec.controlPlane.store; there is none if that has never
 	// been set. Written by the manager.
 	ConditionMoved = "Moved"
+	// ConditionAliasHeld reports whether the gateway finds the tenant by
+	// spec.alias; there is none without an alias. Written by the manager.
+	ConditionAliasHeld = "AliasHeld"
 	// ConditionReady is true when the tenant can work: the control plane is
 	// ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -86,6 +89,10 @@ const (
 	// ReasonExtraSANsUnsupported: the provisioner gives control planes no extra
 	// names.
 	ReasonExtraSANsUnsupported = "ExtraSANsUnsupported"
+	// ReasonAliasHeld: no older VirtualCluster has the alias.
+	ReasonAliasHeld = "AliasHeld"
+	// ReasonAliasTaken: an older VirtualCluster has the alias.
+	ReasonAliasTaken = "AliasTaken"
 	// ReasonMoved: the data of the control plane is in the store of the spec.
 	ReasonMoved = "Moved"
 	// ReasonMoving: the data is about to be moved, or being moved.

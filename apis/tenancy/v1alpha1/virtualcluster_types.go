@@ -55,7 +55,19 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="clusterDomain cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.provisioner) == has(oldSelf.provisioner)",message="provisioner cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="has(self.alias) || !has(oldSelf.alias)",message="alias cannot be removed"
 type VirtualClusterSpec struct {
+	// alias is a name by which the gateway finds the tenant, beside the cluster
+	// key. Of several VirtualClusters with an alias, the oldest has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="alias is immutable"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['system', 'projects'])",message="alias is a name of the gateway: choose another one"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z0-9].*-[0-9a-f]{6}-.*[a-z0-9]$')",message="alias has the form of a cluster key (a name, six hexadecimal digits and a name): choose another one"
+	Alias string `json:"alias,omitempty"`
+
 	// clusterDomain is the DNS domain of the tenant's cluster. Default: cluster.local.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -238,7 +250,8 @@ type VirtualClusterStatus struct {
 
 	// conditions are ProvisionerAvailable, ControlPlaneReady, Syncing, Synced and
 	// Ready, Awake and WithinLimits of a hosted control plane, QuotaEnforced
-	// where there is a quota, and RulesValid where there are rules.
+	// where there is a quota, RulesValid where there are rules, and AliasHeld
+	// where there is an alias.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -260,6 +273,8 @@ type VirtualClusterStatus struct {
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`
+// +kubebuilder:printcolumn:name="Alias",type=string,priority=1,JSONPath=`.spec.alias`
+// +kubebuilder:selectablefield:JSONPath=`.spec.alias`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="Namespace",type=string,priority=1,JSONPath=`.status.clusterNamespace`
 // +kubebuilder:printcolumn:name="Quota",type=string,priority=1,JSONPath=`.status.quota.summary`
