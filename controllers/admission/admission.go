@@ -78,8 +78,8 @@ func (v validator) check(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster
 	return apierrors.NewInvalid(kind, vc.Name, wrong)
 }
 
-// isTaken reports whether another VirtualCluster has the alias. Two that are
-// created at once are told apart by the condition AliasHeld.
+// isTaken reports whether another VirtualCluster has the alias. Of two that are
+// created at once, the condition AliasHeld reports which one has it.
 func (v validator) isTaken(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (bool, error) {
 	holder, err := alias.Holder(ctx, v.live, vc.Spec.Alias)
 	return holder != nil && holder.UID != vc.UID, err
