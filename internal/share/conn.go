@@ -16,33 +16,34 @@ const (
 // dialer opens connections.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dial returns a dialer whose connections send no data after the fence has
-// closed.
+// dial returns a dialer whose connections send no data after the period in which
+// they were requested.
 func (f *fence) dial(next dialer) dialer {
 	if next == nil {
 		next = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		during := f.current()
 		made, err := next(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: made, fence: f}
-		c.release = context.AfterFunc(f.closed, c.reset)
+		c := &conn{Conn: made, during: during}
+		c.release = context.AfterFunc(during.closed, c.reset)
 		return c, nil
 	}
 }
 
-// conn is a connection that is closed with the fence.
+// conn is a connection that is closed at the end of a period.
 type conn struct {
 	net.Conn
-	fence   *fence
+	during  *period
 	release func() bool
 }
 
-// Write sends bytes, unless the fence has closed.
+// Write sends bytes, unless the period has ended.
 func (c *conn) Write(b []byte) (int, error) {
-	if err := c.fence.check(time.Now()); errors.Is(err, errLapsed) {
+	if err := c.during.check(time.Now()); errors.Is(err, errLapsed) {
 		return 0, err
 	}
 	return c.Conn.Write(b)

@@ -49,46 +49,67 @@ const viewAnnotation = names.Domain + "/divided-among"
 const ofReplicas = names.Domain + "/replica-of"
 
 // lease is the replica's own lease. Every write has the UID and the version of
-// the lease that was read, so that a deleted lease is never created again.
+// the lease that was read, so that it has no effect on a lease that others have
+// deleted.
 type lease struct {
 	client     coordination.LeaseInterface
 	fence      *fence
+	name       string // which is also the replica's
+	program    string
+	duration   time.Duration
 	renewEvery time.Duration
 
 	mu   sync.Mutex
-	last *coordinationv1.Lease // as last read or written
+	last *coordinationv1.Lease // as last read or written; nil if there is none
 	view view                  // for the next write
 }
 
-// newLease returns the initial lease of a replica of a program, with a unique
-// name.
+// newLease returns the lease of a replica of a program, with a unique name. It is
+// created by acquire.
 func newLease(client coordination.LeaseInterface, fence *fence, program string, timing Timing) *lease {
-	name := program + "-" + rand.String(10)
-	return &lease{client: client, fence: fence, renewEvery: timing.RenewEvery, last: &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ofReplicas: program}},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity:       &name,
-			LeaseDurationSeconds: new(int32(timing.Duration.Seconds())),
-		},
-	}}
+	return &lease{
+		client: client, fence: fence, name: program + "-" + rand.String(10), program: program,
+		duration: timing.Duration, renewEvery: timing.RenewEvery,
+	}
 }
 
-// name returns the name of the lease, which is also the replica's.
-func (l *lease) name() string { return *l.last.Spec.HolderIdentity }
+// acquire renews the lease that the replica had, unless others have deleted it,
+// or creates one without a view. It opens the fence.
+func (l *lease) acquire(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil {
+		return l.lockedWrite(ctx)
+	}
+	err := l.lockedCreate(ctx)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	// An earlier creation has succeeded without an answer.
+	if err := l.lockedRead(ctx); err != nil {
+		return err
+	}
+	return l.lockedUpdate(ctx)
+}
 
-// create creates the lease, without a view.
-func (l *lease) create(ctx context.Context) error {
+func (l *lease) lockedCreate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	sent := time.Now()
-	l.last.Spec.AcquireTime = &metav1.MicroTime{Time: sent}
-	l.last.Spec.RenewTime = l.last.Spec.AcquireTime
-	created, err := l.client.Create(ctx, l.last, metav1.CreateOptions{})
+	created, err := l.client.Create(ctx, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: l.name, Labels: map[string]string{ofReplicas: l.program}},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity:       &l.name,
+			LeaseDurationSeconds: new(int32(l.duration.Seconds())),
+			AcquireTime:          &metav1.MicroTime{Time: sent},
+			RenewTime:            &metav1.MicroTime{Time: sent},
+		},
+	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("create the replica's lease %s: %w", l.name(), err)
+		return fmt.Errorf("create the replica's lease %s: %w", l.name, err)
 	}
 	l.last = created
-	return l.fence.renew(sent)
+	return l.fence.current().renew(sent)
 }
 
 // publish writes a view. If it returns nil, the write has succeeded.
@@ -99,19 +120,19 @@ func (l *lease) publish(ctx context.Context, v view) error {
 	return l.lockedWrite(ctx)
 }
 
-// keep renews the lease until ctx is done or the fence closes.
-func (l *lease) keep(ctx context.Context) {
+// keep renews the lease until ctx is done or the period ends.
+func (l *lease) keep(ctx context.Context, during *period) {
 	for next := l.renewEvery; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.fence.closed.Done():
+		case <-during.closed.Done():
 			return
 		case <-time.After(next):
 		}
 		next = l.renewEvery
 		if err := l.renew(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Cannot renew the replica's lease; retrying", "lease", l.name())
+			log.FromContext(ctx).Error(err, "Cannot renew the replica's lease; retrying", "lease", l.name)
 			next = retryEvery
 		}
 	}
@@ -148,7 +169,7 @@ func (l *lease) lockedUpdate(ctx context.Context) error {
 		return err
 	}
 	l.last = written
-	return l.fence.renew(sent)
+	return l.fence.current().renew(sent)
 }
 
 // lockedRead reads a lease that has changed. If it was deleted or replaced,
@@ -156,10 +177,11 @@ func (l *lease) lockedUpdate(ctx context.Context) error {
 func (l *lease) lockedRead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now, err := l.client.Get(ctx, l.name(), metav1.GetOptions{})
+	now, err := l.client.Get(ctx, l.name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err), err == nil && now.UID != l.last.UID:
-		l.fence.close()
+	case apierrors.IsNotFound(err), err == nil && l.last != nil && now.UID != l.last.UID:
+		l.last, l.view = nil, nil
+		l.fence.current().close()
 		return errLapsed
 	case err != nil:
 		return err
@@ -174,9 +196,12 @@ func (l *lease) release(ctx context.Context) error {
 	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.client.Delete(ctx, l.name(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.last.UID}})
+	if l.last == nil {
+		return nil
+	}
+	err := l.client.Delete(ctx, l.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.last.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the replica's lease %s: %w", l.name(), err)
+		return fmt.Errorf("delete the replica's lease %s: %w", l.name, err)
 	}
 	return nil
 }

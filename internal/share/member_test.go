@@ -56,12 +56,21 @@ type modelReplica struct {
 
 // join adds a replica with a lease without a view.
 func (m *model) join() {
-	r := &modelReplica{member: &member{replica: fmt.Sprintf("vc-syncer-%010x", m.random.Uint64N(1<<40))}, serving: map[int]bool{}}
-	m.version++
-	r.known = modelLease{version: m.version}
-	m.leases[r.replica] = r.known
-	r.step = func() { m.list(r) }
+	r := &modelReplica{member: &member{replica: fmt.Sprintf("vc-syncer-%010x", m.random.Uint64N(1<<40))}}
 	m.replicas = append(m.replicas, r)
+	m.begin(r)
+}
+
+// begin lets a replica share the tenants from the start, of which it serves none:
+// with the lease that it had, or with one without a view.
+func (m *model) begin(r *modelReplica) {
+	if _, ok := m.leases[r.replica]; !ok {
+		m.version++
+		m.leases[r.replica] = modelLease{version: m.version}
+	}
+	r.known = m.leases[r.replica]
+	r.member, r.shares, r.serving, r.fenced = &member{replica: r.replica}, Shares{}, map[int]bool{}, false
+	r.step = func() { m.list(r) }
 }
 
 // list reads the leases, and schedules the replica to apply them.
@@ -134,6 +143,8 @@ func (m *model) chance() {
 		r.fenced = true
 	case what < 5 && r.fenced:
 		delete(m.leases, r.replica)
+	case what < 6 && r.fenced && r.asleep == 0:
+		m.begin(r)
 	case what < 7 && len(m.late) > 0:
 		m.write(m.late[0])
 		m.late = m.late[1:]

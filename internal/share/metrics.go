@@ -33,8 +33,8 @@ func NewMetrics(registerer prometheus.Registerer, program string) (*Metrics, err
 	return m, nil
 }
 
-// open records that a replica may write until its fence closes.
-func (m *Metrics) open(f *fence) {
+// open records that a replica may write until a period ends.
+func (m *Metrics) open(during *period) {
 	m.writes.Set(1)
-	context.AfterFunc(f.closed, func() { m.writes.Set(0) })
+	context.AfterFunc(during.closed, func() { m.writes.Set(0) })
 }

@@ -22,16 +22,23 @@ type peers struct {
 	self    string
 	program string
 	seen    map[string]sighting
+	// listed is when the leases were listed last.
+	listed time.Time
 	// duration is that of leases which have a shorter one.
 	duration time.Duration
 }
 
-// sighting is when a version of a lease was first observed, by the monotonic
+// sighting is for how long a version of a lease was observed, by the monotonic
 // clock of this process: clocks of two machines are never compared.
 type sighting struct {
 	version string
-	at      time.Time
+	lasted  time.Duration
 }
+
+// maxLapse bounds how much of the time between two lists counts. While the super
+// cluster did not respond, other replicas could not renew their leases either, and
+// need time to do so.
+const maxLapse = 2 * pollEvery
 
 // list reads the leases of the others from the super cluster, not from a cache,
 // and returns their views.
@@ -42,13 +49,13 @@ func (p *peers) list(ctx context.Context) (claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, others, own := time.Now(), claims{}, false
+	passed, others, own := p.pass(time.Now()), claims{}, false
 	for i := range list.Items {
 		l := &list.Items[i]
 		switch {
 		case l.Name == p.self:
 			own = true
-		case p.expired(l, now) && p.remove(ctx, l):
+		case p.expired(l, passed) && p.remove(ctx, l):
 		default:
 			others[l.Name] = parseView(l.Annotations[viewAnnotation])
 		}
@@ -81,18 +88,28 @@ func (p *peers) leases(ctx context.Context) (*coordinationv1.LeaseList, error) {
 	return list, nil
 }
 
-// expired reports whether a lease was not changed for its duration.
-func (p *peers) expired(l *coordinationv1.Lease, now time.Time) bool {
+// pass records a list, and returns how much time since the one before counts.
+func (p *peers) pass(now time.Time) time.Duration {
+	passed := min(now.Sub(p.listed), maxLapse)
+	p.listed = now
+	return passed
+}
+
+// expired reports whether a lease was not changed for its duration, of which some
+// time has passed since the list before.
+func (p *peers) expired(l *coordinationv1.Lease, passed time.Duration) bool {
 	last, known := p.seen[l.Name]
 	if !known || last.version != l.ResourceVersion {
-		p.seen[l.Name] = sighting{l.ResourceVersion, now}
+		p.seen[l.Name] = sighting{version: l.ResourceVersion}
 		return false
 	}
+	last.lasted += passed
+	p.seen[l.Name] = last
 	patience := p.duration
 	if l.Spec.LeaseDurationSeconds != nil {
 		patience = max(patience, time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second)
 	}
-	return now.Sub(last.at) >= patience
+	return last.lasted >= patience
 }
 
 // remove deletes exactly the observed version of a lease, and reports whether

@@ -21,23 +21,32 @@ func TestALeaseIsDeadWhenItStoodUnchanged(t *testing.T) {
 			},
 		}
 	}
-	type look struct {
-		after time.Duration
-		lease *coordinationv1.Lease
-		dead  bool
+	type looks struct {
+		number int
+		every  time.Duration
+		lease  *coordinationv1.Lease
+		dead   bool // after the last of them
 	}
-	for name, looks := range map[string][]look{
-		"never renewed":         {{0, lease("1", duration), false}, {duration - 1, lease("1", duration), false}, {duration, lease("1", duration), true}},
-		"renewed at the last":   {{0, lease("1", duration), false}, {duration, lease("2", duration), false}, {2*duration - 1, lease("2", duration), false}},
-		"observed late":         {{time.Hour, lease("1", duration), false}},
-		"of a longer duration":  {{0, lease("1", longer), false}, {duration, lease("1", longer), false}, {longer, lease("1", longer), true}},
-		"of a shorter duration": {{0, lease("1", time.Second), false}, {duration - 1, lease("1", time.Second), false}},
+	const second = time.Second
+	for name, all := range map[string][]looks{
+		"never renewed":         {{8, 2 * second, lease("1", duration), false}, {1, second - 1, lease("1", duration), false}, {1, 1, lease("1", duration), true}},
+		"renewed at the last":   {{8, 2 * second, lease("1", duration), false}, {8, 2 * second, lease("2", duration), false}, {1, second, lease("2", duration), true}},
+		"observed late":         {{1, time.Hour, lease("1", duration), false}},
+		"of a longer duration":  {{20, 2 * second, lease("1", longer), false}, {1, 2 * second, lease("1", longer), true}},
+		"of a shorter duration": {{8, 2 * second, lease("1", second), false}, {1, second, lease("1", second), true}},
+		"not listed meanwhile":  {{1, 0, lease("1", duration), false}, {1, time.Hour, lease("1", duration), false}, {6, 2 * second, lease("1", duration), false}, {1, second, lease("1", duration), true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &peers{duration: duration, seen: map[string]sighting{}}
-			for _, l := range looks {
-				if dead := p.expired(l.lease, began.Add(l.after)); dead != l.dead {
-					t.Errorf("after %s: dead is %t", l.after, dead)
+			p := &peers{duration: duration, seen: map[string]sighting{}, listed: began}
+			now := began
+			for _, l := range all {
+				dead := false
+				for range l.number {
+					now = now.Add(l.every)
+					dead = p.expired(l.lease, p.pass(now))
+				}
+				if dead != l.dead {
+					t.Errorf("after %s: dead is %t", now.Sub(began), dead)
 				}
 			}
 		})

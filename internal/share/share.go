@@ -11,6 +11,12 @@
 // serve the tenants that are assigned to it, except those that another lease
 // still claims. Since every replica publishes before it reads, two replicas can
 // never both begin.
+//
+// A replica whose lease has expired hands all its tenants over. It ends with an
+// error, or, if it is to continue, shares the tenants again as soon as it can
+// renew its lease: if no replica has deleted the lease, no other replica has begun to
+// serve its tenants. Otherwise it creates a lease again, and begins as a new
+// replica does.
 package share
 
 import (
@@ -18,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -41,6 +48,10 @@ type Replica struct {
 	fence   *fence
 	metrics *Metrics
 	serve   func(context.Context, Shares) error
+	// continues is set if the replica continues after its lease has expired, and
+	// joined once it had a lease.
+	continues bool
+	joined    atomic.Bool
 }
 
 // New returns a replica of the named program, with leases in a namespace of the
@@ -53,14 +64,18 @@ func New(super *rest.Config, namespace, program string, timing Timing, metrics *
 	if err != nil {
 		return nil, fmt.Errorf("create the client for leases: %w", err)
 	}
+	return newReplica(client.Leases(namespace), program, timing, metrics), nil
+}
+
+func newReplica(client coordination.LeaseInterface, program string, timing Timing, metrics *Metrics) *Replica {
 	fence := newFence(timing.Term)
-	lease := newLease(client.Leases(namespace), fence, program, timing)
+	lease := newLease(client, fence, program, timing)
 	return &Replica{
 		lease:   lease,
 		fence:   fence,
 		metrics: metrics,
-		peers:   &peers{client: lease.client, self: lease.name(), duration: timing.Duration, program: program, seen: map[string]sighting{}},
-	}, nil
+		peers:   &peers{client: client, self: lease.name, duration: timing.Duration, program: program, seen: map[string]sighting{}},
+	}
 }
 
 // Guard makes requests with a configuration fail when the replica's lease
@@ -71,6 +86,18 @@ func (r *Replica) Guard(config *rest.Config) { r.fence.guard(config) }
 // valid.
 func (r *Replica) Ready() error { return r.fence.check(time.Now()) }
 
+// Joined returns an error until the replica has had a lease for the first time.
+func (r *Replica) Joined() error {
+	if !r.joined.Load() {
+		return errNotYet
+	}
+	return nil
+}
+
+// Continue makes the replica continue after its lease has expired, instead of
+// ending with an error.
+func (r *Replica) Continue() { r.continues = true }
+
 // Others returns the number of other replicas, which may take over what this one
 // hands over.
 func (r *Replica) Others(ctx context.Context) (int, error) { return r.peers.count(ctx) }
@@ -80,44 +107,96 @@ func (r *Replica) Others(ctx context.Context) (int, error) { return r.peers.coun
 // longer serves.
 func (r *Replica) Serve(serve func(context.Context, Shares) error) { r.serve = serve }
 
-// Start shares the tenants until ctx is done, and then hands its tenants over,
-// or until its lease could not be renewed, which is an error.
+// Start shares the tenants until ctx is done, and then hands its tenants over.
+// Unless the replica continues, it returns an error when its lease could not be
+// renewed.
 func (r *Replica) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("share").WithValues("replica", r.lease.name())
+	logger := log.FromContext(ctx).WithName("share").WithValues("replica", r.lease.name)
 	ctx = log.IntoContext(ctx, logger)
-	if err := r.lease.create(ctx); err != nil {
+	for {
+		err := r.hold(ctx)
+		if err == nil || !r.continues {
+			return err
+		}
+		if ctx.Err() == nil {
+			logger.Error(err, "This replica has no valid lease, and serves no tenant as the only one; retrying")
+		}
+		r.suspend(ctx)
+		select {
+		case <-ctx.Done():
+			r.release(ctx)
+			return nil
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// hold shares the tenants from when the replica has a lease until ctx is done, or
+// the lease has expired, which is an error.
+func (r *Replica) hold(ctx context.Context) error {
+	during := r.fence.begin()
+	if err := r.lease.acquire(ctx); err != nil {
 		return err
 	}
-	logger.Info("Sharing the tenants with other replicas")
-	r.metrics.open(r.fence)
+	log.FromContext(ctx).Info("Sharing the tenants with other replicas")
+	r.joined.Store(true)
+	r.metrics.open(during)
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
-	work.Go(func() { r.lease.keep(living) })
-	work.Go(func() { r.fence.watch(living) })
-	err := r.divide(ctx)
+	work.Go(func() { r.lease.keep(living, during) })
+	work.Go(func() { during.watch(living) })
+	err := r.divide(ctx, during)
 	if err == nil {
-		err = r.leave(living)
+		err = r.handOver(living, Shares{})
 	}
-	r.fence.close()
+	during.close()
 	end()
 	work.Wait()
+	if err == nil {
+		r.release(ctx)
+	}
 	return err
 }
 
-// divide follows changes of the leases until ctx is done.
-func (r *Replica) divide(ctx context.Context) error {
+// suspend hands over all tenants after the period in which the replica could write
+// for them. It returns when that is done, or at the end of an attempt after ctx.
+func (r *Replica) suspend(ctx context.Context) {
+	for {
+		err := r.handOver(context.WithoutCancel(ctx), Shares{})
+		if err == nil {
+			return
+		}
+		log.FromContext(ctx).Error(err, "Cannot hand over the tenants; retrying")
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// release deletes the lease of a replica that serves no tenant any more, so that
+// others need not wait until it expires.
+func (r *Replica) release(ctx context.Context) {
+	if err := r.lease.release(context.WithoutCancel(ctx)); err != nil {
+		log.FromContext(ctx).Error(err, "Others wait until the lease of this replica expires")
+	}
+}
+
+// divide follows changes of the leases until ctx is done, or the period ends.
+func (r *Replica) divide(ctx context.Context, during *period) error {
 	polling, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.fence.closed, cancel)()
+	defer context.AfterFunc(during.closed, cancel)()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
-	d := &division{Replica: r, member: &member{replica: r.lease.name()}}
+	d := &division{Replica: r, member: &member{replica: r.lease.name}}
 	for {
 		err := d.poll(polling)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case r.fence.closed.Err() != nil, errors.Is(err, errLapsed):
+		case during.isClosed(), errors.Is(err, errLapsed):
 			return errLapsed
 		case errors.Is(err, errStuck):
 			return err
@@ -131,18 +210,8 @@ func (r *Replica) divide(ctx context.Context) error {
 	}
 }
 
-// leave hands over all tenants and deletes the lease, so that others need not
-// wait until it expires.
-func (r *Replica) leave(ctx context.Context) error {
-	if err := r.handOver(ctx, Shares{}); err != nil {
-		return err
-	}
-	r.fence.close()
-	return r.lease.release(ctx)
-}
-
 // errStuck is returned by a replica that cannot hand over its tenants.
-var errStuck = errors.New("requests for tenants of other replicas do not end; exiting to be restarted")
+var errStuck = errors.New("requests for tenants of other replicas do not end")
 
 // handOver serves shares, and waits until no other tenant is served.
 func (r *Replica) handOver(ctx context.Context, shares Shares) error {

@@ -141,7 +141,7 @@ func (r *controlPlanes) Reconcile(ctx context.Context, req reconcile.Request) (r
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get the HostedControlPlane of namespace %s: %w", req.Namespace, err)
 	}
-	leave, ok := r.division.enter(req.NamespacedName)
+	ctx, leave, ok := r.division.enter(ctx, req.NamespacedName)
 	if !ok {
 		if plane.Status.Host != r.replica && isServed(plane) {
 			r.stores.retire(plane.Namespace)

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,26 +29,40 @@ type division struct {
 
 	mu     sync.Mutex
 	shares assignment
-	// mine has the control planes that this replica runs. The channel of one that
-	// is being reconciled is closed at the end of that.
-	mine map[types.NamespacedName]chan struct{}
+	// mine has the control planes that this replica runs, and lost those that it has
+	// to hand over.
+	mine, lost map[types.NamespacedName]*tenure
+}
+
+// tenure is the time in which this replica runs a control plane.
+type tenure struct {
+	// reconciled is closed at the end of the last reconcile, whose context ends with
+	// cancel.
+	reconciled chan struct{}
+	cancel     context.CancelFunc
 }
 
 func newDivision() *division {
-	return &division{shares: share.Shares{}, mine: map[types.NamespacedName]chan struct{}{}}
+	return &division{shares: share.Shares{}, mine: map[types.NamespacedName]*tenure{}, lost: map[types.NamespacedName]*tenure{}}
 }
 
 // enter begins to reconcile a control plane, unless another replica runs it. The
-// caller calls leave at the end.
-func (d *division) enter(key types.NamespacedName) (leave func(), ok bool) {
+// context ends when the control plane is to be handed over. The caller calls leave
+// at the end.
+func (d *division) enter(ctx context.Context, key types.NamespacedName) (inner context.Context, leave func(), ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, runs := d.mine[key]; !runs && !d.shares.Begins(key) {
-		return nil, false
+	_, runs := d.mine[key]
+	if _, lost := d.lost[key]; lost || !runs && !d.shares.Begins(key) {
+		return ctx, nil, false
 	}
-	busy := make(chan struct{})
-	d.mine[key] = busy
-	return func() { close(busy) }, true
+	inner, cancel := context.WithCancel(ctx)
+	reconciled := make(chan struct{})
+	d.mine[key] = &tenure{reconciled, cancel}
+	return inner, func() {
+		cancel()
+		close(reconciled)
+	}, true
 }
 
 // forget records that a control plane does not exist any more.
@@ -65,19 +80,12 @@ func (d *division) keeps(key types.NamespacedName) bool {
 }
 
 // serve hands over the control planes that shares do not keep, and begins with
-// those that they add.
+// those that they add. After an error, the next call hands over those that remain.
 func (d *division) serve(ctx context.Context, shares assignment) error {
 	lost := d.take(shares)
 	failed := make(chan error, len(lost))
-	for key, busy := range lost {
-		go func() { // ends with ctx, and is received below
-			select {
-			case <-busy:
-				failed <- d.handOver(ctx, key)
-			case <-ctx.Done():
-				failed <- context.Cause(ctx)
-			}
-		}()
+	for key, of := range lost {
+		go func() { failed <- d.end(ctx, key, of) }() // ends with ctx, and is received below
 	}
 	errs := make([]error, 0, len(lost))
 	for range lost {
@@ -89,17 +97,33 @@ func (d *division) serve(ctx context.Context, shares assignment) error {
 	return d.again(ctx)
 }
 
-// take takes up shares and returns the control planes that they do not keep.
-func (d *division) take(shares assignment) map[types.NamespacedName]chan struct{} {
+// take takes up shares and returns the control planes to hand over.
+func (d *division) take(shares assignment) map[types.NamespacedName]*tenure {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shares = shares
-	lost := map[types.NamespacedName]chan struct{}{}
-	for key, busy := range d.mine {
+	for key, of := range d.mine {
 		if !shares.Keeps(key) {
-			lost[key] = busy
+			d.lost[key] = of
 			delete(d.mine, key)
 		}
 	}
-	return lost
+	return maps.Clone(d.lost)
+}
+
+// end hands over a control plane.
+func (d *division) end(ctx context.Context, key types.NamespacedName, of *tenure) error {
+	of.cancel()
+	select {
+	case <-of.reconciled:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := d.handOver(ctx, key); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.lost, key)
+	return nil
 }

@@ -43,32 +43,32 @@ func dividing(failure error) (d *division, handedOver *[]string, again *int) {
 func TestDivision(t *testing.T) {
 	g := NewWithT(t)
 	d, handedOver, again := dividing(nil)
-	_, ok := d.enter(keyOf("red"))
+	_, _, ok := d.enter(t.Context(), keyOf("red"))
 	g.Expect(ok).To(BeFalse(), "without shares")
 
 	both := assigned{keeps: []string{"red", "blue"}, begins: []string{"red", "blue"}}
 	g.Expect(d.serve(t.Context(), both)).To(Succeed())
 	g.Expect(*again).To(Equal(1))
 	for _, name := range []string{"red", "blue"} {
-		leave, ok := d.enter(keyOf(name))
+		_, leave, ok := d.enter(t.Context(), keyOf(name))
 		g.Expect(ok).To(BeTrue(), name)
 		leave()
 	}
-	_, ok = d.enter(keyOf("green"))
+	_, _, ok = d.enter(t.Context(), keyOf("green"))
 	g.Expect(ok).To(BeFalse(), "for another replica")
 
 	g.Expect(d.serve(t.Context(), assigned{keeps: []string{"blue", "green"}})).To(Succeed())
 	g.Expect(*handedOver).To(Equal([]string{"red"}))
-	_, ok = d.enter(keyOf("red"))
+	_, _, ok = d.enter(t.Context(), keyOf("red"))
 	g.Expect(ok).To(BeFalse())
-	_, ok = d.enter(keyOf("green"))
+	_, _, ok = d.enter(t.Context(), keyOf("green"))
 	g.Expect(ok).To(BeFalse(), "another replica claims it")
-	leave, ok := d.enter(keyOf("blue"))
+	_, leave, ok := d.enter(t.Context(), keyOf("blue"))
 	g.Expect(ok).To(BeTrue(), "it continues, although it could not begin")
 	leave()
 
 	d.forget(keyOf("blue"))
-	_, ok = d.enter(keyOf("blue"))
+	_, _, ok = d.enter(t.Context(), keyOf("blue"))
 	g.Expect(ok).To(BeFalse(), "another one of that name")
 	g.Expect(d.serve(t.Context(), assigned{})).To(Succeed())
 	g.Expect(*handedOver).To(Equal([]string{"red"}))
@@ -81,23 +81,25 @@ func TestHandOverWaitsForAReconcile(t *testing.T) {
 	d, handedOver, _ := dividing(nil)
 	red := assigned{keeps: []string{"red"}, begins: []string{"red"}}
 	g.Expect(d.serve(t.Context(), red)).To(Succeed())
-	leave, _ := d.enter(keyOf("red"))
+	reconciling, leave, _ := d.enter(t.Context(), keyOf("red"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g.Expect(d.serve(ctx, assigned{})).To(MatchError(context.Canceled))
 	g.Expect(*handedOver).To(BeEmpty())
+	g.Expect(reconciling.Err()).To(MatchError(context.Canceled), "it need not wait for the super cluster")
+	_, _, ok := d.enter(t.Context(), keyOf("red"))
+	g.Expect(ok).To(BeFalse(), "it is still to be handed over")
 
-	g.Expect(d.serve(t.Context(), red)).To(Succeed())
-	again, ok := d.enter(keyOf("red"))
-	g.Expect(ok).To(BeTrue())
-	leave()
 	served := make(chan error)
-	go func() { served <- d.serve(t.Context(), assigned{}) }()
+	go func() { served <- d.serve(t.Context(), red) }()
 	g.Consistently(served, "50ms").ShouldNot(Receive())
-	again()
+	leave()
 	g.Eventually(served).Should(Receive(BeNil()))
 	g.Expect(*handedOver).To(Equal([]string{"red"}))
+	_, leave, ok = d.enter(t.Context(), keyOf("red"))
+	g.Expect(ok).To(BeTrue(), "it is for this replica again")
+	leave()
 }
 
 func TestHandOverThatFails(t *testing.T) {
@@ -105,8 +107,12 @@ func TestHandOverThatFails(t *testing.T) {
 	stuck := errors.New("the controllers are still stopping")
 	d, _, again := dividing(stuck)
 	g.Expect(d.serve(t.Context(), assigned{keeps: []string{"red"}, begins: []string{"red"}})).To(Succeed())
-	leave, _ := d.enter(keyOf("red"))
+	_, leave, _ := d.enter(t.Context(), keyOf("red"))
 	leave()
 	g.Expect(d.serve(t.Context(), assigned{})).To(MatchError(stuck))
 	g.Expect(*again).To(Equal(1), "no other replica may begin")
+
+	d.handOver = func(context.Context, types.NamespacedName) error { return nil }
+	g.Expect(d.serve(t.Context(), assigned{})).To(Succeed(), "it is handed over now")
+	g.Expect(d.lost).To(BeEmpty())
 }

@@ -206,7 +206,12 @@ func (h *host) makeReplica(super *rest.Config) error {
 		return err
 	}
 	h.replica, err = share.New(rest.CopyConfig(super), h.options.ShareNamespace, name, timing(), counted)
-	return err
+	if err != nil {
+		return err
+	}
+	// Without a lease, apiservers serve on: they keep no state.
+	h.replica.Continue()
+	return nil
 }
 
 // guardedClient returns a client whose requests fail when the lease of this
@@ -233,7 +238,10 @@ func (h *host) makeManager(super *rest.Config) error {
 	if h.manager, err = manager.New(super, options); err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
-	if err := h.manager.AddReadyzCheck("lease", func(*http.Request) error { return h.replica.Ready() }); err != nil {
+	// A replica without a valid lease serves clients. Were it not ready, a super
+	// cluster that does not respond to any replica would take all of them out of the
+	// Service.
+	if err := h.manager.AddReadyzCheck("lease", func(*http.Request) error { return h.replica.Joined() }); err != nil {
 		return fmt.Errorf("add the check of the lease: %w", err)
 	}
 	if domain := h.options.Domain; domain != "" {
@@ -301,6 +309,7 @@ func (h *host) startStore(ctx context.Context, store string, etcd hosted.RemoteS
 		Domain: h.options.Domain, DomainPort: h.options.DomainPort,
 		PodAddress: net.ParseIP(h.options.PodAddress), PodPorts: podPorts,
 		PrepareShared: h.options.TenantIsolation == string(tenancyv1alpha1.IsolationShared),
+		Guard:         h.replica.Guard,
 		Metrics:       prometheus.WrapRegistererWith(prometheus.Labels{"store": store}, h.options.Registerer),
 		Log:           h.options.Logger.WithName("host").WithValues("store", store),
 	})

@@ -2,7 +2,11 @@ package hosted
 
 import (
 	"context"
+	"fmt"
 	"maps"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 )
@@ -32,14 +36,18 @@ type manager interface {
 // startControllers starts the controllers of a control plane: by need in a
 // handler chain, and all at once beside upstream's kube-apiserver.
 func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) (manager, error) {
+	cluster, err := c.cluster(server)
+	if err != nil {
+		return nil, err
+	}
 	if server.views != nil {
 		started := controllers.StartByNeed(ctx, c.spec.Controllers, controllers.Options{
-			Tenant: c.spec.Name, Cluster: c.cluster(server), Views: server.views, Changes: c.chains.changes, OnFailure: c.chains.report,
+			Tenant: c.spec.Name, Cluster: cluster, Views: server.views, Changes: c.chains.changes, OnFailure: c.chains.report,
 		})
 		c.byNeed.Store(started)
 		return started, nil
 	}
-	env, err := controllers.NewEnvironment(c.cluster(server), server.informers)
+	env, err := controllers.NewEnvironment(cluster, server.informers)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +68,18 @@ func (c *ControlPlane) FailingControllers() map[string]error {
 }
 
 // cluster returns what the controllers of a control plane work with.
-func (c *ControlPlane) cluster(server *apiServer) controllers.Cluster {
-	return controllers.Cluster{
-		Config: server.loopback, Client: server.client, APIs: server.apis,
-		Authority: c.creds.authority, Validity: c.creds.validity, SigningKey: c.creds.signingKey, Discovery: c.discovery,
+func (c *ControlPlane) cluster(server *apiServer) (controllers.Cluster, error) {
+	config, client := server.loopback, server.client
+	if c.guard != nil {
+		config = rest.CopyConfig(config)
+		c.guard(config)
+		var err error
+		if client, err = kubernetes.NewForConfig(config); err != nil {
+			return controllers.Cluster{}, fmt.Errorf("create a client of the controllers: %w", err)
+		}
 	}
+	return controllers.Cluster{
+		Config: config, Client: client, APIs: server.apis,
+		Authority: c.creds.authority, Validity: c.creds.validity, SigningKey: c.creds.signingKey, Discovery: c.discovery,
+	}, nil
 }

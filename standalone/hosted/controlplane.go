@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,10 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
 )
 
-const startTimeout = 2 * time.Minute
+const (
+	startTimeout = 2 * time.Minute
+	renewTimeout = 10 * time.Second
+)
 
 // ControlPlane is a running control plane of a Host.
 type ControlPlane struct {
@@ -81,10 +83,11 @@ type ControlPlane struct {
 	done   chan struct{}
 	err    error // set before done is closed
 
-	// handOver has the controllers stopped, which closes alone.
-	handOver sync.Once
-	parting  chan struct{}
-	alone    chan struct{}
+	// duty is whether the controllers run.
+	duty *duty
+	// guard rejects writes of the controllers while another host may run them; nil
+	// if there is none.
+	guard func(*rest.Config)
 }
 
 // Name returns the name of the control plane's Spec.
@@ -268,11 +271,11 @@ func (c *ControlPlane) serve(ctx context.Context) (err error) {
 	if err := server.awaitReady(starting); err != nil {
 		return err
 	}
-	running, err := c.startControllers(ctx, server)
-	if err != nil {
+	running := &shift{start: func() (manager, error) { return c.startControllers(ctx, server) }}
+	defer running.stop()
+	if running.running, err = running.start(); err != nil {
 		return err
 	}
-	defer running.Stop()
 	if err := c.awaitUsable(starting, server.client); err != nil {
 		return err
 	}
@@ -299,22 +302,21 @@ func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed
 // renewals: they are not urgent.
-func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running manager) error {
+func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running *shift) error {
 	renewal := newRenewal(c.creds.renewalInterval())
 	defer renewal.Stop()
-	failed, parting := running.Failed(), c.parting
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-server.done:
 			return server.ended()
-		case err := <-failed:
+		case err := <-running.failed():
 			return err
-		case <-parting:
-			failed, parting = nil, nil
-			running.Stop()
-			close(c.alone)
+		case <-c.duty.changed:
+			if err := running.follow(c.duty); err != nil {
+				return err
+			}
 		case <-renewal.C:
 			renewal.schedule(c.renew(ctx))
 		case <-c.renamed:
@@ -324,8 +326,11 @@ func (c *ControlPlane) watch(ctx context.Context, server *apiServer, running man
 	}
 }
 
-// renew renews certificates that are about to expire or have other names.
+// renew renews certificates that are about to expire or have other names. A
+// keyring that does not respond must not delay a hand-over.
 func (c *ControlPlane) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
 	err := c.creds.renew(ctx, time.Now())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to renew certificates, will retry")

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
@@ -82,6 +83,9 @@ type Options struct {
 	Store *RemoteStore
 	// Metrics receives the storage metrics of the control planes; nil for none.
 	Metrics prometheus.Registerer
+	// Guard has the writes of controllers fail while another host may run them; nil
+	// if there is no other host.
+	Guard func(*rest.Config)
 	// Observer observes the control planes that share a handler chain, for tests;
 	// nil for none.
 	Observer Observer
@@ -348,7 +352,8 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
 			},
 		}),
-		ready: make(chan struct{}), done: make(chan struct{}), parting: make(chan struct{}), alone: make(chan struct{}),
+		ready: make(chan struct{}), done: make(chan struct{}),
+		duty: newDuty(), guard: h.opts.Guard,
 	}
 	c.serving.Store(&servingNames{dnsNames, ips})
 	c.activity = &activity{isPlatform: c.isPlatform}

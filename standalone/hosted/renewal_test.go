@@ -27,8 +27,8 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 			return s.File(), func(ctx context.Context) { s.KeepRenewed(ctx, logr.Discard()) }
 		},
 		"of a control plane": func(t *testing.T, dir string) (string, func(context.Context)) {
-			c := &ControlPlane{creds: load(t, dir, "a")}
-			return c.creds.path("kubelet-client.pem"), func(ctx context.Context) { _ = c.watch(ctx, &apiServer{}, &controllers.Manager{}) }
+			c := &ControlPlane{creds: load(t, dir, "a"), duty: newDuty()}
+			return c.creds.path("kubelet-client.pem"), func(ctx context.Context) { _ = c.watch(ctx, &apiServer{}, &shift{running: &controllers.Manager{}}) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestNewNamesAreInTheCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		creds := load(t, filepath.Join(t.TempDir(), "pki"), "a")
-		c := &ControlPlane{creds: creds, spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1)}
-		go func() { _ = c.watch(t.Context(), &apiServer{}, &controllers.Manager{}) }()
+		c := &ControlPlane{creds: creds, spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1), duty: newDuty()}
+		go func() { _ = c.watch(t.Context(), &apiServer{}, &shift{running: &controllers.Manager{}}) }()
 		served := func() []byte {
 			synctest.Wait()
 			cert, _ := c.creds.CurrentCertKeyContent()

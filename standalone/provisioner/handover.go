@@ -6,7 +6,7 @@ import (
 
 // HandOver stops what of a control plane may run in one process at a time, so
 // that another process can run it. An apiserver that is ready serves until
-// Retire; the control plane is not to be ensured until then.
+// Retire. If the control plane is ensured before that, it runs here again.
 func (h *Hosted) HandOver(ctx context.Context, key string) error {
 	found := h.beginHandOver(key)
 	h.host.CloseRoute(key)
@@ -42,8 +42,16 @@ func (h *Hosted) Retire(key string) {
 	case isClosed(found.Done()):
 		delete(h.planes, key)
 	default:
+		found.stopping = true
 		found.Retire()
 	}
+}
+
+// takeBack has a control plane that was handed over run here again: no other process
+// has taken it over. The caller holds the lock.
+func takeBack(of *plane) {
+	of.handedOver = false
+	of.ResumeControllers()
 }
 
 // HandedOver returns how many control planes that were handed over have not

@@ -87,9 +87,9 @@ type plane struct {
 	of      *tenancyv1alpha1.VirtualCluster
 	reached *reachedLimits
 	failing failingControllers
-	// stopping: it is being put to sleep.
+	// stopping: it is being put to sleep, or is retired.
 	stopping bool
-	// handedOver: another process runs it, or will.
+	// handedOver: another process may run it.
 	handedOver bool
 	// work is what its controllers had to do when that was last looked up.
 	work lookup
@@ -175,11 +175,14 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		return h.start(vc)
 	case isClosed(found.Done()):
 		return h.startAgain(vc, found)
-	case found.fixed != h.fixedOf(vc), found.stopping, found.handedOver:
+	case found.fixed != h.fixedOf(vc), found.stopping:
 		initiateStop(found.ControlPlane)
 		return waiting("The control plane is stopping, to be started again"), nil
 	case !isClosed(found.Ready()):
 		return waiting("The control plane is starting"), nil
+	}
+	if found.handedOver {
+		takeBack(found)
 	}
 	return provisioner.ControlPlane{
 		Ready:       true,

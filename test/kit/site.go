@@ -147,8 +147,9 @@ func (s *Site) StartStore() {
 type HostReplica struct {
 	*gexec.Session
 
-	// Name is that of the replica, and Address is where it serves clients.
-	Name, Address string
+	// Name is that of the replica, Address is where it serves clients, and Probes
+	// where it responds to probes.
+	Name, Address, Probes string
 }
 
 // StartReplica starts a replica behind the service, with additional flags.
@@ -161,7 +162,7 @@ func (s *Site) StartReplica(ctx context.Context, name string, flags ...string) *
 		"--kubeconfig=" + s.File("host.kubeconfig"), "--listen=127.0.0.1", "--port=" + port, "--peer-port=0", "--replica=" + name,
 		"--advertise-address=" + s.Service.Address, "--health-probe-bind-address=" + probes, "--metrics-bind-address=0",
 	}, flags...)
-	r := &HostReplica{Name: name, Address: address, Session: s.start(name, os.Getenv(hostBinary), args...)}
+	r := &HostReplica{Name: name, Address: address, Probes: probes, Session: s.start(name, os.Getenv(hostBinary), args...)}
 	Eventually(Probed(ctx, probes, "/readyz")).Should(Equal(http.StatusOK))
 	s.Service.Add(address)
 	return r
