@@ -144,6 +144,7 @@ func (r *controlPlanes) Reconcile(ctx context.Context, req reconcile.Request) (r
 	ctx, leave, ok := r.division.enter(ctx, req.NamespacedName)
 	if !ok {
 		if plane.Status.Host != r.replica && isServed(plane) {
+			r.division.handovers.end(req.NamespacedName, resultTakenOver, time.Now())
 			r.stores.retire(plane.Namespace)
 		}
 		return reconcile.Result{}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,6 +27,9 @@ type division struct {
 	handOver func(context.Context, types.NamespacedName) error
 	// again has all control planes reconciled.
 	again func(context.Context) error
+	// reason is why control planes are handed over now.
+	reason    func() string
+	handovers *handovers
 
 	mu     sync.Mutex
 	shares assignment
@@ -42,8 +46,11 @@ type tenure struct {
 	cancel     context.CancelFunc
 }
 
-func newDivision() *division {
-	return &division{shares: share.Shares{}, mine: map[types.NamespacedName]*tenure{}, lost: map[types.NamespacedName]*tenure{}}
+func newDivision(measured *handovers, reason func() string) *division {
+	return &division{
+		handovers: measured, reason: reason, shares: share.Shares{},
+		mine: map[types.NamespacedName]*tenure{}, lost: map[types.NamespacedName]*tenure{},
+	}
 }
 
 // enter begins to reconcile a control plane, unless another replica runs it. The
@@ -56,6 +63,7 @@ func (d *division) enter(ctx context.Context, key types.NamespacedName) (inner c
 	if _, lost := d.lost[key]; lost || !runs && !d.shares.Begins(key) {
 		return ctx, nil, false
 	}
+	d.handovers.end(key, resultTakenBack, time.Now())
 	inner, cancel := context.WithCancel(ctx)
 	reconciled := make(chan struct{})
 	d.mine[key] = &tenure{reconciled, cancel}
@@ -70,6 +78,7 @@ func (d *division) forget(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.mine, key)
+	d.handovers.forget(key)
 }
 
 // keeps reports whether something that all replicas could do is for this one.
@@ -102,8 +111,10 @@ func (d *division) take(shares assignment) map[types.NamespacedName]*tenure {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shares = shares
+	reason, now := d.reason(), time.Now()
 	for key, of := range d.mine {
 		if !shares.Keeps(key) {
+			d.handovers.begin(key, reason, now)
 			d.lost[key] = of
 			delete(d.mine, key)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,7 +26,8 @@ func keyOf(controlPlane string) types.NamespacedName { return requestFor(control
 
 // dividing makes a division that records what it hands over.
 func dividing(failure error) (d *division, handedOver *[]string, again *int) {
-	d, handedOver, again = newDivision(), &[]string{}, new(int)
+	measured, _ := newHandovers(prometheus.NewRegistry()) // the only one there
+	d, handedOver, again = newDivision(measured, func() string { return reasonDivision }), &[]string{}, new(int)
 	d.handOver = func(_ context.Context, key types.NamespacedName) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -76,6 +76,7 @@ func Run(ctx context.Context, super *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	h.leaves = func() bool { return ctx.Err() != nil }
 	defer h.end()
 	defer cancel()
 	if err := component.AwaitAPI(ctx, h.manager); err != nil {
@@ -124,9 +125,12 @@ type host struct {
 	router     *hosted.Router
 	stores     *stores
 	// replica shares the control planes with others, by the division.
-	replica  *share.Replica
-	division *division
-	moves    *moves
+	replica   *share.Replica
+	division  *division
+	handovers *handovers
+	// leaves reports whether this replica stops.
+	leaves func() bool
+	moves  *moves
 }
 
 // start makes a host, whose manager is to be started. It ends after ctx, with
@@ -192,11 +196,28 @@ func (h *host) registerMetrics() (err error) {
 		h.metrics.Unregister()
 		return fmt.Errorf("register the metrics of vc-host: %w", err)
 	}
+	if h.handovers, err = newHandovers(h.options.Registerer); err != nil {
+		h.options.Registerer.Unregister(own)
+		h.metrics.Unregister()
+		return err
+	}
 	h.unregister = func() {
+		h.options.Registerer.Unregister(h.handovers.seconds)
 		h.options.Registerer.Unregister(own)
 		h.metrics.Unregister()
 	}
 	return nil
+}
+
+// handOverReason returns why control planes are handed over now.
+func (h *host) handOverReason() string {
+	switch {
+	case h.leaves():
+		return reasonLeaving
+	case h.replica.Ready() != nil:
+		return reasonLeaseExpired
+	}
+	return reasonDivision
 }
 
 // makeReplica makes this process one of several that share the control planes.
@@ -271,7 +292,7 @@ func (h *host) addControllers(ctx context.Context) error {
 		changed: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		lost:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.ControlPlaneStore]),
 	}
-	h.division, h.moves = newDivision(), newMoves(ctx)
+	h.division, h.moves = newDivision(h.handovers, h.handOverReason), newMoves(ctx)
 	stores := &storeController{
 		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), namespace: h.options.Namespace, stores: h.stores,
 		reports: h.division.keeps, log: h.options.Logger.WithName("stores"),
