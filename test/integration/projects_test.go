@@ -2,6 +2,7 @@ package integration
 
 import (
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -49,7 +50,9 @@ var _ = Describe("An alias", Ordered, func() {
 		Expect(door.Ask(ctx, &admin, "/api/v1"+object, "X-Kubernetes-Project", "shop").Code).To(Equal(http.StatusOK))
 		Eventually(aliasHeld(ctx, red)).Should(Equal(tenancyv1alpha1.ReasonAliasHeld))
 
-		// No webhook looks here, so that two can have one alias, as in a race.
+		// No webhook looks here, so that two can have one alias, as in a race. Of two
+		// that are created in one second, the UID decides.
+		Eventually(func() time.Duration { return time.Since(red.VC.CreationTimestamp.Time) }).Should(BeNumerically(">", time.Second))
 		blue := tenant(ctx, withAlias("shop"))
 		through(ctx, blue)
 		Eventually(aliasHeld(ctx, blue)).Should(Equal(tenancyv1alpha1.ReasonAliasTaken))
