@@ -30,20 +30,51 @@ import (
 // control plane that sleeps wakes in this time.
 const reachTimeout = 15 * time.Second
 
-// Admin returns the client configuration of a tenant's admin, whose credentials
-// are permanent. A kubeconfig that would run programs or read files is rejected.
+// Reader reads a client configuration of a tenant's admin, whose credentials are
+// permanent. A kubeconfig that would run programs or read files is rejected.
+type Reader func(context.Context, client.Reader, *tenancyv1alpha1.VirtualCluster) (*rest.Config, error)
+
+// Admin returns the configuration for the address of the control plane.
 func Admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
-	return admin(ctx, super, vc, names.AdminKubeconfigKey)
+	return admin(ctx, super, vc, func(secret map[string][]byte) []byte { return secret[names.AdminKubeconfigKey] })
 }
 
-// Internal returns the same for clients inside the super cluster, if these have
-// an address of their own.
+// ForUsers returns the one that the users of the tenant get by default.
+func ForUsers(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
+	return admin(ctx, super, vc, kubeconfig.ForUsers)
+}
+
+// Internal returns the one for clients inside the super cluster, if these have an
+// address of their own, and otherwise that of Admin.
 func Internal(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
-	return admin(ctx, super, vc, names.InternalKubeconfigKey)
+	return admin(ctx, super, vc, func(secret map[string][]byte) []byte {
+		if internal := secret[names.InternalKubeconfigKey]; len(internal) > 0 {
+			return internal
+		}
+		return secret[names.AdminKubeconfigKey]
+	})
 }
 
-// admin reads the kubeconfig of a tenant's admin at a key, or the usual one.
-func admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster, preferred string) (*rest.Config, error) {
+// Gateway returns the one through the gateway.
+func Gateway(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
+	missing := false
+	config, err := admin(ctx, super, vc, func(secret map[string][]byte) []byte {
+		missing = len(secret[names.GatewayKubeconfigKey]) == 0
+		return secret[names.GatewayKubeconfigKey]
+	})
+	if missing {
+		return nil, &exit.Error{
+			Code: exit.Failed, Err: fmt.Errorf("tenant %s/%s has no kubeconfig through the gateway", vc.Namespace, vc.Name),
+			Next: "See whether the installation has a gateway (vcGateway.enabled of the chart); it takes no client certificates for an External control plane",
+		}
+	}
+	return config, err
+}
+
+// admin reads the kubeconfig of a tenant's admin that is chosen of a Secret.
+func admin(
+	ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster, choose func(secret map[string][]byte) []byte,
+) (*rest.Config, error) {
 	describe := fmt.Sprintf("kubectl vc describe %s -n %s", vc.Name, vc.Namespace)
 	if vc.Spec.Paused {
 		return nil, &exit.Error{
@@ -63,11 +94,7 @@ func admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.Virtual
 		return nil, exit.With(fmt.Errorf("get Secret %s with the kubeconfig of tenant %s/%s: %w", key, vc.Namespace, vc.Name, err),
 			"See whether its control plane is ready: %s", describe)
 	}
-	data := secret.Data[preferred]
-	if len(data) == 0 {
-		data = secret.Data[names.AdminKubeconfigKey]
-	}
-	config, err := kubeconfig.RESTConfig(data)
+	config, err := kubeconfig.RESTConfig(choose(secret.Data))
 	if err != nil {
 		return nil, exit.With(fmt.Errorf("read the kubeconfig in Secret %s: %w", key, err), "Correct the kubeconfig of the tenant: %s", describe)
 	}

@@ -34,6 +34,8 @@ type kubeconfigOptions struct {
 	lifetime  time.Duration
 	permanent bool
 	internal  bool
+	direct    bool
+	gateway   bool
 	merge     bool
 	file      string
 }
@@ -46,7 +48,9 @@ func newKubeconfig(p *platform) *cobra.Command {
 		Long: "Print a kubeconfig with all permissions in a tenant.\n\n" +
 			"Its credentials are a token that expires. It is one of the service account kube-system/" + access.Account +
 			" of the tenant; deleting that invalidates all its tokens. --permanent prints the credentials of the tenant's admin instead, " +
-			"which are valid as long as the certificates of the tenant.",
+			"which are valid as long as the certificates of the tenant.\n\n" +
+			"The server is the address of the control plane if no other has it, and otherwise the gateway, " +
+			"since many clients ignore the TLS server name in a kubeconfig. Without a gateway, the kubeconfig has such a name.",
 		Example: "  # hand it to the tenant\n  kubectl vc kubeconfig red -n team --permanent --file red.kubeconfig\n\n" +
 			"  # use the tenant as a context of your own kubeconfig for an hour\n  kubectl vc kubeconfig red -n team --merge\n" +
 			"  kubectl --context vc/team/red get pods -A",
@@ -58,6 +62,8 @@ func newKubeconfig(p *platform) *cobra.Command {
 	c.Flags().DurationVar(&o.lifetime, "duration", defaultLifetime, "How long the credentials are valid, at least 10m")
 	c.Flags().BoolVar(&o.permanent, "permanent", false, "Print the permanent credentials of the tenant's admin")
 	c.Flags().BoolVar(&o.internal, "internal", false, "Print the address for clients inside the super cluster, such as CI jobs that run in it")
+	c.Flags().BoolVar(&o.direct, "direct", false, "Print the address of the control plane, even if it needs a TLS server name")
+	c.Flags().BoolVar(&o.gateway, "gateway", false, "Print the address of the gateway, even if the control plane has one that no other has")
 	c.Flags().BoolVar(&o.merge, "merge", false, "Add the tenant as a context to your kubeconfig; the current context stays as it is")
 	c.Flags().StringVar(&o.file, "file", "", "Write the kubeconfig to a file that only you can read")
 	return c
@@ -73,6 +79,9 @@ func (o *kubeconfigOptions) Complete(args []string) error {
 func (o *kubeconfigOptions) Validate() error {
 	if o.merge && o.file != "" {
 		return exit.Usagef("--merge and --file exclude each other")
+	}
+	if o.internal && o.direct || o.direct && o.gateway || o.gateway && o.internal {
+		return exit.Usagef("--internal, --direct and --gateway exclude each other")
 	}
 	if err := validateLifetime(o.lifetime); err != nil {
 		return err
@@ -118,17 +127,28 @@ func (o *kubeconfigOptions) config(ctx context.Context) (*clientcmdapi.Config, t
 		return nil, target{}, exit.With(err, "If the tenant issues no tokens, use the permanent credentials: --permanent")
 	}
 	sayf(o.ErrOut, "The credentials expire at %s", token.Expires.Local().Format(time.RFC3339))
-	server := t.admin
-	switch {
-	case o.internal:
-		if server, err = access.Internal(ctx, t.client, t.vc); err != nil {
-			return nil, target{}, err
-		}
-	case t.route.Via != "":
+	server, err := o.address()(ctx, t.client, t.vc)
+	if err != nil {
+		return nil, target{}, err
+	}
+	if t.route.Via != "" && server.Host == t.admin.Host {
 		sayf(o.ErrOut, "%s cannot be reached from here; use the tenant by: kubectl vc connect %s -n %s",
 			t.admin.Host, t.key.Name, t.key.Namespace)
 	}
 	return access.Kubeconfig(t.key, server, &clientcmdapi.AuthInfo{Token: token.Token}), t.target, nil
+}
+
+// address returns what reads the kubeconfig with the server to print.
+func (o *kubeconfigOptions) address() access.Reader {
+	switch {
+	case o.internal:
+		return access.Internal
+	case o.direct:
+		return access.Admin
+	case o.gateway:
+		return access.Gateway
+	}
+	return access.ForUsers
 }
 
 // permanentConfig returns the kubeconfig of the tenant's admin. No request is
@@ -138,11 +158,7 @@ func (o *kubeconfigOptions) permanentConfig(ctx context.Context) (*clientcmdapi.
 	if err != nil {
 		return nil, t, err
 	}
-	read := access.Admin
-	if o.internal {
-		read = access.Internal
-	}
-	admin, err := read(ctx, t.client, vc)
+	admin, err := o.address()(ctx, t.client, vc)
 	if err != nil {
 		return nil, t, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -80,7 +81,7 @@ func (a *Admin) Connect(ctx context.Context, name string) (*Tenant, error) {
 	if err := a.client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of %s: %w", name, err)
 	}
-	return newTenant(name, vc.Status.ClusterNamespace, secret.Data[names.AdminKubeconfigKey])
+	return newTenant(name, vc.Status.ClusterNamespace, kubeconfig.ForUsers(secret.Data))
 }
 
 // remove deletes a VirtualCluster and waits until it is gone.

@@ -4,23 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -106,18 +102,11 @@ func (c *clusters) makeTenant(ctx context.Context, side string) error {
 	if err := awaitNode(ctx, made); err != nil {
 		return err
 	}
-	config, err := c.adminKubeconfig(ctx, made)
+	config, err := c.userKubeconfig(ctx, made)
 	if err != nil {
 		return err
 	}
-	server, err := podEndpoint(ctx, made)
-	if err != nil {
-		return err
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server, cluster.TLSServerName = server, ""
-	}
-	return clientcmd.WriteToFile(*config, c.kubeconfig(side))
+	return os.WriteFile(c.kubeconfig(side), config, 0o600)
 }
 
 // awaitNode runs a pod until the tenant has a node that is ready, as the suite
@@ -150,34 +139,15 @@ func isReady(node corev1.Node) bool {
 	})
 }
 
-// adminKubeconfig is that of a tenant's users.
-func (c *clusters) adminKubeconfig(ctx context.Context, t *local.Tenant) (*clientcmdapi.Config, error) {
+// userKubeconfig returns the kubeconfig that the users of a tenant get by
+// default. It leads through the gateway: the suite ignores TLS server names.
+func (c *clusters) userKubeconfig(ctx context.Context, t *local.Tenant) ([]byte, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
 	if err := c.super.Client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("get the tenant's kubeconfig: %w", err)
 	}
-	config, err := clientcmd.Load(secret.Data[names.AdminKubeconfigKey])
-	if err != nil {
-		return nil, fmt.Errorf("read the tenant's kubeconfig: %w", err)
-	}
-	return config, nil
-}
-
-// podEndpoint is where pods reach a tenant's apiserver. The suite takes it as
-// well, because it forgets the name that a kubeconfig has a server asked for,
-// by which vc-standalone tells tenants apart that share a port.
-func podEndpoint(ctx context.Context, t *local.Tenant) (string, error) {
-	slice := &discoveryv1.EndpointSlice{}
-	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
-	if err := t.Client.Get(ctx, key, slice); err != nil {
-		return "", fmt.Errorf("get the tenant's EndpointSlice %s: %w", key, err)
-	}
-	if len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
-		return "", fmt.Errorf("the tenant's EndpointSlice %s leads nowhere", key)
-	}
-	host, port := slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port))
-	return "https://" + net.JoinHostPort(host, port), nil
+	return kubeconfig.ForUsers(secret.Data), nil
 }
 
 // kubeconfig is the file of a side's.

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -39,13 +38,8 @@ func runRivals(ctx context.Context, opts *options, out console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.super.Stop(), os.RemoveAll(c.dir)) }() // the oracle's verdict is the exit code
-	proxy, err := newConnectProxy(c.super.Config.Host)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, proxy.stop()) }()
 	for _, name := range rivals() {
-		if err := c.makeRival(ctx, name, proxy.url()); err != nil {
+		if err := c.makeRival(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -69,9 +63,8 @@ func startRivals(ctx context.Context, opts *options) (*clusters, error) {
 	return &clusters{opts: opts, dir: dir, super: super}, nil
 }
 
-// makeRival makes a tenant and writes its kubeconfig. The suite forgets the
-// server name of a kubeconfig, so that the URL has to contain it.
-func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
+// makeRival makes a tenant and writes its kubeconfig.
+func (c *clusters) makeRival(ctx context.Context, name string) error {
 	made, err := c.super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
 		Spec:       tenants()[shared],
@@ -82,14 +75,11 @@ func (c *clusters) makeRival(ctx context.Context, name, proxy string) error {
 	if err := showNode(ctx, made); err != nil {
 		return err
 	}
-	config, err := c.adminKubeconfig(ctx, made)
+	config, err := c.userKubeconfig(ctx, made)
 	if err != nil {
 		return err
 	}
-	for _, cluster := range config.Clusters {
-		cluster.Server, cluster.TLSServerName, cluster.ProxyURL = "https://"+cluster.TLSServerName, "", proxy
-	}
-	return clientcmd.WriteToFile(*config, c.kubeconfig(name))
+	return os.WriteFile(c.kubeconfig(name), config, 0o600)
 }
 
 // showNode runs a pod. The suite does not start in a cluster without nodes, and

@@ -165,6 +165,8 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		c, token := connectBy(p.Out)
 		Expect(c.List(ctx, &corev1.SecretList{})).To(Succeed(), "it has all permissions")
 		Expect(p.Out).NotTo(ContainSubstring("client-key"))
+		Expect(p.Out).To(ContainSubstring("/tenants/" + vc.Status.ClusterNamespace + "\n"))
+		Expect(p.Out).NotTo(ContainSubstring("tls-server-name"))
 
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 		Expect(c.Create(ctx, review)).To(Succeed())
@@ -183,6 +185,19 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		Expect(must(os.Stat(file)).Mode().Perm()).To(BeEquivalentTo(0o600))
 		c, _ := connectBy(string(must(os.ReadFile(file))))
 		Expect(c.List(ctx, &corev1.SecretList{})).To(Succeed())
+	})
+
+	It("prints each address of a tenant", func(ctx SpecContext) {
+		server := func(flag string) string {
+			p := kubectlVC(ctx, "kubeconfig", "red", "-n", team, "--permanent", flag)
+			Expect(p).To(succeed())
+			config := must(clientcmd.RESTConfigFromKubeConfig([]byte(p.Out)))
+			Expect(must(local.NewClient(config)).List(ctx, &corev1.SecretList{})).To(Succeed(), flag)
+			return config.Host
+		}
+		Expect(server("--gateway")).To(HaveSuffix("/tenants/" + vc.Status.ClusterNamespace))
+		Expect(server("--direct")).NotTo(ContainSubstring("/tenants/"))
+		Expect(kubectlVC(ctx, "kubeconfig", "red", "-n", team, "--direct", "--gateway").Code).To(Equal(exit.Usage))
 	})
 
 	It("merges a context and keeps the current one", func(ctx SpecContext) {
